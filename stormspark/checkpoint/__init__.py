@@ -1,0 +1,1 @@
+"""What must survive a restart of a topology, and in which order it is written."""

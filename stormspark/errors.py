@@ -1,0 +1,90 @@
+"""Every error that stormspark raises, as one tree.
+
+    StormsparkError
+    ├── InvalidTopologyError (ValueError)    the topology as written can't run           (A2, A10-A14, J5)
+    ├── EmitError (ValueError)               one emit is wrong: stream, width, task      (A12, B9)
+    ├── SerializationError (TypeError)       a component or a value can't be pickled     (A2, C8)
+    ├── ValueNotHashableError (TypeError)    a fields grouping met a value without a stable hash (D2)
+    ├── ComponentError                       a user's spout or bolt raised too often     (W22)
+    ├── WorkerLostError                      a worker process died inside a batch
+    ├── CheckpointError                      a checkpoint folder can't be used for this topology
+    ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
+    ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
+    │   └── ReportedFailedException          the same, and reported as an error
+    └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
+
+Messages say which component, task, stream and line of the user's file it was, what was expected, what came, and what to
+do next.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckpointError",
+    "ComponentError",
+    "EmitError",
+    "FailedException",
+    "InvalidTopologyError",
+    "ReportedFailedException",
+    "SerializationError",
+    "StormsparkError",
+    "TopologyNotFoundError",
+    "UnsupportedEnvironmentError",
+    "ValueNotHashableError",
+    "WorkerLostError",
+]
+
+
+class StormsparkError(Exception):
+    """The root of every error of this package."""
+
+
+class InvalidTopologyError(StormsparkError, ValueError):
+    """The topology can't run as it is written: Storm's InvalidTopologyException and IllegalArgumentException (J5, A2)."""
+
+
+class EmitError(StormsparkError, ValueError):
+    """An emit names an unknown stream or task, or brings a wrong number of values (A12, B9)."""
+
+
+class SerializationError(StormsparkError, TypeError):
+    """A component or a value of a tuple can't be pickled, so it can't go to a worker (A2, C8)."""
+
+
+class ValueNotHashableError(StormsparkError, TypeError):
+    """A fields grouping met a value that has no hash which is the same in every process (D2)."""
+
+
+class ComponentError(StormsparkError):
+    """A spout or bolt raised in ``open``/``prepare``, or too many times in a row; carries its traceback (W22)."""
+
+
+class WorkerLostError(StormsparkError):
+    """A worker process died, or was replaced, while a batch ran; the batch is run again as the next attempt."""
+
+
+class CheckpointError(StormsparkError):
+    """A checkpoint folder belongs to another topology, or can't be read."""
+
+
+class UnsupportedEnvironmentError(StormsparkError):
+    """Java, Spark or the kind of Spark session is not one that stormspark runs on."""
+
+
+class TopologyNotFoundError(StormsparkError, LookupError):
+    """``FILE[:NAME]`` names no file, no such object, or one that gives no topology."""
+
+
+class FailedException(StormsparkError):  # noqa: N818 - Storm's own name
+    """Raise it in a bolt to fail the current tuple without restarting the task (C5).
+
+    >>> from stormspark import BasicBolt
+    >>> class Parse(BasicBolt):
+    ...     def execute(self, tup, collector):
+    ...         if not tup["line"].isdigit():
+    ...             raise FailedException(f"not a number: {tup['line']!r}")
+    """
+
+
+class ReportedFailedException(FailedException):
+    """Like `FailedException`, and the reason is reported as an error of the component too (C5)."""

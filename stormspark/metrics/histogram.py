@@ -1,0 +1,80 @@
+"""Latencies as log-linear histograms: small, mergeable, at most 1.6 % off, with an exact mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+__all__ = ["Histogram", "LatencySummary"]
+
+_BITS = 6  # 64 buckets an octave: under 1.6 % error
+_SUB = 1 << _BITS
+
+
+@dataclass(frozen=True)
+class LatencySummary:
+    """Mean and percentiles in milliseconds; all None where nothing was measured."""
+
+    mean: float | None = None
+    p50: float | None = None
+    p99: float | None = None
+
+
+@dataclass
+class Histogram:
+    """Counts of durations by bucket.
+
+    >>> histogram = Histogram()
+    >>> for milliseconds in (1, 2, 3): histogram.add(milliseconds / 1000)
+    >>> histogram.summary().mean
+    2.0
+    """
+
+    buckets: Counter[int] = field(default_factory=Counter)
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float, count: int = 1) -> None:
+        """Note ``count`` things that took ``seconds`` each."""
+        microseconds = int(seconds * 1e6)
+        if microseconds < _SUB:
+            index = max(microseconds, 0)
+        else:
+            octave = microseconds.bit_length() - 1 - _BITS
+            index = (octave + 1) * _SUB + (microseconds >> octave) - _SUB
+        self.buckets[index] += count
+        self.count += count
+        self.seconds += seconds * count
+
+    def merge(self, other: Histogram) -> None:
+        """Add all that ``other`` has counted."""
+        self.buckets.update(other.buckets)
+        self.count += other.count
+        self.seconds += other.seconds
+
+    def percentile(self, share: float) -> float | None:
+        """The duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None when empty."""
+        wanted = self.count * share
+        seen = 0
+        for index in sorted(self.buckets):
+            seen += self.buckets[index]
+            if seen >= wanted:
+                return _middle(index) / 1000.0
+        return None
+
+    def summary(self) -> LatencySummary:
+        """Freeze mean, median and 99th percentile, in milliseconds."""
+        if not self.count:
+            return LatencySummary()
+        return LatencySummary(
+            mean=round(self.seconds / self.count * 1000, 6), p50=self.percentile(0.5), p99=self.percentile(0.99)
+        )
+
+
+def _middle(index: int) -> float:
+    """The middle of a bucket, in microseconds."""
+    if index < _SUB:
+        return index + 0.5
+    octave = index // _SUB - 1
+    width = 1 << octave
+    return ((index % _SUB) + _SUB) * width + width / 2

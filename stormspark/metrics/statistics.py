@@ -1,0 +1,108 @@
+"""What a run has done: counters a task, and the summary of a topology that engines hand out.
+
+The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls, a spout's
+acked and failed = trees that ended so, a bolt's = tuples it acked and failed. Storm samples these (J13); here they are exact (W21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from stormspark.metrics.histogram import Histogram, LatencySummary
+
+__all__ = ["ComponentStatistics", "TaskCounters", "TopologyStatistics", "summarise"]
+
+
+@dataclass
+class TaskCounters:
+    """Running totals of one task; plain attributes, because the tuple path adds to them."""
+
+    emitted: int = 0
+    transferred: int = 0
+    executed: int = 0
+    acked: int = 0
+    failed: int = 0
+    failed_by_bolt: int = 0
+    timed_out: int = 0
+    worker_lost: int = 0
+    pending: int = 0  # a gauge: trees of a spout that are open now
+    queued: int = 0  # a gauge: tuples that wait for this task
+    restarts: int = 0
+    errors: int = 0
+    #: Spout: from emit to ack. Bolt: in execute.
+    latency: Histogram = field(default_factory=Histogram)
+
+    def merge(self, other: TaskCounters) -> None:
+        """Add the totals of another task, or of an earlier life of this one."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.latency.merge(other.latency)
+
+
+_COUNTS = tuple(name for name in TaskCounters.__dataclass_fields__ if name != "latency")
+
+
+@dataclass(frozen=True)
+class ComponentStatistics:
+    """One component of a running or ended topology."""
+
+    kind: str
+    tasks: int
+    emitted: int
+    transferred: int
+    executed: int
+    acked: int
+    failed: int
+    failed_by_bolt: int
+    timed_out: int
+    worker_lost: int
+    pending: int
+    queued: int
+    restarts: int
+    errors: int
+    last_error: str | None
+    latency: LatencySummary
+
+    def as_json(self) -> dict[str, Any]:
+        """The component's entry of the JSON summary; a spout's latency is complete, a bolt's execute (J15)."""
+        result = {name: value for name, value in asdict(self).items() if name != "latency"}
+        result["complete_latency_ms" if self.kind == "spout" else "execute_latency_ms"] = asdict(self.latency)
+        return result
+
+
+@dataclass(frozen=True)
+class TopologyStatistics:
+    """A whole topology at one moment. ``seconds`` is wall time since it began to run."""
+
+    topology: str
+    engine: str
+    seconds: float
+    batches: int
+    batch_ms: LatencySummary
+    components: Mapping[str, ComponentStatistics]
+
+    def total(self, name: str, kind: str | None = None) -> int:
+        """Sum one counter over all components, or over those of one kind."""
+        return sum(getattr(c, name) for c in self.components.values() if kind in (None, c.kind))
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON summary of ``stormspark run --json``."""
+        return {
+            "topology": self.topology,
+            "engine": self.engine,
+            "seconds": round(self.seconds, 3),
+            "batches": self.batches,
+            "batch_ms": asdict(self.batch_ms),
+            "components": {name: component.as_json() for name, component in self.components.items()},
+        }
+
+
+def summarise(kind: str, tasks: int, counters: Iterable[TaskCounters], last_error: str | None) -> ComponentStatistics:
+    """Add the counters of a component's tasks up and freeze them."""
+    total = TaskCounters()
+    for one in counters:
+        total.merge(one)
+    counts = {name: getattr(total, name) for name in _COUNTS}
+    return ComponentStatistics(kind=kind, tasks=tasks, last_error=last_error, latency=total.latency.summary(), **counts)

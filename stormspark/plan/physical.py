@@ -1,0 +1,84 @@
+"""The physical plan: frozen data that says which task runs where, and how batches are cut. It prints; see `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stormspark.config import Settings
+from stormspark.grouping.base import Grouping
+
+__all__ = ["ComponentPlan", "EdgePlan", "PhysicalPlan", "StreamPlan", "TaskPlan"]
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """An output stream of a component; ``direct`` streams are emitted to a named task (A10)."""
+
+    id: str
+    fields: tuple[str, ...]
+    direct: bool
+
+
+@dataclass(frozen=True)
+class EdgePlan:
+    """One subscription. ``crosses`` is true if a tuple on it may have to go to another worker."""
+
+    source: str
+    stream: str
+    target: str
+    grouping: Grouping
+    crosses: bool
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """One instance of a component: task id (A18), index among its component's tasks, executor (A17) and worker."""
+
+    id: int
+    component: str
+    index: int
+    executor: int
+    worker: int
+
+
+@dataclass(frozen=True)
+class ComponentPlan:
+    """A spout or bolt: one pickled copy (A3), its streams, its own configuration, and where the user declared it."""
+
+    id: str
+    kind: str  # "spout" | "bolt"
+    pickled: bytes
+    streams: Mapping[str, StreamPlan]
+    conf: Mapping[str, Any]
+    parallelism: int
+    tasks: tuple[int, ...]
+    declared_at: str
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """All that a worker or an engine needs to know of a topology.
+
+    ``supersteps`` is S: the number of exchanges a tuple tree may need to reach its leaves. A batch runs supersteps 0..S and,
+    where S > 0, one more in which acks come home.
+    """
+
+    topology: str
+    conf: Mapping[str, Any]
+    settings: Settings
+    components: Mapping[str, ComponentPlan]
+    tasks: Mapping[int, TaskPlan]
+    edges: tuple[EdgePlan, ...]
+    workers: int
+    supersteps: int
+
+    @property
+    def last_superstep(self) -> int:
+        """The superstep whose replies end the batch: S, plus one for the acks that come home if anything crosses."""
+        return self.supersteps + 1 if self.supersteps else 0
+
+    def tasks_of_worker(self, worker: int) -> tuple[TaskPlan, ...]:
+        """The tasks that live in one worker, by task id."""
+        return tuple(task for task in self.tasks.values() if task.worker == worker)

@@ -1,0 +1,1 @@
+"""The Spark engine; pyspark, py4j and delta are imported here and nowhere else."""
