@@ -1,0 +1,44 @@
+"""What a worker is asked for, and what it tells the driver when a batch ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stormspark.metrics import TaskCounters
+
+__all__ = ["ErrorReport", "Step", "WorkerReport"]
+
+
+class Step(NamedTuple):
+    """One superstep of one attempt at one batch."""
+
+    batch: int
+    attempt: int
+    superstep: int
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """An error of a task: raised by user code or reported with ``report_error`` (C4). ``text`` is its traceback."""
+
+    component: str
+    task: int
+    text: str
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """The state of one worker at the end of a batch. Counters are totals since this process began."""
+
+    worker: int
+    incarnation: int
+    batch: int
+    counters: Mapping[int, TaskCounters]
+    #: New ones since the last report, oldest first, a bounded number.
+    errors: tuple[ErrorReport, ...]
+    #: Why the topology has to stop, or None.
+    fatal: ErrorReport | None
+    #: Whether tuples wait in queues here, or in frames that wait for the next batch.
+    backlog: int
