@@ -1,0 +1,114 @@
+# Everything a developer does, one word each; `make` alone explains them. CI runs `make ci` and nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# What the demo writes: the counts, the figures, Spark's checkpoint.
+DEMO := build/demo
+# A spark run's Python workers import the examples and the tests as modules, as the driver does.
+export PYTHONPATH := $(CURDIR)
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+# --- to begin with ------------------------------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: java-hint $(INSTALLED) ## make .venv with the package and all development tools (again: does nothing)
+
+$(INSTALLED): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "stormspark needs Python 3.11 or newer; say which one: make setup PYTHON=python3.11" >&2; exit 1; }
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@touch $@
+
+# Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.
+java_version = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
+java_works = $(shell [ "0$(java_version)" -ge 17 ] 2>/dev/null && echo yes)
+java_missing = Spark needs Java 17 or newer, found $(or $(java_version),none): \
+  apt-get install openjdk-17-jre-headless, or brew install openjdk@17, or set JAVA_HOME
+
+.PHONY: java java-hint
+java: # before anything slow: stop where Spark could not start
+	@$(if $(java_works),:,$(error $(java_missing)))
+java-hint: # the local engine and the fast tests do without Java
+	@$(if $(java_works),:,$(info $(java_missing) (--engine local and `make test-fast` do without)))
+
+.PHONY: demo
+demo: java $(INSTALLED) ## word count of Python's standard library on Spark, compared with a plain Python count
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@$(BIN)/stormspark run examples/word_count.py --workers 2 --until-idle 3 --json $(DEMO)/figures.json \
+	  -c wordcount.output=$(CURDIR)/$(DEMO)/counts
+	@$(BIN)/python examples/word_count.py $(DEMO)/counts
+
+# --- checks -------------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: java $(INSTALLED) ## all tests, with Spark and with faults (some minutes)
+	@$(BIN)/pytest
+
+.PHONY: test-fast
+test-fast: $(INSTALLED) ## the tests that need no Java and no patience
+	@$(BIN)/pytest -m 'not spark and not slow'
+
+.PHONY: lint
+lint: $(INSTALLED) ## ruff: style, likely bugs, formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
+
+.PHONY: format
+format: $(INSTALLED) ## let ruff format and repair what it can
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format --quiet .
+
+.PHONY: types
+types: $(INSTALLED) ## mypy, strict for the package
+	@$(BIN)/mypy
+	@$(BIN)/mypy tests benchmarks jobs examples
+
+.PHONY: layers
+layers: $(INSTALLED) ## import-linter: no module imports one of a higher layer
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: docs
+docs: $(INSTALLED) ## run the examples in the docstrings and the README
+	@$(BIN)/pytest --doctest-modules --doctest-glob='*.md' --ignore=stormspark/spark stormspark README.md
+
+.PHONY: notebooks
+notebooks: java $(INSTALLED) ## execute the notebooks
+	@$(BIN)/pytest notebooks
+
+.PHONY: bench
+bench: java $(INSTALLED) ## acked word count: Spark with 2 workers, then the local engine; one JSON line each
+	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 30
+	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine local --workers 1 --seconds 15
+
+.PHONY: bench-smoke
+bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do they still run?
+	@$(BIN)/python -m benchmarks.word_count --case heron_acked --engine local --workers 1 --seconds 2
+	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
+
+.PHONY: ci
+ci: ## all that CI checks, tests last
+	@.ci/run
+
+# --- housekeeping -------------------------------------------------------------------------------------------------------
+
+.PHONY: lock
+lock: $(INSTALLED) ## write the installed versions to requirements.lock
+	@{ head -n 1 requirements.lock; $(BIN)/python -m pip freeze --exclude stormspark; } > requirements.new
+	@mv requirements.new requirements.lock
+
+.PHONY: clean
+clean: ## remove what runs and checks leave behind, but not .venv
+	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
