@@ -1,1 +1,17 @@
 """What people watch while a topology runs: the progress line and the table at the end."""
+
+from stormspark.ui.line import ProgressLine
+from stormspark.ui.progress import Progress, Speedometer
+from stormspark.ui.summary import print_summary, summary_table
+from stormspark.ui.watch import Ending, Interrupts, watch
+
+__all__ = [
+    "Ending",
+    "Interrupts",
+    "Progress",
+    "ProgressLine",
+    "Speedometer",
+    "print_summary",
+    "summary_table",
+    "watch",
+]

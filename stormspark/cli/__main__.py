@@ -1,0 +1,5 @@
+"""``python -m stormspark.cli`` for where the ``stormspark`` script is not on the path."""
+
+from stormspark.cli import main
+
+main(prog_name="stormspark")

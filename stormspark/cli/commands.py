@@ -1,0 +1,186 @@
+"""The commands and their options. What goes wrong before a topology runs ends with a message and code 2."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from stormspark.api.topology import Topology
+from stormspark.cli.load import load_topology
+from stormspark.cli.run import ENGINES, Run, run_topology
+from stormspark.config import merged, parse_assignment, unknown_keys
+from stormspark.errors import StormsparkError
+
+__all__ = ["main"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _version() -> str:
+    try:
+        return version("stormspark")
+    except PackageNotFoundError:  # run from a source folder that was never installed
+        return "unknown"
+
+
+class _Refused(click.ClickException):
+    """One of our own errors, told as click tells usage errors, and with their exit code."""
+
+    exit_code = 2
+
+
+def _refusing(command: Callable[_P, _R]) -> Callable[_P, _R]:
+    @functools.wraps(command)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return command(*args, **kwargs)
+        except StormsparkError as error:
+            raise _Refused(str(error)) from error
+
+    return wrapped
+
+
+def _assignments(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        return dict(parse_assignment(text) for text in given)
+    except StormsparkError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _json_file(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """Find out now, not after an hour, that a file can't be written there."""
+    if given not in (None, "-") and not Path(given).absolute().parent.is_dir():
+        msg = f"there is no folder {Path(given).parent} to write it into"
+        raise click.BadParameter(msg)
+    return given
+
+
+def _described_by(
+    *options: Callable[[Callable[_P, _R]], Callable[_P, _R]],
+) -> Callable[..., Callable[_P, _R]]:
+    """Several options as one decorator, first one first in the help."""
+
+    def decorate(command: Callable[_P, _R]) -> Callable[_P, _R]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_of_a_topology = _described_by(
+    click.argument("target", metavar="FILE[:NAME]"),
+    click.option(
+        "--workers", type=click.IntRange(min=1), metavar="N", help="Storm workers (topology.workers)."
+    ),
+    click.option(
+        "-c",
+        "--conf",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_assignments,
+        help="A setting, over the topology's own; the value is JSON if it can be. May be repeated.",
+    ),
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_version(), prog_name="stormspark", message="%(prog)s %(version)s")
+def main() -> None:
+    """Run Storm and Heron topologies, written in Python, on Spark Structured Streaming."""
+
+
+@main.command()
+@_of_a_topology
+@click.option(
+    "--engine", type=click.Choice(list(ENGINES)), default="spark", show_default=True, help="Where to run it."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Stop after so long."
+)
+@click.option(
+    "--until-idle",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Stop once nothing was emitted and nothing is pending for S seconds.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Where Spark keeps what a restart needs; run again with the same one to go on.",
+)
+@click.option(
+    "--json", "json_to", metavar="OUT", callback=_json_file, help="Write the figures as JSON; - is stdout."
+)
+@click.option("--master", metavar="URL", help="The Spark master, local[2] for instance.")
+@_refusing
+def run(
+    target: str,
+    workers: int | None,
+    conf: dict[str, Any],
+    engine: str,
+    seconds: float | None,
+    until_idle: float | None,
+    checkpoint: str | None,
+    json_to: str | None,
+    master: str | None,
+) -> None:
+    """Run a topology.
+
+    NAME is a variable of FILE that is a topology, or a function that gives one; by default it is build.
+
+    Ctrl-C stops the topology at the end of its batch, and a second one at once. Exit code: 0 it ended well, 1
+    it stopped with an error, 2 it could not be started.
+    """
+    if engine != "spark" and (checkpoint or master):
+        msg = "--checkpoint and --master are for --engine spark"
+        raise click.UsageError(msg)
+    topology, overrides = _loaded(target, workers, conf)
+    asked = Run(topology, engine, overrides, seconds, until_idle, json_to, checkpoint, master)
+    click.get_current_context().exit(run_topology(asked))
+
+
+@main.command()
+@_of_a_topology
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "both"]),
+    default="both",
+    show_default=True,
+    help="How to print it.",
+)
+@click.option("--mermaid", "form", flag_value="mermaid", help="Short for --format mermaid.")
+@_refusing
+def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -> None:
+    """Print the plan of a topology: tasks, workers, and the supersteps of a batch. Nothing is run.
+
+    NAME is a variable of FILE that is a topology, or a function that gives one; by default it is build.
+    """
+    from stormspark.plan import explain_mermaid, explain_text, plan_topology
+
+    topology, overrides = _loaded(target, workers, conf)
+    plan = plan_topology(topology, overrides)
+    if form in ("text", "both"):
+        click.echo(explain_text(plan).rstrip("\n"))
+    if form == "both":
+        click.echo()
+    if form in ("mermaid", "both"):
+        click.echo(explain_mermaid(plan).rstrip("\n"))
+
+
+def _loaded(target: str, workers: int | None, conf: Mapping[str, Any]) -> tuple[Topology, dict[str, Any]]:
+    """The topology, and what the command line lays over its configuration."""
+    topology = load_topology(target)
+    overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
+    for key, nearest in unknown_keys(merged(topology.conf, overrides)):
+        hint = f": did you mean {nearest}?" if nearest else ""
+        click.echo(f"Warning: unknown setting {key}{hint}", err=True)
+    return topology, overrides

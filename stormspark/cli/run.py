@@ -1,0 +1,108 @@
+"""``stormspark run``: start a topology on an engine, look on, tell what it did."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from stormspark.api.topology import Topology
+from stormspark.engine import RunningTopology
+from stormspark.metrics import TopologyStatistics
+from stormspark.ui import Ending, Interrupts, ProgressLine, print_summary, watch
+
+__all__ = ["ENGINES", "Run", "run_topology"]
+
+#: The run ended as it should have; it stopped with an error; it was killed by a second Ctrl-C (as shells
+#: count it).
+_OK, _FAILED, _KILLED = 0, 1, 130
+
+#: So many lines of a long error are shown: the end of a traceback says what it was.
+_ERROR_LINES = 12
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the command line asks for."""
+
+    topology: Topology
+    engine: str = "spark"
+    #: Laid over the topology's own configuration.
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    until_idle: float | None = None
+    #: The file for the JSON summary, ``-`` for standard output.
+    json_to: str | None = None
+    checkpoint: str | None = None
+    master: str | None = None
+
+
+def _on_spark(run: Run) -> RunningTopology:
+    # Here and not above: the local engine, `explain` and `--help` need neither Spark nor its second of import
+    # time.
+    from stormspark import spark
+
+    return spark.submit(run.topology, checkpoint=run.checkpoint, conf=run.conf, master=run.master)
+
+
+def _on_local(run: Run) -> RunningTopology:
+    from stormspark import local
+
+    return local.submit(run.topology, conf=run.conf)
+
+
+#: How a topology is started, by the name of the engine.
+ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "local": _on_local}
+
+
+def run_topology(run: Run) -> int:
+    """Run it to its end; gives the exit code: 0 it ended well, 1 with an error, 130 it was killed.
+
+    Progress goes to standard error, the summary to standard output, unless that is where the JSON goes.
+    """
+    notes = Console(stderr=True, highlight=False)
+    table = notes if run.json_to == "-" else Console(highlight=False)
+    notes.print(Text(f"starting {run.topology.name} on {run.engine}"), soft_wrap=True)
+    running = ENGINES[run.engine](run)
+    # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
+    with Interrupts() as interrupts, ProgressLine(notes) as line:
+        ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
+    statistics = running.statistics()
+    print_summary(statistics, _wide_enough(table))
+    log_dir = getattr(running, "log_dir", None)
+    if log_dir is not None:
+        notes.print(Text(f"logs: {log_dir}"), soft_wrap=True)
+    if run.json_to is not None:
+        _write_json(statistics, run.json_to)
+    if running.error is not None:
+        notes.print(Text(_told(running.error, run.topology.name)), style="red", soft_wrap=True)
+        return _FAILED
+    return _KILLED if ending is Ending.KILLED else _OK
+
+
+def _wide_enough(console: Console) -> Console:
+    """A file or a pipe has no width: there all columns are shown."""
+    if not console.is_terminal:
+        console.width = max(console.width, 200)
+    return console
+
+
+def _write_json(statistics: TopologyStatistics, to: str) -> None:
+    text = json.dumps(statistics.as_json(), indent=2) + "\n"
+    if to == "-":
+        sys.stdout.write(text)
+    else:
+        Path(to).write_text(text, encoding="utf-8")
+
+
+def _told(error: BaseException, topology: str) -> str:
+    """An error for people: which, and the last lines of a text that has many."""
+    first, *rest = (str(error).strip() or type(error).__name__).splitlines()
+    cut = ["  ..."] if len(rest) > _ERROR_LINES else []
+    return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

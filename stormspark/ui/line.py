@@ -1,0 +1,58 @@
+"""The progress line: one that renews itself on a terminal, a plain one every few seconds anywhere else."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from stormspark.ui.progress import Progress
+
+__all__ = ["ProgressLine"]
+
+
+class ProgressLine:
+    """Shows `Progress` on a console while the ``with`` block lasts; on a terminal it vanishes at the end.
+
+    >>> import sys
+    >>> with ProgressLine(Console(file=sys.stdout, width=100)) as line:
+    ...     line.show(Progress("words", 1.0, 1, 980.0, 400.0, 100.0, 100, 0, 7, 0))
+    ...     line.say("stopping")
+    words 1 s  400 tuples/s  acked 100 (100/s)  failed 0  pending 7  batch 1: 980 ms
+    stopping
+    """
+
+    def __init__(self, console: Console, plain_every: float = 5.0) -> None:
+        self._console = console
+        self._plain_every = plain_every
+        self._shown_at: float | None = None
+        # Drawn anew only by `show`, in one write: a timer of its own would make it flicker.
+        self._live = (
+            Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        )
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show where the topology is now."""
+        if self._live:
+            self._live.update(Text(str(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
+        elif self._shown_at is None or progress.seconds - self._shown_at >= self._plain_every:
+            self._shown_at = progress.seconds
+            self.say(str(progress))
+
+    def say(self, text: str) -> None:
+        """Print a line that stays, above the progress line."""
+        self._console.print(Text(text), soft_wrap=True)

@@ -1,0 +1,105 @@
+"""How fast a topology runs right now: snapshots of its counters turned into rates.
+
+An engine's counters move once a batch, and somebody who watches looks several times a second. So a rate is
+taken over the last few seconds, not from one look to the next, or it would read 0, 0, 0, 400,000, 0.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stormspark.metrics import TopologyStatistics
+
+__all__ = ["Progress", "Speedometer"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One look at a running topology. Rates are a second's, of the last few seconds; counts are of the whole
+    run.
+    """
+
+    topology: str
+    seconds: float
+    batches: int
+    #: Mean duration of the batches that ended in the last few seconds; None where none did.
+    batch_ms: float | None
+    #: ``execute`` calls of all bolts.
+    executed_per_s: float
+    #: Trees of all spouts that were acked.
+    acked_per_s: float
+    acked: int
+    failed: int
+    pending: int
+    queued: int
+
+    def __str__(self) -> str:
+        """The progress line.
+
+        >>> print(Progress("words", 12.3, 14, 980.0, 412_300.4, 1000, 12_000, 1, 1000, 0))
+        words 12 s  412,300 tuples/s  acked 12,000 (1,000/s)  failed 1  pending 1,000  batch 14: 980 ms
+        """
+        batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
+        queued = f"  queued {self.queued:,}" if self.queued else ""
+        return (
+            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s  "
+            f"acked {self.acked:,} ({self.acked_per_s:,.0f}/s)  failed {self.failed:,}  "
+            f"pending {self.pending:,}{queued}  batch {batch}"
+        )
+
+
+class _Sample(NamedTuple):
+    at: float
+    executed: int
+    acked: int
+    batches: int
+    batch_ms_sum: float
+
+
+class Speedometer:
+    """Turns snapshots into `Progress`. It has no clock: a snapshot says itself how long the topology has run.
+
+    >>> from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
+    >>> def snapshot(seconds, executed):
+    ...     bolt = summarise("bolt", 1, [TaskCounters(executed=executed)], None)
+    ...     return TopologyStatistics("words", "local", seconds, 1, LatencySummary(), {"count": bolt})
+    >>> speedometer = Speedometer()
+    >>> _ = speedometer.read(snapshot(1.0, 0))
+    >>> speedometer.read(snapshot(3.0, 5000)).executed_per_s
+    2500.0
+    """
+
+    def __init__(self, window: float = 5.0) -> None:
+        self._window = window
+        self._samples: deque[_Sample] = deque()
+
+    def read(self, statistics: TopologyStatistics) -> Progress:
+        """Note one more snapshot and tell the speed over the last ``window`` seconds."""
+        new = _Sample(
+            at=statistics.seconds,
+            executed=statistics.total("executed", "bolt"),
+            acked=statistics.total("acked", "spout"),
+            batches=statistics.batches,
+            batch_ms_sum=(statistics.batch_ms.mean or 0.0) * statistics.batches,
+        )
+        self._samples.append(new)
+        # The oldest sample kept is the last one outside the window, so that the rates span all of it.
+        while len(self._samples) > 1 and self._samples[1].at <= new.at - self._window:
+            self._samples.popleft()
+        old = self._samples[0]
+        elapsed = new.at - old.at
+        ended = new.batches - old.batches
+        return Progress(
+            topology=statistics.topology,
+            seconds=statistics.seconds,
+            batches=statistics.batches,
+            batch_ms=(new.batch_ms_sum - old.batch_ms_sum) / ended if ended else statistics.batch_ms.mean,
+            executed_per_s=(new.executed - old.executed) / elapsed if elapsed else 0.0,
+            acked_per_s=(new.acked - old.acked) / elapsed if elapsed else 0.0,
+            acked=new.acked,
+            failed=statistics.total("failed", "spout"),
+            pending=statistics.total("pending"),
+            queued=statistics.total("queued"),
+        )

@@ -1,0 +1,118 @@
+"""The table at the end of a run: what each component did, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stormspark.metrics import ComponentStatistics, TopologyStatistics
+
+__all__ = ["print_summary", "summary_table"]
+
+
+class _Column(NamedTuple):
+    title: str
+    cell: Callable[[ComponentStatistics], str]
+    #: On a terminal too narrow for all columns those with the highest rank are left out first; 0 never is.
+    rank: int = 0
+
+
+def _count(name: str) -> Callable[[ComponentStatistics], str]:
+    return lambda component: f"{getattr(component, name):,}"
+
+
+def _latency(name: str) -> Callable[[ComponentStatistics], str]:
+    def cell(component: ComponentStatistics) -> str:
+        milliseconds = getattr(component.latency, name)
+        return "-" if milliseconds is None else _three_digits(milliseconds)
+
+    return cell
+
+
+def _three_digits(number: float) -> str:
+    """Enough of a latency to compare it, whether microseconds or seconds.
+
+    >>> [_three_digits(number) for number in (0.00213, 0.5, 3.14159, 42.123, 1234.5)]
+    ['0.002', '0.500', '3.14', '42.1', '1,234']
+    """
+    digits = 3 if number < 1 else 2 if number < 10 else 1 if number < 100 else 0
+    return f"{number:,.{digits}f}"
+
+
+def _failed(component: ComponentStatistics) -> str:
+    """How many failed and, of a spout's trees, why: by a bolt, by time, with their worker."""
+    reasons = (component.failed_by_bolt, component.timed_out, component.worker_lost)
+    if not any(reasons):
+        return f"{component.failed:,}"
+    return f"{component.failed:,} ({'/'.join(f'{reason:,}' for reason in reasons)})"
+
+
+_COLUMNS = (
+    _Column("kind", lambda component: component.kind, rank=1),
+    _Column("tasks", _count("tasks")),
+    _Column("emitted", _count("emitted")),
+    _Column("transferred", _count("transferred"), rank=3),
+    _Column("executed", _count("executed")),
+    _Column("acked", _count("acked")),
+    _Column("failed", _failed),
+    _Column("mean ms", _latency("mean"), rank=2),
+    _Column("p50 ms", _latency("p50"), rank=4),
+    _Column("p99 ms", _latency("p99"), rank=5),
+    _Column("errors", _count("errors")),
+)
+
+
+def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
+    """One row a component. ``leave_out`` is how many of the columns that matter least are not shown."""
+    dispensable = sorted((column for column in _COLUMNS if column.rank), key=lambda column: -column.rank)
+    columns = [column for column in _COLUMNS if column not in dispensable[:leave_out]]
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("component", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    for name, component in statistics.components.items():
+        table.add_row(name, *(column.cell(component) for column in columns))
+    return table
+
+
+def print_summary(statistics: TopologyStatistics, console: Console) -> None:
+    """Print the run's figures: a line for the whole, the table, each component's last error."""
+    console.print(Text(_headline(statistics)), soft_wrap=True)
+    console.print(_that_fits(statistics, console))
+    for line in _footnotes(statistics):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _that_fits(statistics: TopologyStatistics, console: Console) -> Table:
+    table = summary_table(statistics)
+    for leave_out in range(1 + max(column.rank for column in _COLUMNS)):
+        table = summary_table(statistics, leave_out)
+        if console.measure(table).maximum <= console.width:
+            break
+    return table
+
+
+def _headline(statistics: TopologyStatistics) -> str:
+    batch = statistics.batch_ms
+    took = "" if batch.p50 is None else f" ({batch.p50:,.0f} ms p50, {batch.p99:,.0f} ms p99)"
+    rate = statistics.total("executed", "bolt") / statistics.seconds if statistics.seconds else 0.0
+    return (
+        f"{statistics.topology} on {statistics.engine}: {statistics.seconds:,.1f} s, "
+        f"{statistics.batches:,} batches{took}, {rate:,.0f} tuples/s"
+    )
+
+
+def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
+    components = statistics.components.values()
+    if any(
+        component.failed_by_bolt or component.timed_out or component.worker_lost for component in components
+    ):
+        yield "failed: (by a bolt/timed out/lost with their worker)"
+    for name, component in statistics.components.items():
+        if component.last_error:
+            yield f"{name}: last of {component.errors:,} errors: {component.last_error.strip().splitlines()[-1]}"

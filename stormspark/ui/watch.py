@@ -1,0 +1,174 @@
+"""Looking on while a topology runs, and ending it: at its time, when it is idle, when Ctrl-C says so.
+
+`watch` has no clock of its own: how long a topology has run stands in its statistics, and waiting is the
+topology's. So the tests need no sleep.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from enum import Enum
+from types import FrameType, TracebackType
+from typing import Any, Protocol, Self
+
+from stormspark.engine import RunningTopology
+from stormspark.metrics import TopologyStatistics
+from stormspark.ui.progress import Progress, Speedometer
+
+__all__ = ["Ending", "Idleness", "Interrupts", "watch"]
+
+
+class Ending(Enum):
+    """Why a run is over."""
+
+    BY_ITSELF = "ended by itself"
+    TIME_UP = "its time is up"
+    IDLE = "idle"
+    INTERRUPTED = "interrupted"
+    KILLED = "killed"
+
+
+class Display(Protocol):
+    """Where `watch` shows what it sees; `stormspark.ui.ProgressLine` is one."""
+
+    def show(self, progress: Progress) -> None:
+        """Show where the topology is now."""
+
+    def say(self, text: str) -> None:
+        """Tell something once."""
+
+
+class Interrupts:
+    """Counts SIGINT and SIGTERM while its ``with`` block lasts, in place of what they do otherwise.
+
+    Only a main thread gets signals; elsewhere it counts nothing, and the handlers stay as they are.
+
+    >>> with Interrupts() as interrupts:
+    ...     signal.raise_signal(signal.SIGINT)
+    >>> interrupts.count
+    1
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._received)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+
+
+class Idleness:
+    """Tells when a topology has been idle for ``seconds``: nothing emitted, nothing pending, nothing queued.
+
+    Counters move when a batch ends, so a long batch looks like silence. At least one whole batch has to end
+    in the silence before it counts; and one has to have ended before it begins.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._emitted = -1
+        self._since = 0.0
+        self._batches = 0
+
+    def reached(self, statistics: TopologyStatistics) -> bool:
+        """Note one more snapshot; true once the topology has been idle for long enough."""
+        emitted = statistics.total("emitted")
+        busy = statistics.total("pending") or statistics.total("queued") or not statistics.batches
+        if busy or emitted != self._emitted:
+            self._emitted, self._since, self._batches = emitted, statistics.seconds, statistics.batches
+            return False
+        return statistics.batches > self._batches and statistics.seconds - self._since >= self._seconds
+
+
+def watch(
+    running: RunningTopology,
+    display: Display,
+    interrupts: Interrupts,
+    *,
+    seconds: float | None = None,
+    until_idle: float | None = None,
+    poll: float = 0.25,
+) -> Ending:
+    """Look on until the topology has ended, or end it; tells why.
+
+    1. Look every ``poll`` seconds, until it ends by itself, ``seconds`` are over, nothing has happened for
+       ``until_idle`` seconds, or the first interrupt comes.
+    2. Let it stop at the end of its batch, still looking on.
+    3. A second interrupt kills it.
+    """
+    speedometer = Speedometer()
+
+    # Step 1.
+    idleness = Idleness(until_idle) if until_idle is not None else None
+    while True:
+        ended = running.wait(0)
+        statistics = running.statistics()
+        display.show(speedometer.read(statistics))
+        if ended:
+            return Ending.BY_ITSELF
+        if interrupts.count:
+            reason = Ending.INTERRUPTED
+            display.say("stopping at the end of the batch (Ctrl-C once more: at once)")
+            break
+        if seconds is not None and statistics.seconds >= seconds:
+            reason = Ending.TIME_UP
+            break
+        if idleness is not None and idleness.reached(statistics):
+            reason = Ending.IDLE
+            break
+        running.wait(poll)
+
+    # Step 2. Stopping may block until the batch ends: it has a thread of its own, and this one goes on
+    # looking.
+    stopping = _Stopping(running.stop)
+    while not (running.wait(poll) and stopping.returned(poll)):
+        display.show(speedometer.read(running.statistics()))
+        if interrupts.count > 1:
+            # Step 3.
+            display.say("ending it at once")
+            running.kill()
+            running.wait(_KILLED_BY_NOW)
+            return Ending.KILLED
+    return reason
+
+
+#: Seconds after which nobody waits for a killed topology any more.
+_KILLED_BY_NOW = 10.0
+
+
+class _Stopping:
+    """A call of ``stop`` in a thread of its own; what it raises is raised by `returned`."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._error: BaseException | None = None
+        # A daemon, because a stop that hangs must not outlive a kill.
+        self._thread = threading.Thread(target=self._run, name="stormspark-stop", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._stop()
+        except BaseException as error:
+            self._error = error
+
+    def returned(self, seconds: float) -> bool:
+        """Whether it has, after at most so many seconds."""
+        self._thread.join(seconds)
+        if self._error:
+            raise self._error
+        return not self._thread.is_alive()
