@@ -1,1 +1,57 @@
-"""stormspark: Storm and Heron topologies, written in Python, run as Spark Structured Streaming queries."""
+"""stormspark: Storm and Heron topologies, written in Python, run as Spark Structured Streaming queries.
+
+    api            what users write: builder, spouts, bolts, tuples, fields, collectors, context
+    grouping       pure: who gets this tuple?
+    acker          pure: is this tree done?
+    backpressure   pure: may this spout emit, and for how long?
+    metrics        pure: exact counters and latencies
+    plan           graph -> validated -> tasks -> workers -> supersteps -> physical plan
+    wire           frames between workers
+    checkpoint     what must survive a restart
+    worker         hosts tasks, runs each superstep to quiescence; knows no Spark
+    local          the local engine: one process, no Java
+    spark          the Spark engine, the only folder that imports pyspark
+    cli, ui        ``stormspark run``, ``stormspark explain``
+    testing        tools to test topologies
+
+The names below are what users import; nothing here needs Java.
+"""
+
+from stormspark.api import (
+    BasicBolt,
+    BasicOutputCollector,
+    Bolt,
+    Fields,
+    GlobalStreamId,
+    OutputCollector,
+    OutputFieldsDeclarer,
+    Spout,
+    SpoutOutputCollector,
+    Topology,
+    TopologyBuilder,
+    TopologyContext,
+    Tuple,
+)
+from stormspark.errors import FailedException, ReportedFailedException, StormsparkError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BasicBolt",
+    "BasicOutputCollector",
+    "Bolt",
+    "FailedException",
+    "Fields",
+    "GlobalStreamId",
+    "OutputCollector",
+    "OutputFieldsDeclarer",
+    "ReportedFailedException",
+    "Spout",
+    "SpoutOutputCollector",
+    "StormsparkError",
+    "Topology",
+    "TopologyBuilder",
+    "TopologyContext",
+    "Tuple",
+    "__version__",
+]

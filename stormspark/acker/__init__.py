@@ -1,1 +1,19 @@
-"""Placeholder."""
+"""Is this tree done? The XOR ledger, timeouts and verdicts; pure: time and random edge ids are arguments."""
+
+from stormspark.acker.ledger import Ledger, LedgerStatistics, Parts, RemoteEdges
+from stormspark.acker.running_clock import RunningClock
+from stormspark.acker.tree import SpoutAccount, Tree
+from stormspark.acker.verdict import ACKED, Outcome, Verdict
+
+__all__ = [
+    "ACKED",
+    "Ledger",
+    "LedgerStatistics",
+    "Outcome",
+    "Parts",
+    "RemoteEdges",
+    "RunningClock",
+    "SpoutAccount",
+    "Tree",
+    "Verdict",
+]

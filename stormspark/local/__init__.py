@@ -1,1 +1,8 @@
 """The local engine: the same worker core in one process, no Java, a clock that tests can drive."""
+
+from stormspark.local.clock import SimulatedClock
+from stormspark.local.cluster import LocalCluster, submit
+from stormspark.local.supersteps import InProcessWorkers
+from stormspark.local.topology import LocalTopology
+
+__all__ = ["InProcessWorkers", "LocalCluster", "LocalTopology", "SimulatedClock", "submit"]

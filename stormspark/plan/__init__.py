@@ -1,1 +1,16 @@
-"""Placeholder."""
+"""From a topology as written to a physical plan: a visible list of phases, each one function."""
+
+from stormspark.plan.explain import explain_mermaid, explain_text
+from stormspark.plan.phases import plan_topology
+from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
+
+__all__ = [
+    "ComponentPlan",
+    "EdgePlan",
+    "PhysicalPlan",
+    "StreamPlan",
+    "TaskPlan",
+    "explain_mermaid",
+    "explain_text",
+    "plan_topology",
+]

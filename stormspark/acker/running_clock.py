@@ -1,0 +1,48 @@
+"""The clock that message timeouts run on: it stands still while the topology waits for something that is not its own."""
+
+from __future__ import annotations
+
+__all__ = ["RunningClock"]
+
+
+class RunningClock:
+    """Counts the seconds a topology was running.
+
+    Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds: it takes that long to plan a batch,
+    while a longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on (W2, W3).
+
+    >>> clock = RunningClock(gap=1.0)
+    >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
+    5.0
+    >>> clock.end_batch(105.0); clock.begin_batch(405.0)    # 5 minutes in which nothing ran
+    >>> clock.advance(405.5)
+    6.5
+    """
+
+    __slots__ = ("_gap", "_in_batch", "_last", "seconds")
+
+    def __init__(self, gap: float) -> None:
+        self._gap = gap
+        self._last: float | None = None
+        self._in_batch = False
+        self.seconds = 0.0
+
+    def begin_batch(self, now: float) -> None:
+        """A batch begins at ``now`` (monotonic seconds)."""
+        # An attempt that never ended (its worker was lost) was followed by a restart of the query: a gap as well.
+        if self._last is not None:
+            self.seconds += min(max(now - self._last, 0.0), self._gap)
+        self._last = now
+        self._in_batch = True
+
+    def advance(self, now: float) -> float:
+        """Note that work goes on at ``now``; return the running seconds. Clocks that jump back count as no time."""
+        if self._last is not None and self._in_batch:
+            self.seconds += max(now - self._last, 0.0)
+            self._last = now
+        return self.seconds
+
+    def end_batch(self, now: float) -> None:
+        """The batch's last superstep ended at ``now``."""
+        self.advance(now)
+        self._in_batch = False

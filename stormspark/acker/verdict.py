@@ -1,0 +1,39 @@
+"""How a tuple tree ended, and why (W4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["ACKED", "Outcome", "Verdict"]
+
+
+class Outcome(Enum):
+    """The four ends of a tree; all but the first make the spout's ``fail`` called."""
+
+    ACKED = "acked"
+    FAILED = "failed by a bolt"
+    TIMED_OUT = "timed out"
+    WORKER_LOST = "worker lost"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A tree's end. ``component`` and ``task`` say who failed it, where a bolt did.
+
+    >>> str(Verdict(Outcome.FAILED, "KeyError: 'price'", "parse", 7))
+    "failed by a bolt: parse[7]: KeyError: 'price'"
+    """
+
+    outcome: Outcome
+    reason: str | None = None
+    component: str | None = None
+    task: int | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.component}[{self.task}]" if self.component else None
+        return ": ".join(part for part in (self.outcome.value, where, self.reason) if part)
+
+
+#: The verdict of every tree that was fully processed.
+ACKED = Verdict(Outcome.ACKED)

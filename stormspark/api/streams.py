@@ -1,0 +1,65 @@
+"""Streams: their ids, and how a component declares what it emits (A10, A13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stormspark.api.fields import Fields
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["DEFAULT_STREAM", "GlobalStreamId", "OutputFieldsDeclarer", "StreamDeclaration"]
+
+DEFAULT_STREAM = "default"
+
+
+class GlobalStreamId(NamedTuple):
+    """One stream of one component."""
+
+    component: str
+    stream: str = DEFAULT_STREAM
+
+
+@dataclass(frozen=True)
+class StreamDeclaration:
+    """An output stream; tuples of a ``direct`` one go to a task that the producer names (A10, D11)."""
+
+    id: str
+    fields: Fields
+    direct: bool = False
+
+
+class OutputFieldsDeclarer:
+    """Takes a component's declarations (A10).
+
+    >>> declarer = OutputFieldsDeclarer("split")
+    >>> declarer.declare(Fields("word"))
+    >>> declarer.declare_stream("long words", Fields("word", "length"))
+    >>> sorted(declarer.streams)
+    ['default', 'long words']
+    """
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._streams: dict[str, StreamDeclaration] = {}
+
+    def declare(self, fields: Fields | Iterable[str], direct: bool = False) -> None:
+        """Declare the default stream."""
+        self.declare_stream(DEFAULT_STREAM, fields, direct=direct)
+
+    def declare_stream(self, stream: str, fields: Fields | Iterable[str], direct: bool = False) -> None:
+        """Declare a stream; raises `InvalidTopologyError` when it is declared already or has no name."""
+        if not isinstance(stream, str) or not stream:
+            msg = f"component {self._component!r} declares a stream without a name: {stream!r} (A10)"
+            raise InvalidTopologyError(msg)
+        if stream in self._streams:
+            msg = f"component {self._component!r} declares stream {stream!r} twice (A10)"
+            raise InvalidTopologyError(msg)
+        named = fields if isinstance(fields, Fields) else Fields(fields)
+        self._streams[stream] = StreamDeclaration(stream, named, direct)
+
+    @property
+    def streams(self) -> Mapping[str, StreamDeclaration]:
+        """What has been declared, by stream id."""
+        return self._streams

@@ -1,0 +1,101 @@
+"""The tuple: what a bolt's ``execute`` gets (C6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from stormspark.api.fields import Fields
+
+__all__ = ["Tuple", "TupleSource"]
+
+
+class TupleSource:
+    """Where tuples come from: one stream of one task. All tuples of that stream share it."""
+
+    __slots__ = ("component", "fields", "index", "stream", "task")
+
+    def __init__(self, component: str, task: int, stream: str, fields: Fields) -> None:
+        self.component = component
+        self.task = task
+        self.stream = stream
+        self.fields = fields
+        self.index = {name: position for position, name in enumerate(fields)}
+
+    def __repr__(self) -> str:
+        return f"{self.component}[{self.task}]:{self.stream}"
+
+
+class Tuple:
+    """Named values with the story of where they came from (C6). Values must not be changed in place (C7).
+
+    >>> tup = Tuple(("storm", 3), TupleSource("count", 7, "default", Fields("word", "n")))
+    >>> tup["word"], tup[1], tup.values, tup.source_component, "n" in tup.fields
+    ('storm', 3, ('storm', 3), 'count', True)
+    """
+
+    # `roots` and `state` are the acker's: the trees that this tuple's edge belongs to (None, one, or a tuple of several), and
+    # whether the edge is still open (0), acked or failed (1), or held by its bolt over an execute (2).
+    __slots__ = ("_source", "roots", "state", "values")
+
+    def __init__(self, values: tuple[Any, ...], source: TupleSource, roots: Any = None) -> None:
+        self.values = values
+        self._source = source
+        self.roots = roots
+        self.state = 0
+
+    def __getitem__(self, key: int | str) -> Any:
+        """A value by position or by field name; raises IndexError, or KeyError that lists the fields."""
+        if type(key) is int:
+            return self.values[key]
+        try:
+            return self.values[self._source.index[key]]  # type: ignore[index]
+        except KeyError:
+            source = self._source
+            msg = (
+                f"no field {key!r} in a tuple of stream {source.stream!r} of {source.component!r}; "
+                f"it has {', '.join(map(repr, source.fields)) or 'none'}"
+            )
+            raise KeyError(msg) from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of field ``name``, or ``default`` where the stream has no such field."""
+        position = self._source.index.get(name)
+        return default if position is None else self.values[position]
+
+    def select(self, fields: Fields) -> tuple[Any, ...]:
+        """The values of ``fields``, in their order."""
+        return tuple(self[name] for name in fields)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values by field name."""
+        return dict(zip(self._source.fields, self.values, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    @property
+    def fields(self) -> Fields:
+        """The names of the values."""
+        return self._source.fields
+
+    @property
+    def source_component(self) -> str:
+        """The id of the component that emitted it."""
+        return self._source.component
+
+    @property
+    def source_stream(self) -> str:
+        """The id of the stream it was emitted on."""
+        return self._source.stream
+
+    @property
+    def source_task(self) -> int:
+        """The id of the task that emitted it."""
+        return self._source.task
+
+    def __repr__(self) -> str:
+        return f"Tuple({self._source!r}, {self.values!r})"

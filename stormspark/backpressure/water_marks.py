@@ -1,0 +1,34 @@
+"""High and low marks with hysteresis, as Heron's stream manager has them (F9, F10)."""
+
+from __future__ import annotations
+
+__all__ = ["WaterMarks"]
+
+
+class WaterMarks:
+    """Closed above ``high``, open again below ``low``; between the two it stays as it is, so it does not flap.
+
+    Raises ValueError when the marks are the wrong way round.
+
+    >>> gate = WaterMarks(high=100, low=50)
+    >>> [gate.observe(level) for level in (80, 101, 80, 49, 80)]
+    [False, True, True, False, False]
+    """
+
+    __slots__ = ("closed", "high", "low")
+
+    def __init__(self, high: int, low: int) -> None:
+        if not 0 <= low < high:
+            msg = f"the low mark must be below the high mark, got low={low}, high={high}"
+            raise ValueError(msg)
+        self.high = high
+        self.low = low
+        self.closed = False
+
+    def observe(self, level: int) -> bool:
+        """Look at a level read anew (W1); return whether the gate is closed."""
+        if level > self.high:
+            self.closed = True
+        elif level < self.low:
+            self.closed = False
+        return self.closed

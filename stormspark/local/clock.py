@@ -1,0 +1,27 @@
+"""A clock that tests drive."""
+
+from __future__ import annotations
+
+__all__ = ["SimulatedClock"]
+
+
+class SimulatedClock:
+    """Gives the seconds it was told.
+
+    >>> clock = SimulatedClock()
+    >>> clock.advance(1.5); clock()
+    1.5
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def __call__(self) -> float:
+        return self._seconds
+
+    def advance(self, seconds: float) -> None:
+        """Let ``seconds`` pass; raises ValueError for a negative number."""
+        if seconds < 0:
+            msg = f"time does not go back: {seconds!r}"
+            raise ValueError(msg)
+        self._seconds += seconds

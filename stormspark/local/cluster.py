@@ -1,0 +1,100 @@
+"""`LocalCluster`: topologies in this process, for tests and development (J25)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+import time
+
+from stormspark.api import Topology
+from stormspark.config import merged
+from stormspark.errors import InvalidTopologyError
+from stormspark.local.clock import SimulatedClock
+from stormspark.local.topology import LocalTopology
+from stormspark.plan import plan_topology
+
+__all__ = ["LocalCluster", "submit"]
+
+
+class LocalCluster:
+    """Runs topologies without Spark or Java; a context manager that ends them all.
+
+    With ``simulated_time`` nothing happens by itself: `advance_time` lets time pass, `LocalTopology.run_until_idle` runs what
+    there is to do at this moment. ``seed`` makes shuffles and edge ids repeatable.
+
+    >>> from stormspark import Fields, TopologyBuilder
+    >>> from stormspark.testing import TestWordCounter, FixedTupleSpout
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", FixedTupleSpout([("a",), ("b",), ("a",)], Fields("word")))
+    >>> _ = builder.set_bolt("count", TestWordCounter()).fields_grouping("words", Fields("word"))
+    >>> with LocalCluster(simulated_time=True) as cluster:
+    ...     topology = cluster.submit_topology("demo", {}, builder.create_topology("demo"))
+    ...     topology.run_until_idle()
+    ...     topology.statistics().components["words"].acked
+    3
+    """
+
+    def __init__(self, *, simulated_time: bool = False, seed: int | None = None) -> None:
+        self._clock = SimulatedClock() if simulated_time else None
+        self._random = Random(seed)
+        self._topologies: dict[str, LocalTopology] = {}
+
+    def submit_topology(self, name: str, conf: Mapping[str, Any], topology: Topology) -> LocalTopology:
+        """Run a topology under ``name``; ``conf`` overrides its own configuration (A20).
+
+        Raises `InvalidTopologyError` when one of that name runs (A14), `ComponentError` when a component can't start.
+        """
+        if name in self._topologies:
+            msg = f"a topology named {name!r} runs already (A14); kill it first or choose another name"
+            raise InvalidTopologyError(msg)
+        renamed = Topology(name, topology.components, merged(topology.conf, conf))
+        plan = plan_topology(renamed)
+        running = LocalTopology(plan, self._clock or time.monotonic, Random(self._random.getrandbits(64)))
+        self._topologies[name] = running
+        return running
+
+    def advance_time(self, seconds: float) -> None:
+        """Let simulated time pass for every topology."""
+        for topology in self._topologies.values():
+            topology.advance_time(seconds)
+
+    def activate(self, name: str) -> None:
+        """Let the topology's spouts emit again."""
+        self._running(name).activate()
+
+    def deactivate(self, name: str) -> None:
+        """Stop asking the topology's spouts."""
+        self._running(name).deactivate()
+
+    def kill_topology(self, name: str) -> None:
+        """End a topology gracefully."""
+        self._running(name).stop()
+        del self._topologies[name]
+
+    def shutdown(self) -> None:
+        """End all topologies gracefully."""
+        for name in list(self._topologies):
+            self.kill_topology(name)
+
+    def _running(self, name: str) -> LocalTopology:
+        try:
+            return self._topologies[name]
+        except KeyError:
+            msg = f"no topology named {name!r} runs here; there are {', '.join(map(repr, self._topologies)) or 'none'}"
+            raise LookupError(msg) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shutdown()
+
+
+def submit(topology: Topology, *, conf: Mapping[str, Any] | None = None) -> LocalTopology:
+    """Run one topology on real time; the local engine's counterpart of `stormspark.spark.submit`."""
+    return LocalTopology(plan_topology(topology, conf))

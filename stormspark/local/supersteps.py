@@ -1,0 +1,58 @@
+"""Workers of one process, run batch by batch: the same cores, frames and supersteps as on Spark, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from random import Random
+
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.wire.frames import Frame
+from stormspark.worker.core import Worker
+from stormspark.worker.step import Step, WorkerReport
+
+__all__ = ["InProcessWorkers"]
+
+
+class InProcessWorkers:
+    """All workers of a topology in this process; one call of `run_batch` is one micro-batch."""
+
+    def __init__(self, plan: PhysicalPlan, clock: Callable[[], float], random: Random | None = None) -> None:
+        self.plan = plan
+        self.random = random or Random()
+        self.workers = [
+            Worker(plan, index, clock=clock, random=Random(self.random.getrandbits(64))) for index in range(plan.workers)
+        ]
+        self._batch = 0
+        self._attempt = 0
+
+    def open(self) -> None:
+        """Prepare every task; raises `ComponentError`."""
+        for worker in self.workers:
+            worker.open()
+
+    def run_batch(self) -> list[WorkerReport]:
+        """Run the supersteps of one batch; return what every worker reports."""
+        inbound: list[list[Frame]] = [[] for _ in self.workers]
+        for superstep in range(self.plan.last_superstep + 1):
+            step = Step(self._batch, self._attempt, superstep)
+            replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
+            inbound = [
+                sorted(
+                    (frame for reply in replies for frame in reply if frame.target == index),
+                    key=lambda frame: (frame.sender, frame.sequence),
+                )
+                for index in range(len(self.workers))
+            ]
+        self._batch += 1
+        return [pickle.loads(frame.payload) for frames in inbound for frame in frames]
+
+    def set_active(self, active: bool) -> None:
+        """Activate or deactivate all spouts."""
+        for worker in self.workers:
+            worker.set_active(active)
+
+    def close(self) -> None:
+        """The graceful end of every task."""
+        for worker in self.workers:
+            worker.close()

@@ -1,0 +1,86 @@
+"""A plan for people: as text and as a Mermaid graph (``stormspark explain``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
+
+__all__ = ["explain_mermaid", "explain_text"]
+
+
+def explain_text(plan: PhysicalPlan) -> str:
+    """Components with their tasks and streams, edges with their groupings, workers with their tasks, and the supersteps."""
+    lines = [
+        f"topology {plan.topology}: {_many(len(plan.components), 'component')}, {_many(len(plan.tasks), 'task')}, "
+        f"{_many(plan.workers, 'worker')}, "
+        + (f"{_many(plan.supersteps, 'exchange')} and one more for the acks" if plan.supersteps else "no exchange"),
+        "",
+        "components",
+    ]
+    for component in plan.components.values():
+        lines.append(f"  {component.kind:<5} {component.id}: {_tasks(component)}")
+        for stream in component.streams.values():
+            direct = ", direct" if stream.direct else ""
+            lines.append(f"        emits {stream.id}({', '.join(stream.fields)}){direct}")
+    lines += ["", "edges"]
+    lines += [f"  {_edge(edge)}" for edge in plan.edges] or ["  none"]
+    lines += ["", "workers"]
+    for worker in range(plan.workers):
+        hosted = [f"{plan.tasks[t.id].component}[{t.index}]={t.id}" for t in plan.tasks_of_worker(worker)]
+        lines.append(f"  worker {worker}: {', '.join(hosted) or 'nothing'}")
+    lines += ["", "a batch", "  superstep 0: spouts are asked; tuples run on inside their worker"]
+    for superstep in range(1, plan.last_superstep + 1):
+        home = " (acks come home, the report goes to the driver)" if superstep == plan.last_superstep else ""
+        lines.append(f"  repartitionById({plan.workers}, worker) -> superstep {superstep}{home}")
+    return "\n".join(lines)
+
+
+def explain_mermaid(plan: PhysicalPlan) -> str:
+    """The graph of components; a thick arrow is an edge that can cross workers."""
+    names = {name: f"c{number}" for number, name in enumerate(plan.components)}
+    lines = ["flowchart LR"]
+    for component in plan.components.values():
+        opened, closed = ("([", "])") if component.kind == "spout" else ("[", "]")
+        tasks = _many(len(component.tasks), "task")
+        lines.append(f'    {names[component.id]}{opened}"{_escaped(component.id)}<br/>{tasks}"{closed}')
+    for edge in plan.edges:
+        arrow = "==>" if edge.crosses else "-->"
+        stream = "" if edge.stream == "default" else f"{edge.stream}: "
+        label = _escaped(stream + edge.grouping.describe())
+        lines.append(f'    {names[edge.source]} {arrow}|"{label}"| {names[edge.target]}')
+    return "\n".join(lines)
+
+
+def _edge(edge: EdgePlan) -> str:
+    stream = "" if edge.stream == "default" else f":{edge.stream}"
+    crosses = "crosses workers" if edge.crosses else "stays in its worker"
+    return f"{edge.source}{stream} -> {edge.target}: {edge.grouping.describe()}, {crosses}"
+
+
+def _tasks(component: ComponentPlan) -> str:
+    executors = "" if component.parallelism == len(component.tasks) else f" in {_many(component.parallelism, 'executor')}"
+    return f"{_many(len(component.tasks), 'task')}{executors}, ids {_ranges(component.tasks)}"
+
+
+def _ranges(ids: Iterable[int]) -> str:
+    """Ascending ids, runs shortened.
+
+    >>> _ranges([3, 4, 5, 9])
+    '3-5, 9'
+    """
+    runs: list[list[int]] = []
+    for one in ids:
+        if runs and runs[-1][-1] == one - 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _escaped(text: str) -> str:
+    return text.replace('"', "#quot;")

@@ -1,0 +1,65 @@
+"""The phases of planning, in order. The body of `plan_topology` is their documentation.
+
+    graph -> validated -> tasks (A16-A18) -> packed into workers -> edges that can cross -> supersteps -> physical plan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api import Topology
+from stormspark.config import Settings, merged
+from stormspark.plan.crossing import cut_edges
+from stormspark.plan.packing import pack
+from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
+from stormspark.plan.supersteps import count_supersteps
+from stormspark.plan.tasks import number_tasks, size_component
+from stormspark.plan.validation import validate
+
+__all__ = ["plan_topology"]
+
+
+def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> PhysicalPlan:
+    """Plan ``topology``; ``conf`` overrides its own configuration, as a command line does (A20).
+
+    Raises `InvalidTopologyError` naming component, stream and the user's line (J5).
+
+    >>> from stormspark import Fields, TopologyBuilder
+    >>> from stormspark.testing import TestWordCounter, TestWordSpout
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", TestWordSpout(), parallelism=2)
+    >>> _ = builder.set_bolt("count", TestWordCounter(), parallelism=2).fields_grouping("words", Fields("word"))
+    >>> plan = plan_topology(builder.create_topology("demo"), {"topology.workers": 2})
+    >>> plan.supersteps, [(task.id, task.component, task.worker) for task in plan.tasks.values()]
+    (1, [(3, 'count', 0), (4, 'count', 1), (5, 'words', 0), (6, 'words', 1)])
+    """
+    settings = Settings.read(merged(topology.conf, conf or {}))
+    validate(topology)
+    sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
+    numbered = number_tasks(sizes, settings.acker_executors)
+    tasks = pack(numbered, settings.workers)
+    edges = cut_edges(topology, tasks)
+    supersteps = count_supersteps(edges)
+    return PhysicalPlan(
+        topology=topology.name,
+        conf=merged(topology.conf, conf or {}),
+        settings=settings,
+        components={
+            one.id: ComponentPlan(
+                id=one.id,
+                kind=one.kind,
+                pickled=one.pickled,
+                streams={s.id: StreamPlan(s.id, tuple(s.fields), s.direct) for s in one.streams.values()},
+                conf=one.conf,
+                parallelism=sizes[one.id].executors,
+                tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
+                declared_at=one.declared_at,
+            )
+            for one in topology.components.values()
+        },
+        tasks=tasks,
+        edges=edges,
+        workers=settings.workers,
+        supersteps=supersteps,
+    )

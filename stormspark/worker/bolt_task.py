@@ -1,0 +1,162 @@
+"""A bolt's task: takes tuples from its inbox and executes them, a chunk at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stormspark.acker import Outcome, Tree, Verdict
+from stormspark.api import BasicBolt, Bolt, Tuple
+from stormspark.errors import FailedException, ReportedFailedException
+from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
+from stormspark.worker.task import Task
+
+__all__ = ["BoltTask"]
+
+#: A chunk should take about so long: the deadline is looked at between chunks.
+_CHUNK_SECONDS = 0.01
+_CHUNK_MOST = 1024
+#: Above this mean each execute is timed alone; below it a chunk is timed as a whole, which costs nothing a tuple.
+_TIMED_ALONE = 50e-6
+
+
+class BoltTask(Task):
+    """One task of a `Bolt` or `BasicBolt`. ``inbox`` is a list that senders append to."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.inbox: list[Tuple] = []
+        self.bolt: Bolt | BasicBolt
+        self._taken: list[Tuple] = []  # what has been taken from the inbox, executed from `_next` on
+        self._next = 0
+        self._held: dict[int, Tuple] = {}
+        self._mean = 0.0
+        self._collector: BoltCollector | None = None
+        self._basic = BasicCollector(self, self._ledger)
+
+    def start(self) -> None:
+        """Make the bolt and prepare it."""
+        bolt = self._instance()
+        context = self._make_context()
+        try:
+            if isinstance(bolt, BasicBolt):
+                self._collector = None
+                bolt.prepare(self._conf, context)
+            else:
+                self._collector = BoltCollector(self, self._ledger, self._held)
+                bolt.prepare(self._conf, context, self._collector)
+        except Exception as error:
+            raise self._component_error("raised in prepare", error) from error
+        self.bolt = bolt
+
+    def stop(self) -> None:
+        """Call ``cleanup``; what it raises is reported and stops nothing."""
+        try:
+            self.bolt.cleanup()
+        except Exception as error:
+            self.report_error(error)
+
+    @property
+    def waiting(self) -> int:
+        """Tuples that wait to be executed."""
+        return len(self.inbox) + len(self._taken) - self._next
+
+    def run(self) -> None:
+        """Execute one chunk of what waits."""
+        batch = self._take()
+        clock = self._clock
+        done = 0
+        while done < len(batch) and self.fatal is None:
+            begun = clock()
+            if self._mean > _TIMED_ALONE:
+                step = self._execute(batch[done : done + 1])
+            else:
+                step = self._execute(batch[done:] if done else batch)
+            took = (clock() - begun) / step
+            self.counters.latency.add(took, step)
+            self.counters.executed += step
+            self._mean = took if not self._mean else self._mean + (took - self._mean) * min(1.0, step / 64)
+            done += step
+        if done < len(batch):  # gave up: the rest waits, for whoever looks at it
+            self._taken[self._next : self._next] = batch[done:]
+
+    def _take(self) -> list[Tuple]:
+        """The next chunk, in order; so many tuples that the chunk is short."""
+        most = _CHUNK_MOST if self._mean * _CHUNK_MOST < _CHUNK_SECONDS else max(1, int(_CHUNK_SECONDS / self._mean))
+        if self._next >= len(self._taken):
+            inbox = self.inbox
+            if len(inbox) <= most:
+                batch = inbox[:]
+                inbox.clear()  # the same list: senders hold its append
+                return batch
+            self._taken, self._next = inbox[:], 0
+            inbox.clear()
+        batch = self._taken[self._next : self._next + most]
+        self._next += len(batch)
+        if self._next >= len(self._taken):
+            self._taken, self._next = [], 0
+        return batch
+
+    def _execute(self, batch: list[Tuple]) -> int:
+        """Execute tuples until the end or the first that raises; return how many that were."""
+        position = -1
+        try:
+            if self._collector is None:
+                position = self._execute_basic(batch)
+            else:
+                execute, held = self.bolt.execute, self._held
+                for position, tup in enumerate(batch):  # noqa: B007 - the position tells who raised
+                    execute(tup)  # type: ignore[call-arg]
+                    if not tup.state:
+                        tup.state = 2
+                        held[id(tup)] = tup
+            self._raised_in_row = 0
+        except Exception as error:
+            if self._collector is None:
+                position = self._position
+            self._raised(batch[position], error)
+        return position + 1
+
+    def _execute_basic(self, batch: list[Tuple]) -> int:
+        collector, execute, ledger = self._basic, self.bolt.execute, self._ledger
+        position = -1
+        try:
+            for position, tup in enumerate(batch):
+                collector.roots = roots = tup.roots
+                execute(tup, collector)  # type: ignore[call-arg]
+                tup.state = 1
+                if roots is not None:
+                    if type(roots) is Tree:
+                        roots.count -= 1
+                        if not roots.count:
+                            ledger.drained(roots)
+                    else:
+                        close_edges(ledger, roots)
+        finally:
+            self._position = position
+            collector.roots = None
+            self.counters.acked += position  # all before this one
+        self.counters.acked += 1
+        return position
+
+    def _raised(self, tup: Tuple, error: Exception) -> None:
+        """``execute`` raised: fail the tuple; begin anew unless the user meant nothing but to fail it (C5, W22)."""
+        self.counters.failed += 1
+        verdict = Verdict(Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id)
+        if tup.state != 1:
+            self._held.pop(id(tup), None)
+            tup.state = 1
+            fail_roots(self._ledger, tup.roots, verdict)
+        if isinstance(error, FailedException):
+            if isinstance(error, ReportedFailedException):
+                self.report_error(error)
+            self._raised_in_row = 0
+            return
+        self.report_error(error)
+        # What the old instance held can't be acked by anyone any more.
+        lost = Verdict(Outcome.FAILED, f"the task that held it was restarted after {verdict.reason}", self.component.id, self.id)
+        for held in list(self._held.values()):
+            held.state = 1
+            self.counters.failed += 1
+            fail_roots(self._ledger, held.roots, lost)
+        self._held.clear()
+        self._restart("execute", error)

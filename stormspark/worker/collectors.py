@@ -1,0 +1,253 @@
+"""The collectors that tasks emit, ack and fail through; see `stormspark.api.collector` for what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stormspark.acker import Outcome, SpoutAccount, Tree, Verdict
+from stormspark.api import DEFAULT_STREAM, Tuple
+from stormspark.errors import EmitError
+from stormspark.worker.outlets import Outlet
+
+if TYPE_CHECKING:
+    from stormspark.acker import Ledger
+    from stormspark.metrics import TaskCounters
+    from stormspark.worker.task import Task
+
+__all__ = ["BasicCollector", "BoltCollector", "SpoutCollector"]
+
+
+def _outlet(task: Task, stream: str) -> Outlet:
+    """The outlet of a stream; raises `EmitError` for one that the component does not declare (B9)."""
+    try:
+        return task.outlets[stream]
+    except KeyError:
+        msg = (
+            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
+            f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields"
+        )
+        raise EmitError(msg) from None
+
+
+class SpoutCollector:
+    """For one spout task. ``clock`` is read once a burst and kept in ``now``: a clock call an emit would be dear."""
+
+    __slots__ = ("_account", "_acking", "_counters", "_ledger", "_on_ack", "_outlets", "_task", "now", "verdict")
+
+    def __init__(self, task: Task, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any) -> None:
+        self._task = task
+        self._account = account
+        self._ledger = ledger
+        self._acking = acking
+        self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
+        self._outlets = task.outlets
+        self._counters: TaskCounters = task.counters
+        self.now = 0.0
+        self.verdict: Verdict | None = None
+
+    def emit(
+        self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
+    ) -> list[int]:
+        """Emit a tuple; tracked where it has a message id (B5, B6)."""
+        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        if type(values) is not tuple or len(values) != outlet.width:
+            values = outlet.checked(values)
+        counters = self._counters
+        if message_id is None or not self._acking:
+            tasks = outlet.send(values, None)
+            counters.emitted += 1
+            counters.transferred += len(tasks)
+            if message_id is not None:
+                self._on_ack(message_id)
+            return tasks
+        tree = Tree(self._account, message_id, self.now)
+        tasks = outlet.send(values, tree)
+        counters.emitted += 1
+        counters.transferred += len(tasks)
+        self._begun(tree)
+        return tasks
+
+    def emit_direct(
+        self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
+    ) -> None:
+        """Emit to one task on a direct stream (D11)."""
+        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        tracked = message_id is not None and self._acking
+        tree = Tree(self._account, message_id, self.now) if tracked else None
+        sent = outlet.send_direct(task, outlet.checked(values), tree)
+        self._counters.emitted += 1
+        self._counters.transferred += sent
+        if tree is not None:
+            self._begun(tree)
+        elif message_id is not None:
+            self._on_ack(message_id)
+
+    def _begun(self, tree: Tree) -> None:
+        self._ledger.begin(tree)
+        if not tree.count:
+            self._ledger.drained(tree)  # nobody subscribes: acked at once, outside of emit (B7)
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error (C4)."""
+        self._task.report_error(error)
+
+    @property
+    def pending_count(self) -> int:
+        """How many of this task's trees are open (B5)."""
+        return self._account.pending
+
+
+class BoltCollector:
+    """For one task of a `Bolt`, which anchors, acks and fails by itself (C2)."""
+
+    __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task")
+
+    def __init__(self, task: Task, ledger: Ledger, held: dict[int, Tuple]) -> None:
+        self._task = task
+        self._ledger = ledger
+        self._outlets = task.outlets
+        self._counters = task.counters
+        self._held = held  # tuples whose execute has returned without ack or fail, by identity
+
+    def emit(
+        self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
+    ) -> list[int]:
+        """Emit a tuple anchored to ``anchors`` (E4)."""
+        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        if type(values) is not tuple or len(values) != outlet.width:
+            values = outlet.checked(values)
+        tasks = outlet.send(values, self._roots(anchors) if anchors else None)
+        counters = self._counters
+        counters.emitted += 1
+        counters.transferred += len(tasks)
+        return tasks
+
+    def emit_direct(
+        self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
+    ) -> None:
+        """Emit to one task on a direct stream (D11)."""
+        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        roots = self._roots(anchors) if anchors else None
+        self._counters.emitted += 1
+        self._counters.transferred += outlet.send_direct(task, outlet.checked(values), roots)
+
+    def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Any:
+        """The trees of the anchors: None, the only one, or a tuple of distinct ones (E4)."""
+        tuples = [anchors] if type(anchors) is Tuple else list(anchors)
+        trees: dict[Tree, None] = {}
+        for anchor in tuples:
+            if anchor.state == 1:
+                msg = (
+                    f"component {self._task.component.id!r}, task {self._task.id}: emit is anchored to {anchor!r} after its "
+                    f"ack or fail (E14, I12); emit first, then ack"
+                )
+                raise EmitError(msg)
+            roots = anchor.roots
+            if type(roots) is Tree:
+                trees[roots] = None
+            elif roots is not None:
+                trees.update(dict.fromkeys(roots))
+        if len(trees) <= 1:
+            return next(iter(trees), None)
+        return tuple(trees)
+
+    def ack(self, tup: Tuple) -> None:
+        """Close the tuple's edge (E5)."""
+        if self._settled(tup, "ack"):
+            return
+        self._counters.acked += 1
+        self._close(tup.roots)
+
+    def fail(self, tup: Tuple, reason: str | None = None) -> None:
+        """Fail the tuple's trees (E5, E24, E25)."""
+        if self._settled(tup, "fail"):
+            return
+        self._counters.failed += 1
+        task = self._task
+        fail_roots(self._ledger, tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id))
+
+    def _settled(self, tup: Tuple, what: str) -> bool:
+        if tup.state == 1:
+            self._task.report_error(f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)")
+            return True
+        if tup.state == 2:
+            self._held.pop(id(tup), None)
+        tup.state = 1
+        return False
+
+    def _close(self, roots: Any) -> None:
+        if roots is not None:
+            if type(roots) is Tree:
+                roots.count -= 1
+                if not roots.count:
+                    self._ledger.drained(roots)
+            else:
+                close_edges(self._ledger, roots)
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Give the tuple's trees another timeout (C11)."""
+        reset_timeouts(self._ledger, tup.roots)
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error (C4)."""
+        self._task.report_error(error)
+
+
+class BasicCollector:
+    """For one task of a `BasicBolt`: ``current`` is the tuple at hand, the anchor of every emit (C5)."""
+
+    __slots__ = ("_counters", "_default", "_ledger", "_outlets", "_task", "roots")
+
+    def __init__(self, task: Task, ledger: Ledger) -> None:
+        self._task = task
+        self._ledger = ledger
+        self._outlets = task.outlets
+        self._counters = task.counters
+        self.roots: Any = None
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
+        """Emit a tuple anchored to the current one."""
+        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        if type(values) is not tuple or len(values) != outlet.width:
+            values = outlet.checked(values)
+        tasks = outlet.send(values, self.roots)
+        counters = self._counters
+        counters.emitted += 1
+        counters.transferred += len(tasks)
+        return tasks
+
+    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit to one task on a direct stream (D11)."""
+        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        self._counters.emitted += 1
+        self._counters.transferred += outlet.send_direct(task, outlet.checked(values), self.roots)
+
+    def reset_timeout(self) -> None:
+        """Give the current tuple's trees another timeout (C11)."""
+        reset_timeouts(self._ledger, self.roots)
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error (C4)."""
+        self._task.report_error(error)
+
+
+def close_edges(ledger: Ledger, roots: Any) -> None:
+    """Take one open edge off every tree in ``roots``."""
+    for tree in (roots,) if type(roots) is Tree else roots or ():
+        tree.count -= 1
+        if not tree.count:
+            ledger.drained(tree)
+
+
+def fail_roots(ledger: Ledger, roots: Any, verdict: Verdict) -> None:
+    """Fail every tree in ``roots`` and close the failed tuple's edge."""
+    for tree in (roots,) if type(roots) is Tree else roots or ():
+        ledger.fail(tree, verdict)
+    close_edges(ledger, roots)
+
+
+def reset_timeouts(ledger: Ledger, roots: Any) -> None:
+    """Reset the timeouts of every tree in ``roots``."""
+    for tree in (roots,) if type(roots) is Tree else roots or ():
+        ledger.reset_timeout(tree)

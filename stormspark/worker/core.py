@@ -1,0 +1,367 @@
+"""The worker: its tasks, run in supersteps until nothing local is left to do.
+
+A superstep begins with the frames that other workers addressed to this one (superstep 0: with the spouts) and ends when no task
+here has work left, or at the deadline; what is left stays queued, in order, ahead of later input. Its reply is the frames for
+other workers. The reply of the last superstep is the report to the driver; what is addressed to others then waits for superstep 0 of
+the next batch.
+
+The same class serves every engine: a process beside a Spark executor, the local engine, and the in-process runner of supersteps.
+It knows no Spark, no sockets and no processes; its clock and its randomness are arguments.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+
+from stormspark.acker import Ledger, LedgerStatistics, RunningClock
+from stormspark.api import Fields, GlobalStreamId, TopologyContext, TupleSource
+from stormspark.backpressure import SpoutQuantum, WaterMarks
+from stormspark.config import Settings, merged
+from stormspark.errors import ComponentError
+from stormspark.grouping import DirectGrouping, GroupingContext
+from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
+from stormspark.wire.frames import Frame, FrameKind
+from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.lanes import Lanes, unpack
+from stormspark.worker.outlets import Push, Subscription, make_outlet
+from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.step import ErrorReport, Step, WorkerReport
+from stormspark.worker.task import Task
+from stormspark.worker.task_logs import TaskLogs
+
+__all__ = ["Worker"]
+
+#: ``next_tuple`` calls between two looks at the bolts: few enough to stay in the caches, many enough to forget the loop's cost.
+_BURST = 64
+#: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as objects.
+_FRAME_TUPLES = 8192
+_FRAME_BYTES = 4 * 1024 * 1024
+
+
+class Worker:
+    """One Storm worker. Call `open`, then `run` once for every superstep, then `close`; from one thread.
+
+    ``incarnation`` tells lives of the same worker apart. ``clock`` gives monotonic seconds. ``logs`` sends each task's log and
+    prints to a file of its own, where the process belongs to us.
+    """
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        index: int,
+        *,
+        incarnation: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        random: Random | None = None,
+        logs: TaskLogs | None = None,
+    ) -> None:
+        self.plan = plan
+        self.index = index
+        self.incarnation = incarnation
+        self._clock = clock
+        self._random = random or Random()
+        self._logs = logs
+        settings = plan.settings
+        self._settings = settings
+        self._running = RunningClock(settings.clock_gap_ms / 1000)
+        self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
+        self._tuple_marks = WaterMarks(settings.queue_high_mark_tuples, settings.queue_low_mark_tuples)
+        self._byte_marks = WaterMarks(settings.queue_high_mark_bytes, settings.queue_low_mark_bytes)
+        self.ledger = Ledger(index, self._edge_id, settings.timeout_secs)
+        self._lanes = {
+            worker: Lanes(worker, self.ledger, self._complain) for worker in range(plan.workers) if worker != index
+        }
+        self._ready: list[Frame] = []  # sealed frames that wait for the superstep's end
+        self._ready_bytes = 0
+        self._sequence = 0
+        self._batch_began: float | None = None
+        self._quantum_used_up = False
+        self._sources = {
+            (task.id, stream.id): TupleSource(component.id, task.id, stream.id, Fields(stream.fields))
+            for component in plan.components.values()
+            for task in map(plan.tasks.__getitem__, component.tasks)
+            for stream in component.streams.values()
+        }
+        mine = plan.tasks_of_worker(index)
+        self.tasks: dict[int, Task] = {task.id: self._make_task(task) for task in mine}
+        self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
+        self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
+        self._inboxes = {task.id: task.inbox for task in self._bolts}
+        for task in self.tasks.values():
+            self._connect(task)
+
+    # -- life ------------------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Make every task: bolts are prepared, then spouts opened and activated. Raises `ComponentError`."""
+        for task in [*self._bolts, *self._spouts]:
+            self._enter(task)
+            task.start()
+        self._enter(None)
+        self.set_active(True)
+
+    def set_active(self, active: bool) -> None:
+        """Activate or deactivate the spouts (B13)."""
+        for spout in self._spouts:
+            self._enter(spout)
+            try:
+                spout.set_active(active)
+            except ComponentError as error:
+                spout.stop_topology(error)
+        self._enter(None)
+
+    def close(self) -> None:
+        """The graceful end: spouts are deactivated and closed, bolts cleaned up."""
+        for task in [*self._spouts, *self._bolts]:
+            self._enter(task)
+            task.stop()
+        self._enter(None)
+
+    def begin_attempt(self, reason: str) -> None:
+        """The batch runs again because a worker is gone or Spark failed: what was under way between workers is lost.
+
+        Trees with something outside of this worker fail with ``reason``; what is queued here stays, and so does what bolts hold.
+        """
+        self.ledger.abandon(reason)
+
+    # -- a superstep -----------------------------------------------------------------------------------------------------
+
+    def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
+        """Run one superstep; ``frames`` are in the order of (sender, sequence). Returns the frames for other workers, or the report."""
+        now = self._clock()
+        if step.superstep == 0:
+            self._begin_batch(now)
+        self._running.advance(now)
+        self.ledger.rotate(self._running.seconds)
+        deadline = now + self._settings.superstep_deadline_ms / 1000
+        for frame in frames:
+            self._take(frame)
+        if step.superstep == 0 and self._fatal() is None:
+            self._ask_spouts(deadline)
+        self._work(deadline)
+        if step.superstep == self.plan.last_superstep:
+            self._running.end_batch(self._clock())
+            return [self._report(step)]
+        self._running.advance(self._clock())
+        return self._hand_out()
+
+    def _begin_batch(self, now: float) -> None:
+        if self._batch_began is not None:
+            self._quantum.batch_took(now - self._batch_began, used_up=self._quantum_used_up)
+        self._batch_began = now
+        self._quantum_used_up = False
+        self._running.begin_batch(now)
+
+    def _take(self, frame: Frame) -> None:
+        if frame.kind == FrameKind.TUPLES:
+            unpack(frame.payload, self.ledger, self._sources, self._inboxes)
+        elif frame.kind == FrameKind.ACKS:
+            self.ledger.take_parts(pickle.loads(frame.payload))
+
+    def _ask_spouts(self, deadline: float) -> None:
+        """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too much waits."""
+        until = min(deadline, self._clock() + self._quantum.seconds)
+        while True:
+            emitted = False
+            for spout in self._spouts:
+                if spout.account.ended or spout.may_emit:
+                    self._enter(spout)
+                    spout.deliver()
+                    if spout.may_emit:
+                        emitted |= spout.ask(_BURST, until)
+            self._work(until)
+            if self._clock() >= until:
+                self._quantum_used_up = True
+                break
+            if not emitted and not any(spout.account.ended for spout in self._spouts):
+                break
+            if self._full():
+                break
+        self._enter(None)
+
+    def _work(self, deadline: float) -> None:
+        """Run bolts until every inbox is empty, at the latest until ``deadline``; then tell spouts how trees ended."""
+        clock, bolts = self._clock, self._bolts
+        late = False
+        busy = True
+        while busy and not late:
+            busy = False
+            for bolt in bolts:
+                if bolt.inbox or bolt.waiting:
+                    self._enter(bolt)
+                    while bolt.waiting and bolt.fatal is None:
+                        bolt.run()
+                        self._seal_full_lanes()
+                        if clock() >= deadline:
+                            late = True
+                            break
+                    busy = busy or bolt.fatal is None
+                if late:
+                    break
+        for spout in self._spouts:
+            if spout.account.ended:
+                self._enter(spout)
+                spout.deliver()
+
+    def _full(self) -> bool:
+        """Whether so much waits that spouts must pause, by the level read anew (W1)."""
+        waiting = sum(bolt.waiting for bolt in self._bolts) + sum(map(len, self._lanes.values()))
+        waiting += sum(frame.count for frame in self._ready)
+        too_many = self._tuple_marks.observe(waiting)
+        return self._byte_marks.observe(self._ready_bytes) or too_many
+
+    # -- frames ----------------------------------------------------------------------------------------------------------
+
+    def _seal_full_lanes(self) -> None:
+        for lanes in self._lanes.values():
+            waiting = len(lanes)
+            if waiting >= _FRAME_TUPLES or (waiting and lanes.estimated_bytes() >= _FRAME_BYTES):
+                self._seal(lanes)
+
+    def _seal(self, lanes: Lanes) -> None:
+        sealed = lanes.seal()
+        if sealed is not None:
+            self._add_frame(lanes.worker, FrameKind.TUPLES, *sealed)
+
+    def _add_frame(self, target: int, kind: FrameKind, count: int, payload: bytes) -> None:
+        self._ready.append(Frame(target, kind, self.index, self._sequence, count, payload))
+        self._ready_bytes += len(payload)
+        self._sequence += 1
+
+    def _hand_out(self) -> list[Frame]:
+        for lanes in self._lanes.values():
+            self._seal(lanes)
+        # After the tuples: sealing may have drained parts, and fails of values that can't be pickled.
+        for home, parts in self.ledger.parts_to_send.items():
+            self._add_frame(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
+        self.ledger.parts_to_send.clear()
+        ready, self._ready, self._ready_bytes = self._ready, [], 0
+        return ready
+
+    def _report(self, step: Step) -> Frame:
+        for spout in self._spouts:
+            spout.counters.pending = spout.account.pending
+        for bolt in self._bolts:
+            bolt.counters.queued = bolt.waiting
+        report = WorkerReport(
+            worker=self.index,
+            incarnation=self.incarnation,
+            batch=step.batch,
+            counters={task.id: task.counters for task in self.tasks.values()},
+            errors=tuple(error for task in self.tasks.values() for error in task.take_errors()),
+            fatal=self._fatal(),
+            backlog=self.backlog,
+        )
+        return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
+
+    @property
+    def backlog(self) -> int:
+        """Tuples and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
+        waiting = sum(bolt.waiting for bolt in self._bolts) + sum(map(len, self._lanes.values()))
+        return waiting + sum(frame.count for frame in self._ready) + self.ledger.statistics().outgoing
+
+    def _fatal(self) -> ErrorReport | None:
+        return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
+
+    # -- wiring ----------------------------------------------------------------------------------------------------------
+
+    def _make_task(self, task: TaskPlan) -> Task:
+        plan = self.plan
+        component = plan.components[task.component]
+        conf = merged(plan.conf, component.conf)
+        arguments = (task, component, conf, lambda: self._context(task), self.ledger, self._clock)
+        restarts = self._settings.max_restarts_in_row
+        if component.kind == "bolt":
+            return BoltTask(*arguments, restarts)
+        settings = Settings.read(conf)
+        return SpoutTask(*arguments, restarts, max_pending=settings.max_spout_pending, acking=plan.settings.acking)
+
+    def _context(self, task: TaskPlan) -> TopologyContext:
+        plan = self.plan
+        streams = plan.components[task.component].streams
+        return TopologyContext(
+            topology=plan.topology,
+            component=task.component,
+            task=task.id,
+            worker=self.index,
+            tasks={component.id: component.tasks for component in plan.components.values()},
+            worker_tasks=tuple(one.id for one in plan.tasks_of_worker(self.index)),
+            streams={
+                component.id: {stream.id: Fields(stream.fields) for stream in component.streams.values()}
+                for component in plan.components.values()
+            },
+            sources=tuple(GlobalStreamId(e.source, e.stream) for e in plan.edges if e.target == task.component),
+            targets={
+                stream: tuple(e.target for e in plan.edges if (e.source, e.stream) == (task.component, stream))
+                for stream in streams
+            },
+        )
+
+    def _connect(self, task: Task) -> None:
+        """Build the outlets of a task's streams."""
+        for stream in task.component.streams:
+            edges = [e for e in self.plan.edges if (e.source, e.stream) == (task.component.id, stream)]
+            source = self._sources[task.id, stream]
+            task.outlets[stream] = make_outlet(source, [self._subscription(source, edge) for edge in edges])
+
+    def _subscription(self, source: TupleSource, edge: EdgePlan) -> Subscription:
+        targets = self.plan.components[edge.target].tasks
+        inboxes: dict[int, Push] = {}
+        for target in targets:
+            worker = self.plan.tasks[target].worker
+            if worker == self.index:
+                inboxes[target] = self._inboxes[target].append
+            else:
+                inboxes[target] = self._lanes[worker].inbox(source.task, target)
+        context = GroupingContext(
+            source=edge.source,
+            stream=edge.stream,
+            fields=tuple(source.fields),
+            sender=source.task,
+            targets=targets,
+            local_targets=tuple(t for t in targets if t in self._inboxes),
+            random=self._random,
+            ints=self._settings.fields_ints,
+        )
+        return Subscription(
+            consumer=edge.target,
+            choose=edge.grouping.chooser(context),
+            single=edge.grouping.single,
+            direct=isinstance(edge.grouping, DirectGrouping),
+            inboxes=inboxes,
+        )
+
+    def _downstream(self) -> Iterator[Task]:
+        """The tasks, those nearer to the spouts first, so that one pass carries tuples far."""
+        depth = {component.id: 0 for component in self.plan.components.values() if component.kind == "spout"}
+        for _ in self.plan.components:  # a loop's components keep the depth that they were first reached with
+            for edge in self.plan.edges:
+                if edge.source in depth and edge.target not in depth:
+                    depth[edge.target] = depth[edge.source] + 1
+        yield from sorted(self.tasks.values(), key=lambda task: (depth.get(task.component.id, 0), task.id))
+
+    def _edge_id(self) -> int:
+        return self._random.getrandbits(64) or 1
+
+    def _complain(self, task: int, message: str) -> None:
+        self.tasks[task].report_error(message)
+
+    def _enter(self, task: Task | None) -> None:
+        if self._logs is not None:
+            self._logs.enter(task.name if task is not None else None)
+
+    # -- for people and tests --------------------------------------------------------------------------------------------
+
+    def statistics(self) -> LedgerStatistics:
+        """The sizes of this worker's ledger."""
+        return self.ledger.statistics()
+
+    def validate(self) -> None:
+        """Check every invariant that can be seen between two supersteps; on in tests."""
+        self.ledger.validate()
+        for task in self._spouts:
+            mine = sum(tree.account is task.account for tree in self.ledger.open_trees())
+            assert mine == task.account.pending, f"{task.name}: {task.account.pending} pending, but {mine} trees open"

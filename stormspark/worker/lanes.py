@@ -1,0 +1,192 @@
+"""Lanes to other workers: tuples wait here until they leave as frames.
+
+A lane holds what one task sends to one task of another worker, in order, as plain tuples, so that emitting there costs the same as
+emitting to a neighbour. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
+each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import cloudpickle
+
+from stormspark.acker import Ledger, Outcome, RemoteEdges, Tree, Verdict
+from stormspark.api import Tuple, TupleSource
+from stormspark.worker.collectors import fail_roots
+
+__all__ = ["Lanes", "unpack"]
+
+_LENGTH = struct.Struct("<Q")
+_source_of = attrgetter("_source")
+_roots_of = attrgetter("roots")
+_values_of = attrgetter("values")
+
+
+class _Block(NamedTuple):
+    """A run of tuples of one stream of task ``sender`` for task ``target``, by column."""
+
+    target: int
+    sender: int
+    stream: str
+    count: int
+    columns: list[tuple[Any, ...]]
+
+
+class _Trees(NamedTuple):
+    """The trees of a frame: their edges; what a tuple's roots may be (``keys``: None, a tree's number, or several of these);
+    and for each block its tuples' keys by position, or None where the frame has no trees at all."""
+
+    edges: RemoteEdges
+    keys: list[None | int | tuple[int, ...]]
+    references: list[list[int] | None]
+
+
+#: Told of tuples that can't be pickled: the sender task's id, the message.
+Complain = Callable[[int, str], None]
+
+
+class Lanes:
+    """All lanes from this worker to one other worker."""
+
+    def __init__(self, worker: int, ledger: Ledger, complain: Complain) -> None:
+        self.worker = worker
+        self._ledger = ledger
+        self._complain = complain
+        self._lanes: dict[tuple[int, int], list[Tuple]] = {}
+
+    def inbox(self, sender: int, target: int) -> Callable[[Tuple], None]:
+        """Where task ``sender`` puts its tuples for task ``target``."""
+        return self._lanes.setdefault((sender, target), []).append
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lanes.values()))
+
+    def estimated_bytes(self) -> int:
+        """A guess at the size of what waits, by the newest tuple of each lane."""
+        return sum(
+            len(lane) * sum(map(sys.getsizeof, lane[-1].values)) for lane in self._lanes.values() if lane
+        )
+
+    def seal(self) -> tuple[int, bytes] | None:
+        """Take all that waits as one payload: (tuples, bytes); None if nothing waits.
+
+        Tuples whose values can't be pickled fail, with a reason that names them; the others go.
+        """
+        runs = [
+            (sender, target, list(run))
+            for (sender, target), lane in self._lanes.items()
+            for _, run in groupby(lane, _source_of)
+        ]
+        for lane in self._lanes.values():
+            lane.clear()
+        if not runs:
+            return None
+        blocks = self._pickled_blocks(runs)
+        if blocks is None:
+            runs = [(sender, target, kept) for sender, target, run in runs if (kept := self._sendable(run))]
+            if not runs:
+                return None
+            blocks = self._pickled_blocks(runs)
+            assert blocks is not None
+        # Only now do the edges leave: what could not be pickled has closed its own.
+        trees = pickle.dumps(self._trees(runs), 5)
+        return sum(len(run) for _, _, run in runs), b"".join((_LENGTH.pack(len(trees)), trees, blocks))
+
+    def _pickled_blocks(self, runs: list[tuple[int, int, list[Tuple]]]) -> bytes | None:
+        blocks = [
+            _Block(target, sender, run[0].source_stream, len(run), list(zip(*map(_values_of, run), strict=True)))
+            for sender, target, run in runs
+        ]
+        try:
+            return pickle.dumps(blocks, 5)
+        except Exception:
+            pass
+        try:
+            return cloudpickle.dumps(blocks, 5)  # type: ignore[no-any-return]  # classes of a notebook or a script
+        except Exception:
+            return None
+
+    def _sendable(self, run: list[Tuple]) -> list[Tuple]:
+        """Fail the tuples of a run that can't be pickled, return the others."""
+        kept = []
+        for tup in run:
+            error = _pickle_error(tup.values)
+            if error is None:
+                kept.append(tup)
+                continue
+            name, cause = error
+            reason = (
+                f"field {name} of a tuple on stream {tup.source_stream!r} of {tup.source_component!r} can't be pickled, so it "
+                f"can't go to another worker: {cause} (C8)"
+            )
+            self._complain(tup.source_task, reason)
+            verdict = Verdict(Outcome.FAILED, reason, tup.source_component, tup.source_task)
+            fail_roots(self._ledger, tup.roots, verdict)
+        return kept
+
+    def _trees(self, runs: list[tuple[int, int, list[Tuple]]]) -> _Trees:
+        """Give each tree of the frame its edge."""
+        roots = [list(map(_roots_of, run)) for _, _, run in runs]
+        by_key = Counter(chain.from_iterable(roots))
+        by_tree: dict[Tree, int] = {}
+        for key, count in by_key.items():
+            if key is not None:
+                for tree in (key,) if type(key) is Tree else key:
+                    by_tree[tree] = by_tree.get(tree, 0) + count
+        numbers = {tree: number for number, tree in enumerate(by_tree)}
+        keys = [
+            None if key is None else numbers[key] if type(key) is Tree else tuple(numbers[tree] for tree in key)
+            for key in by_key
+        ]
+        positions = {key: position for position, key in enumerate(by_key)}
+        edges = self._ledger.send(by_tree)
+        if not by_tree:
+            return _Trees(edges, keys, [None] * len(runs))
+        return _Trees(edges, keys, [list(map(positions.__getitem__, of_run)) for of_run in roots])
+
+
+def unpack(
+    payload: bytes | memoryview,
+    ledger: Ledger,
+    sources: Mapping[tuple[int, str], TupleSource],
+    inboxes: Mapping[int, list[Tuple]],
+) -> int:
+    """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their number."""
+    view = memoryview(payload)
+    split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
+    edges, keys, references = pickle.loads(view[_LENGTH.size : split])
+    trees = ledger.receive(edges)
+    roots = [
+        None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key) for key in keys
+    ]
+    received = 0
+    for (target, sender, stream, count, columns), reference in zip(
+        pickle.loads(view[split:]), references, strict=True
+    ):
+        source = sources[sender, stream]
+        values: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * count
+        inbox = inboxes[target]
+        if reference is None:
+            inbox.extend([Tuple(one, source) for one in values])
+        else:
+            inbox.extend([Tuple(one, source, roots[key]) for one, key in zip(values, reference, strict=True)])
+        received += count
+    return received
+
+
+def _pickle_error(values: tuple[Any, ...]) -> tuple[str, str] | None:
+    """Which of ``values`` can't be pickled and why, or None."""
+    for position, value in enumerate(values):
+        try:
+            cloudpickle.dumps(value)
+        except Exception as error:
+            return f"{position} ({type(value).__name__})", f"{type(error).__name__}: {error}"
+    return None

@@ -1,0 +1,150 @@
+"""Where an emitted tuple goes: one outlet a stream of a task, made of its subscribers' choosers and inboxes.
+
+This is the hottest code there is: once an emit. So an outlet is a closure over what never changes, made for the common shapes of
+a stream (nobody listens; one subscriber that gets one copy) and for the rest. An inbox is a plain list, of a task here or of a lane
+to another worker: the sender does not know the difference, and the ledger counts the edge here until the lane's frame leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stormspark.acker import Tree
+from stormspark.api import Tuple, TupleSource
+from stormspark.errors import EmitError
+
+__all__ = ["Outlet", "Send", "Subscription", "add_edge", "make_outlet"]
+
+#: Takes the values and the trees they belong to (None, one `Tree`, or a tuple of several); returns the task ids.
+Send = Callable[[tuple[Any, ...], Any], list[int]]
+#: Appends to the inbox of a task.
+Push = Callable[[Tuple], None]
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """One consumer of the stream: its chooser, prepared for the sending task, and its tasks' inboxes."""
+
+    consumer: str
+    choose: Callable[[Sequence[Any]], Any]
+    single: bool
+    direct: bool
+    inboxes: Mapping[int, Push]
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """A stream of one task: its width, how to send on it, and how to send to a named task."""
+
+    source: TupleSource
+    width: int
+    send: Send
+    send_direct: Callable[[int, tuple[Any, ...], Any], int]
+
+    def checked(self, values: Any) -> tuple[Any, ...]:
+        """Make ``values`` the tuple that is sent; raises `EmitError` when their number or type is wrong (A12)."""
+        source = self.source
+        place = f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
+        if not isinstance(values, tuple | list):
+            msg = f"{place}: emit takes a tuple or list of values, got {values!r} of type {type(values).__name__}"
+            if self.width == 1:
+                msg += f"; did you mean emit(({values!r},))?"
+            raise EmitError(msg)
+        if len(values) != self.width:
+            msg = (
+                f"{place}: Tuple created with wrong number of fields (A12): expected {self.width} "
+                f"({', '.join(source.fields)}), got {len(values)}: {values!r}"
+            )
+            raise EmitError(msg)
+        return tuple(values)
+
+
+def add_edge(roots: Any) -> None:
+    """Count one more open edge for every tree in ``roots``."""
+    if roots is not None:
+        if type(roots) is Tree:
+            roots.count += 1
+        else:
+            for tree in roots:
+                tree.count += 1
+
+
+def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> Outlet:
+    """Build the outlet of one stream of one task."""
+    width = len(source.fields)
+    if not subscriptions:
+        send: Send = _send_to_nobody
+    elif len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
+        send = _send_one(source, subscriptions[0])
+    else:
+        send = _send_all(source, subscriptions)
+    return Outlet(source, width, send, _send_direct(source, subscriptions))
+
+
+def _send_to_nobody(values: tuple[Any, ...], roots: Any) -> list[int]:
+    return []
+
+
+def _send_one(source: TupleSource, subscription: Subscription) -> Send:
+    choose, inboxes = subscription.choose, subscription.inboxes
+
+    def send(values: tuple[Any, ...], roots: Any) -> list[int]:
+        task = choose(values)
+        inboxes[task](Tuple(values, source, roots))
+        if roots is not None:
+            if type(roots) is Tree:
+                roots.count += 1
+            else:
+                add_edge(roots)
+        return [task]
+
+    return send
+
+
+def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> Send:
+    """Each subscriber's grouping is applied on its own; the result is their concatenation (D15)."""
+
+    def send(values: tuple[Any, ...], roots: Any) -> list[int]:
+        # All choices before the first copy leaves: a chooser that raises must not leave half an emit behind.
+        chosen = [
+            (inboxes, [picked] if single else list(picked))
+            for picked, single, inboxes in [(s.choose(values), s.single, s.inboxes) for s in subscriptions]
+        ]
+        tasks: list[int] = []
+        for inboxes, picks in chosen:
+            for task in picks:
+                push = inboxes.get(task)
+                if push is None:
+                    msg = f"{source!r}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
+                    raise EmitError(msg)
+                push(Tuple(values, source, roots))
+                add_edge(roots)
+                tasks.append(task)
+        return tasks
+
+    return send
+
+
+def _send_direct(
+    source: TupleSource, subscriptions: Sequence[Subscription]
+) -> Callable[[int, tuple[Any, ...], Any], int]:
+    def send(task: int, values: tuple[Any, ...], roots: Any) -> int:
+        sent = 0
+        for subscription in subscriptions:
+            push = subscription.inboxes.get(task)
+            if push is None:
+                continue
+            if not subscription.direct:
+                msg = (
+                    f"component {source.component!r}, stream {source.stream!r}: emit_direct to task {task} of "
+                    f"{subscription.consumer!r}, which does not subscribe by a direct grouping (B9)"
+                )
+                raise EmitError(msg)
+            push(Tuple(values, source, roots))
+            add_edge(roots)
+            sent += 1
+        return sent  # a task that does not subscribe gets nothing, without complaint (B9)
+
+    return send
