@@ -48,7 +48,7 @@ demo: java $(INSTALLED) ## word count of Python's standard library on Spark, com
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/stormspark run examples/word_count.py --workers 2 --until-idle 3 --json $(DEMO)/figures.json \
 	  -c wordcount.output=$(CURDIR)/$(DEMO)/counts
-	@$(BIN)/python examples/word_count.py $(DEMO)/counts
+	@$(BIN)/python examples/check_word_count.py $(DEMO)/counts
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 

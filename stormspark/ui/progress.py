@@ -17,9 +17,7 @@ __all__ = ["Progress", "Speedometer"]
 
 @dataclass(frozen=True)
 class Progress:
-    """One look at a running topology. Rates are a second's, of the last few seconds; counts are of the whole
-    run.
-    """
+    """One look at a running topology: rates a second over the last few seconds, counts of the whole run."""
 
     topology: str
     seconds: float

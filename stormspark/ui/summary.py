@@ -46,9 +46,9 @@ def _three_digits(number: float) -> str:
 
 def _failed(component: ComponentStatistics) -> str:
     """How many failed and, of a spout's trees, why: by a bolt, by time, with their worker."""
-    reasons = (component.failed_by_bolt, component.timed_out, component.worker_lost)
-    if not any(reasons):
+    if component.kind != "spout" or not component.failed:
         return f"{component.failed:,}"
+    reasons = (component.failed_by_bolt, component.timed_out, component.worker_lost)
     return f"{component.failed:,} ({'/'.join(f'{reason:,}' for reason in reasons)})"
 
 
@@ -108,11 +108,10 @@ def _headline(statistics: TopologyStatistics) -> str:
 
 
 def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
-    components = statistics.components.values()
-    if any(
-        component.failed_by_bolt or component.timed_out or component.worker_lost for component in components
-    ):
+    yield "ms: of a spout's tuples until their trees are acked, of a bolt's in execute"
+    if any(component.kind == "spout" and component.failed for component in statistics.components.values()):
         yield "failed: (by a bolt/timed out/lost with their worker)"
     for name, component in statistics.components.items():
         if component.last_error:
-            yield f"{name}: last of {component.errors:,} errors: {component.last_error.strip().splitlines()[-1]}"
+            last_line = component.last_error.strip().splitlines()[-1]
+            yield f"{name}: {component.errors:,} errors, the last one: {last_line}"

@@ -1,0 +1,39 @@
+"""What the package offers is what it says it offers."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import stormspark
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(stormspark.__path__, "stormspark.")
+    # The Spark engine has tests of its own, which need Java. A __main__ runs when it is imported.
+    if not module.name.startswith("stormspark.spark") and not module.name.endswith("__main__")
+)
+#: STYLE: a module is one idea, and these name none.
+NO_IDEA = {"common", "helper", "helpers", "manager", "misc", "util", "utils"}
+
+
+@pytest.mark.parametrize("name", ["stormspark", *MODULES])
+def test_all_names_what_is_there_and_public(name):
+    module = importlib.import_module(name)
+    offered = getattr(module, "__all__", [])
+    assert [one for one in offered if not hasattr(module, one)] == []
+    assert [one for one in offered if one.startswith("_")] == []
+    assert len(offered) == len(set(offered))
+
+
+def test_the_package_offers_what_users_write_topologies_with():
+    assert {"BasicBolt", "Bolt", "Fields", "Spout", "TopologyBuilder"} <= set(stormspark.__all__)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is(name):
+    assert (importlib.import_module(name).__doc__ or "").strip()
+
+
+def test_no_module_is_a_drawer():
+    assert [name for name in MODULES if name.split(".")[-1] in NO_IDEA] == []

@@ -1,0 +1,214 @@
+import os
+import pickle
+import sys
+import textwrap
+
+import pytest
+
+from stormspark.api.topology import Topology
+from stormspark.cli.load import load_topology, parse_target
+from stormspark.errors import InvalidTopologyError, TopologyNotFoundError
+
+TOPOLOGY = """
+    from stormspark import Fields, Spout, TopologyBuilder
+
+    class Numbers(Spout):
+        def open(self, conf, context, collector): ...
+        def next_tuple(self): ...
+        def declare_output_fields(self, declarer): declarer.declare(Fields("n"))
+
+    def build(name="numbers"):
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", Numbers())
+        return builder.create_topology(name)
+"""
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write a file into a folder of its own; what importing it does to this process is undone."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    before = set(sys.modules)
+
+    def write(text, name="some_topology.py", after=""):
+        file = tmp_path / name
+        file.write_text(textwrap.dedent(text) + textwrap.dedent(after))
+        return str(file)
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def refused(target):
+    with pytest.raises(TopologyNotFoundError) as caught:
+        load_topology(target)
+    message = str(caught.value)
+    assert len(message.splitlines()) <= 2
+    return message
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "name"),
+    [
+        ("a.py", "a.py", "build"),
+        ("a.py:main", "a.py", "main"),
+        ("dir/a.py:main", "dir/a.py", "main"),
+        ("C:\\dir\\a.py", "C:\\dir\\a.py", "build"),
+        ("a.py:", "a.py:", "build"),
+        ("strange:file.py", "strange:file.py", "build"),
+    ],
+)
+def test_a_target_is_a_file_and_a_name(text, file, name):
+    target = parse_target(text)
+    assert (str(target.file), target.name) == (file, name)
+
+
+def test_build_is_called_by_default(write):
+    topology = load_topology(write(TOPOLOGY))
+    assert isinstance(topology, Topology)
+    assert topology.name == "numbers"
+
+
+def test_a_function_can_be_named(write):
+    file = write(TOPOLOGY, after="def other(): return build('others')")
+    assert load_topology(f"{file}:other").name == "others"
+
+
+def test_a_variable_can_be_named(write):
+    file = write(TOPOLOGY, after="topology = build('variable')")
+    assert load_topology(f"{file}:topology").name == "variable"
+
+
+def test_components_are_pickled_by_reference(write):
+    topology = load_topology(write(TOPOLOGY))
+    pickled = topology.components["numbers"].pickled
+    assert b"some_topology" in pickled
+    assert type(pickle.loads(pickled)).__module__ == "some_topology"
+
+
+def test_the_neighbours_of_a_file_can_be_imported(write):
+    write("NAME = 'of a neighbour'", "some_neighbour.py")
+    file = write(TOPOLOGY, after="import some_neighbour\ndef other(): return build(some_neighbour.NAME)")
+    assert load_topology(f"{file}:other").name == "of a neighbour"
+
+
+def test_processes_started_from_here_find_the_file_too(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
+    load_topology(write(TOPOLOGY))
+    assert os.environ["PYTHONPATH"].split(os.pathsep) == [str(tmp_path), "/somewhere/else"]
+
+
+def test_loading_twice_is_loading_once(write, tmp_path):
+    file = write(TOPOLOGY)
+    first, second = load_topology(file), load_topology(file)
+    assert first.name == second.name
+    assert sys.path.count(str(tmp_path)) == 1
+
+
+def test_no_such_file(tmp_path):
+    assert refused(f"{tmp_path}/none.py") == f"{tmp_path}/none.py does not exist"
+
+
+def test_a_folder(tmp_path):
+    assert refused(str(tmp_path)) == f"{tmp_path} is a folder; name a file in it"
+
+
+def test_a_syntax_error_is_told_with_its_line(write):
+    file = write("def build(:\n    pass\n")
+    assert refused(file).startswith(f"{file}:1: SyntaxError: ")
+
+
+def test_a_syntax_error_of_a_neighbour_names_the_neighbour(write):
+    write("x = = 1", "wrong_neighbour.py")
+    assert "wrong_neighbour.py:1: SyntaxError" in refused(write("import wrong_neighbour"))
+
+
+def test_what_the_file_raises_is_told_with_its_line(write):
+    file = write("first = 1\nsecond = first / 0\n")
+    assert refused(file) == (
+        f"importing {file} raised ZeroDivisionError: division by zero\n  at {file}:2, in <module>: second = first / 0"
+    )
+
+
+def test_a_file_that_exits_is_no_exit(write):
+    assert "raised SystemExit: 3" in refused(write("import sys\nsys.exit(3)\n"))
+
+
+def test_a_module_that_is_missing_is_named(write):
+    assert "ModuleNotFoundError: No module named 'not_installed'" in refused(write("import not_installed"))
+
+
+def test_what_the_function_raises_is_told_with_the_users_line(write):
+    file = write("""
+        import json
+        def build():
+            return json.loads("{")
+    """)
+    message = refused(file)
+    assert message.startswith(f"{file}:build raised JSONDecodeError: json.decoder.JSONDecodeError") or (
+        "JSONDecodeError: Expecting property name" in message
+    )
+    assert message.endswith(f'at {file}:4, in build: return json.loads("{{")')
+
+
+def test_our_own_errors_come_through(write):
+    file = write(TOPOLOGY, after="def wrong(): TopologyBuilder().set_spout('', Numbers())")
+    with pytest.raises(InvalidTopologyError, match="a component's id must be a text"):
+        load_topology(f"{file}:wrong")
+
+
+def test_a_missing_name_meets_those_that_are_there(write):
+    file = write(TOPOLOGY, after="topology = build()\ndef _private(): ...\ndef needs(this): ...\n")
+    assert refused(f"{file}:biuld") == f"{file} has no 'biuld'. Did you mean {file}:build or {file}:topology?"
+
+
+def test_functions_that_say_they_give_something_else_are_not_suggested(write):
+    file = write("def count() -> int: return 1\ndef topo() -> 'Topology': ...\n")
+    assert refused(file) == f"{file} has no 'build'. Did you mean {file}:topo?"
+
+
+def test_a_file_without_any_is_told_what_to_write(write):
+    assert refused(write("x = 1")).endswith(
+        "has no 'build'. It needs a function build() that returns TopologyBuilder().create_topology(...)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def build(): pass", "gives None (is a return missing?), no Topology."),
+        ("def build(): return 42", "gives 42 of type int, no Topology."),
+        ("build = 'text'", "gives 'text' of type str, no Topology."),
+        ("class build: pass", "gives <class 'some_topology.build'> of type type, no Topology."),
+    ],
+)
+def test_something_else_than_a_topology_is_told_as_what_it_is(write, code, said):
+    assert said in refused(write(code))
+
+
+def test_a_builder_lacks_its_last_call(write):
+    file = write("from stormspark import TopologyBuilder\ndef build(): return TopologyBuilder()")
+    assert refused(file) == f'{file}:build gives a TopologyBuilder: end it with .create_topology("a name")'
+
+
+def test_a_function_that_needs_arguments(write):
+    file = write("def build(conf): ...")
+    assert refused(file).startswith(
+        f"{file}:build can't be called without arguments, missing a required argument: 'conf'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [("word-count.py", "word_count.py"), ("1st.py", "_1st.py"), ("topology.txt", "topology.py")],
+)
+def test_a_name_that_python_cannot_import(write, name, better):
+    assert refused(write(TOPOLOGY, name)).endswith(f"call it something like {better}")
+
+
+@pytest.mark.parametrize("name", ["json.py", "sys.py", "stormspark.py"])
+def test_a_name_that_is_taken(write, name):
+    file = write(TOPOLOGY, name)
+    assert f"the name {name[:-3]!r} is taken by" in refused(file)

@@ -1,0 +1,217 @@
+import json
+import signal
+import sys
+import textwrap
+
+import pytest
+from click.testing import CliRunner
+
+from stormspark.cli import main
+from stormspark.cli.run import ENGINES
+from stormspark.errors import ComponentError, UnsupportedEnvironmentError
+from tests.unit.scripted_topology import Moment, ScriptedTopology
+
+TOPOLOGY = """
+    from stormspark import Fields, Spout, TopologyBuilder
+
+    class Numbers(Spout):
+        def open(self, conf, context, collector): ...
+        def next_tuple(self): ...
+        def declare_output_fields(self, declarer): declarer.declare(Fields("n"))
+
+    def build():
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", Numbers())
+        return builder.create_topology("numbers", {"topology.workers": 3, "topology.debgu": True})
+"""
+
+MOMENTS = [
+    Moment(0, batches=0),
+    Moment(1.0, emitted=100, executed=80, acked=70, pending=30),
+    Moment(3.0, 100, 100, 100),
+]
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setenv("PYTHONPATH", "")
+    path = tmp_path / "numbers_topology.py"
+    path.write_text(textwrap.dedent(TOPOLOGY))
+    yield str(path)
+    sys.modules.pop("numbers_topology", None)
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Put a scripted topology in the place of both engines; gives what they were asked to run."""
+    asked = []
+
+    def script(topology):
+        def start(run):
+            asked.append(run)
+            return topology
+
+        for name in ENGINES:
+            monkeypatch.setitem(ENGINES, name, start)
+        return asked
+
+    return script
+
+
+def stormspark(*arguments):
+    return CliRunner().invoke(main, ["run", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_a_run_shows_progress_and_the_table(file, script):
+    script(ScriptedTopology(MOMENTS, batch_every=0.5))
+    done = stormspark(file, "--until-idle", "2")
+    assert done.exit_code == 0
+    assert "starting numbers on spark" in done.stderr
+    assert "tuples/s" in done.stderr
+    assert done.stdout.startswith("scripted on script: ")
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("spout", "bolt"))] == [
+        "spout",
+        "bolt",
+    ]
+
+
+def test_the_command_line_wins_over_the_topology(file, script):
+    asked = script(ScriptedTopology(MOMENTS, ends_at=1.0))
+    stormspark(
+        file, "--workers", "2", "-c", "topology.workers=9", "-c", "mine=text", "--conf", "topology.debug=true"
+    )
+    assert asked[0].conf == {"topology.workers": 2, "mine": "text", "topology.debug": True}
+
+
+def test_what_is_not_given_is_not_overridden(file, script):
+    asked = script(ScriptedTopology(MOMENTS, ends_at=1.0))
+    stormspark(file, "--engine", "local")
+    assert asked[0].conf == {}
+    assert asked[0].engine == "local"
+
+
+def test_options_of_spark_reach_spark(file, script, tmp_path):
+    asked = script(ScriptedTopology(MOMENTS, ends_at=1.0))
+    stormspark(file, "--checkpoint", tmp_path / "state", "--master", "local[2]")
+    assert (asked[0].checkpoint, asked[0].master) == (str(tmp_path / "state"), "local[2]")
+
+
+@pytest.mark.parametrize("option", ["--checkpoint", "--master"])
+def test_options_of_spark_are_refused_elsewhere(file, script, option):
+    asked = script(ScriptedTopology(MOMENTS))
+    done = stormspark(file, "--engine", "local", option, "x")
+    assert done.exit_code == 2
+    assert "are for --engine spark" in done.stderr
+    assert not asked
+
+
+def test_misspelt_settings_are_warned_about_wherever_they_stand(file, script):
+    script(ScriptedTopology(MOMENTS, ends_at=1.0))
+    done = stormspark(file, "-c", "topology.wrokers=2", "-c", "my.own=1")
+    assert done.exit_code == 0
+    assert "Warning: unknown setting topology.wrokers: did you mean topology.workers?" in done.stderr
+    assert "Warning: unknown setting topology.debgu: did you mean topology.debug?" in done.stderr
+    assert "my.own" not in done.stderr
+
+
+def test_json_goes_to_a_file(file, script, tmp_path):
+    script(ScriptedTopology(MOMENTS))
+    done = stormspark(file, "--seconds", "4", "--json", tmp_path / "out.json")
+    assert done.exit_code == 0
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert summary["topology"] == "scripted"
+    assert summary["components"]["spout"]["acked"] == 100
+
+
+def test_json_on_standard_output_is_alone_there(file, script):
+    script(ScriptedTopology(MOMENTS))
+    done = stormspark(file, "--seconds", "4", "--json", "-")
+    assert json.loads(done.stdout)["components"]["bolt"]["executed"] == 100
+    assert "scripted on script" in done.stderr
+
+
+def test_json_that_could_not_be_written_is_refused_before_the_run(file, script, tmp_path):
+    asked = script(ScriptedTopology(MOMENTS))
+    done = stormspark(file, "--json", tmp_path / "none" / "out.json")
+    assert done.exit_code == 2
+    assert "there is no folder" in done.stderr
+    assert not asked
+
+
+def test_a_topology_that_stops_with_an_error_tells_the_end_of_it(file, script, tmp_path):
+    trace = "\n".join(f"  frame {number}" for number in range(50))
+    error = ComponentError(f"bolt 'split', task 4: raised 10 times in a row\n{trace}\nValueError: no number")
+    script(ScriptedTopology(MOMENTS, ends_at=2.0, error=error))
+    done = stormspark(file, "--json", tmp_path / "out.json")
+    assert done.exit_code == 1
+    assert "scripted stopped: ComponentError: bolt 'split', task 4: raised 10 times in a row" in done.stderr
+    assert done.stderr.rstrip().endswith("ValueError: no number")
+    assert "frame 49" in done.stderr
+    assert "frame 3\n" not in done.stderr
+    assert (tmp_path / "out.json").exists(), "figures are worth most where something went wrong"
+
+
+def test_ctrl_c_ends_a_run_well(file, script):
+    topology = ScriptedTopology(MOMENTS)
+    topology.events[1.0] = lambda: signal.raise_signal(signal.SIGINT)
+    script(topology)
+    done = stormspark(file)
+    assert done.exit_code == 0
+    assert "stopping at the end of the batch" in done.stderr
+    assert done.stdout.startswith("scripted on script: ")
+
+
+def test_ctrl_c_twice_ends_it_at_once(file, script):
+    topology = ScriptedTopology(MOMENTS, stop_takes=60.0)
+    topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
+    script(topology)
+    done = stormspark(file)
+    assert done.exit_code == 130
+    assert topology.calls == ["stop", "kill"]
+
+
+def test_the_logs_are_named_where_they_are_known(file, script):
+    topology = ScriptedTopology(MOMENTS, ends_at=1.0)
+    topology.log_dir = "/var/log/numbers"
+    script(topology)
+    assert "logs: /var/log/numbers" in stormspark(file).stderr
+
+
+def test_an_engine_that_cannot_start_is_one_line(file, monkeypatch):
+    def start(run):
+        raise UnsupportedEnvironmentError("Spark needs Java 17 or newer, found none")
+
+    monkeypatch.setitem(ENGINES, "spark", start)
+    done = stormspark(file)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == "Error: Spark needs Java 17 or newer, found none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--workers", "0"], "0 is not in the range"),
+        (["--seconds", "0"], "0.0 is not in the range"),
+        (["--until-idle", "-1"], "-1.0 is not in the range"),
+        (["--engine", "flink"], "'flink' is not one of 'spark', 'local'"),
+        (["-c", "no-assignment"], "expected key=value, got 'no-assignment'"),
+    ],
+)
+def test_wrong_usage(file, script, arguments, said):
+    asked = script(ScriptedTopology(MOMENTS))
+    done = stormspark(file, *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not asked
+
+
+def test_a_file_that_is_not_there():
+    done = stormspark("none.py")
+    assert done.exit_code == 2
+    assert done.stderr == "Error: none.py does not exist\n"
+
+
+def test_the_version():
+    done = CliRunner().invoke(main, ["--version"])
+    assert done.output.startswith("stormspark ")

@@ -1,0 +1,113 @@
+"""A stand-in for a running topology. It runs nothing: it plays back counters that a test wrote down.
+
+Its time is its own and moves only when somebody waits for it, so what looks on for ten seconds takes none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from stormspark.metrics import (
+    ComponentStatistics,
+    Histogram,
+    LatencySummary,
+    TaskCounters,
+    TopologyStatistics,
+    summarise,
+)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What the counters say from second ``at`` on."""
+
+    at: float
+    emitted: int = 0
+    executed: int = 0
+    acked: int = 0
+    pending: int = 0
+    queued: int = 0
+    batches: int = 1
+
+
+def component(
+    kind: str = "bolt", tasks: int = 2, last_error: str | None = None, **counts: int
+) -> ComponentStatistics:
+    """Statistics of a component whose calls took 2 ms each."""
+    latency = Histogram()
+    latency.add(0.002, count=max(counts.get("executed", 0), counts.get("acked", 0)))
+    return summarise(kind, tasks, [TaskCounters(latency=latency, **counts)], last_error)
+
+
+def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics:
+    """A topology of one spout and one bolt at a moment."""
+    return TopologyStatistics(
+        topology="scripted",
+        engine="script",
+        seconds=moment.at if seconds is None else seconds,
+        batches=moment.batches,
+        batch_ms=LatencySummary(100.0, 90.0, 200.0) if moment.batches else LatencySummary(),
+        components={
+            "spout": component(
+                "spout",
+                emitted=moment.emitted,
+                acked=moment.acked,
+                pending=moment.pending,
+                queued=moment.queued,
+            ),
+            "bolt": component("bolt", executed=moment.executed, acked=moment.executed),
+        },
+    )
+
+
+class ScriptedTopology:
+    """Plays ``moments`` back; ends by itself at ``ends_at``, with ``error`` if there is one."""
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        moments: Sequence[Moment],
+        *,
+        ends_at: float = float("inf"),
+        error: BaseException | None = None,
+        stop_takes: float = 0.0,
+        batch_every: float | None = None,
+    ) -> None:
+        self._moments = moments
+        self._ends_at = ends_at
+        self._error = error
+        self._stop_takes = stop_takes
+        self._batch_every = batch_every
+        self.now = 0.0
+        self.calls: list[str] = []
+        #: What happens to the one who looks on, by second: a test puts raise_signal here.
+        self.events: dict[float, object] = {}
+
+    @property
+    def error(self) -> BaseException | None:
+        return self._error if self._ended() else None
+
+    def statistics(self) -> TopologyStatistics:
+        moment = [moment for moment in self._moments if moment.at <= self.now][-1]
+        if self._batch_every:
+            moment = replace(moment, batches=int(self.now / self._batch_every))
+        return snapshot(moment, self.now)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.now = min(self.now + (timeout or 0.0), self._ends_at)
+        for at in [at for at in self.events if at <= self.now]:
+            event = self.events.pop(at)
+            assert callable(event)
+            event()
+        return self._ended()
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+        self._ends_at = min(self._ends_at, self.now + self._stop_takes)
+
+    def kill(self) -> None:
+        self.calls.append("kill")
+        self._ends_at = min(self._ends_at, self.now)
+
+    def _ended(self) -> bool:
+        return self.now >= self._ends_at

@@ -1,0 +1,56 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from stormspark.metrics import LatencySummary, TopologyStatistics
+from stormspark.ui import print_summary
+from tests.unit.scripted_topology import component
+
+
+def printed(width: int = 200, **components):
+    out = io.StringIO()
+    statistics = TopologyStatistics(
+        "words", "local", 10.0, 4, LatencySummary(1000.0, 990.0, 1200.0), components
+    )
+    print_summary(statistics, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_the_headline_has_time_batches_and_speed():
+    assert printed(bolt=component(executed=25_000)).splitlines()[0] == (
+        "words on local: 10.0 s, 4 batches (990 ms p50, 1,200 ms p99), 2,500 tuples/s"
+    )
+
+
+def test_every_figure_of_a_component_has_its_column():
+    text = printed(count=component(tasks=3, executed=1_234_567, acked=1_234_560, failed=7, errors=1))
+    header, row = (
+        line.split() for line in text.splitlines() if line.startswith((" component", "component", "count"))
+    )
+    assert header[:4] == ["component", "kind", "tasks", "emitted"]
+    assert row == "count bolt 3 0 0 1,234,567 1,234,560 7 2.00 2.00 2.00 1".split()
+
+
+def test_failed_trees_are_told_apart_by_their_reason():
+    text = printed(lines=component("spout", failed=6, failed_by_bolt=3, timed_out=2, worker_lost=1))
+    assert "6 (3/2/1)" in text
+    assert "by a bolt/timed out/lost with their worker" in text
+
+
+def test_the_last_error_is_told_by_its_last_line():
+    text = printed(split=component(errors=3, last_error="Traceback ...\n  File x\nValueError: no number\n"))
+    assert "split: 3 errors, the last one: ValueError: no number" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_a_narrow_terminal_loses_columns_and_no_digits(width):
+    text = printed(width, sentences=component("spout", emitted=123_456_789, acked=123_456_789))
+    assert "…" not in text
+    table = [line for line in text.splitlines() if line.startswith("sentences")]
+    assert table[0].count("123,456,789") == 2
+    assert len(table) == 1
+
+
+def test_a_component_that_measured_nothing_shows_a_dash():
+    assert printed(idle=component()).splitlines()[4].split()[-4:-1] == ["-", "-", "-"]

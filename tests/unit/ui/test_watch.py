@@ -1,0 +1,155 @@
+import signal
+import threading
+
+import pytest
+
+from stormspark.ui import Ending, Interrupts, Progress, watch
+from stormspark.ui.watch import Idleness
+from tests.unit.scripted_topology import Moment, ScriptedTopology, snapshot
+
+
+class Notes:
+    """A display that remembers."""
+
+    def __init__(self):
+        self.shown: list[Progress] = []
+        self.said: list[str] = []
+
+    def show(self, progress):
+        self.shown.append(progress)
+
+    def say(self, text):
+        self.said.append(text)
+
+
+def watched(topology, **options):
+    notes = Notes()
+    with Interrupts() as interrupts:
+        return watch(topology, notes, interrupts, **options), notes
+
+
+def test_a_topology_that_ends_by_itself_is_not_stopped():
+    topology = ScriptedTopology([Moment(0)], ends_at=3.0)
+    ending, notes = watched(topology)
+    assert ending is Ending.BY_ITSELF
+    assert topology.calls == []
+    assert notes.shown[-1].seconds == 3.0
+
+
+def test_it_is_stopped_when_its_time_is_up():
+    topology = ScriptedTopology([Moment(0, emitted=1, pending=1)])
+    ending, _ = watched(topology, seconds=5.0)
+    assert ending is Ending.TIME_UP
+    assert topology.calls == ["stop"]
+    assert topology.now == pytest.approx(5.0, abs=0.5)
+
+
+def test_it_is_stopped_when_it_is_idle():
+    moments = [Moment(0, emitted=5, pending=5), Moment(4.0, emitted=5, acked=5)]
+    topology = ScriptedTopology(moments, batch_every=0.5)
+    ending, _ = watched(topology, until_idle=2.0)
+    assert ending is Ending.IDLE
+    assert topology.now == pytest.approx(6.0, abs=0.6)
+
+
+def test_looking_on_goes_on_while_it_stops():
+    topology = ScriptedTopology([Moment(0, executed=1)], stop_takes=4.0)
+    _, notes = watched(topology, seconds=1.0)
+    assert notes.shown[-1].seconds > 4.0
+
+
+def test_the_first_interrupt_stops_it_and_says_so():
+    topology = ScriptedTopology([Moment(0)])
+    topology.events[1.0] = lambda: signal.raise_signal(signal.SIGINT)
+    ending, notes = watched(topology)
+    assert ending is Ending.INTERRUPTED
+    assert topology.calls == ["stop"]
+    assert notes.said == ["stopping at the end of the batch (Ctrl-C once more: at once)"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_interrupt_kills_it(number):
+    topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
+    topology.events = {at: lambda: signal.raise_signal(number) for at in (1.0, 2.0)}
+    ending, _ = watched(topology)
+    assert ending is Ending.KILLED
+    assert topology.calls == ["stop", "kill"]
+    assert topology.now < 5.0
+
+
+def test_two_interrupts_between_two_looks_kill_it_too():
+    topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
+    topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 1.01)}
+    assert watched(topology)[0] is Ending.KILLED
+
+
+def test_a_kill_does_not_wait_for_a_stop_that_hangs():
+    topology = ScriptedTopology([Moment(0)])
+    forever = threading.Event()
+    topology.stop = forever.wait
+    topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
+    assert watched(topology)[0] is Ending.KILLED
+    forever.set()
+
+
+def test_what_stop_raises_is_raised():
+    topology = ScriptedTopology([Moment(0)])
+
+    def stop():
+        topology.kill()
+        raise OSError("the driver is gone")
+
+    topology.stop = stop
+    with pytest.raises(OSError, match="the driver is gone"):
+        watched(topology, seconds=1.0)
+
+
+def test_handlers_are_as_before_afterwards():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGINT) != before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_interrupts_do_nothing_in_another_thread():
+    counted = []
+
+    def work():
+        with Interrupts() as interrupts:
+            counted.append(interrupts.count)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert counted == [0]
+
+
+def idle_at(*moments: Moment, seconds: float = 2.0) -> list[float]:
+    idleness = Idleness(seconds)
+    return [moment.at for moment in moments if idleness.reached(snapshot(moment))]
+
+
+def test_silence_counts_from_its_first_moment():
+    assert idle_at(*(Moment(at, emitted=3, batches=at + 1) for at in range(6))) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("waiting", [{"pending": 1}, {"queued": 1}])
+def test_what_waits_is_not_silence(waiting):
+    assert idle_at(*(Moment(at, emitted=3, batches=at + 1, **waiting) for at in range(6))) == []
+
+
+def test_a_long_batch_is_not_silence():
+    # One batch of ten seconds: the counters cannot move before it ends.
+    assert (
+        idle_at(*(Moment(at, emitted=3, batches=4) for at in range(10)), Moment(10, emitted=9, batches=5))
+        == []
+    )
+
+
+def test_nothing_counts_before_the_first_batch():
+    assert idle_at(*(Moment(at, batches=0) for at in range(6))) == []
+
+
+def test_one_more_tuple_begins_the_silence_anew():
+    moments = [Moment(at, emitted=3 if at < 2 else 4, batches=at + 1) for at in range(5)]
+    assert idle_at(*moments) == [4]
