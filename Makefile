@@ -85,7 +85,7 @@ docs: $(INSTALLED) ## run the examples in the docstrings and the README
 
 .PHONY: notebooks
 notebooks: java $(INSTALLED) ## execute the notebooks
-	@$(BIN)/pytest notebooks
+	@$(BIN)/pytest tests/notebooks
 
 .PHONY: bench
 bench: java $(INSTALLED) ## acked word count: Spark with 2 workers, then the local engine; one JSON line each

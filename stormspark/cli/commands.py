@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from stormspark import __version__
 from stormspark.api.topology import Topology
 from stormspark.cli.load import load_topology
 from stormspark.cli.run import ENGINES, Run, run_topology
@@ -20,13 +20,6 @@ __all__ = ["main"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-def _version() -> str:
-    try:
-        return version("stormspark")
-    except PackageNotFoundError:  # run from a source folder that was never installed
-        return "unknown"
 
 
 class _Refused(click.ClickException):
@@ -91,7 +84,7 @@ _of_a_topology = _described_by(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(_version(), prog_name="stormspark", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="stormspark", message="%(prog)s %(version)s")
 def main() -> None:
     """Run Storm and Heron topologies, written in Python, on Spark Structured Streaming."""
 

@@ -97,8 +97,9 @@ def _imported(file: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         msg = f"importing {file} raised {_raised(error, path.parent)}"
         raise TopologyNotFoundError(msg) from error
-    if Path(module.__file__ or "").resolve() != path:
-        taken_by = module.__file__ or "a module of Python itself"
+    found = getattr(module, "__file__", None)
+    if found is None or Path(found).resolve() != path:
+        taken_by = found or "a module of Python itself"
         msg = f"{file} can't be imported: the name {name!r} is taken by {taken_by}; rename the file"
         raise TopologyNotFoundError(msg)
     return module

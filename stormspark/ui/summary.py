@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -53,16 +54,16 @@ def _failed(component: ComponentStatistics) -> str:
 
 
 _COLUMNS = (
-    _Column("kind", lambda component: component.kind, rank=1),
-    _Column("tasks", _count("tasks")),
+    _Column("kind", lambda component: component.kind, rank=2),
+    _Column("tasks", _count("tasks"), rank=1),
     _Column("emitted", _count("emitted")),
-    _Column("transferred", _count("transferred"), rank=3),
+    _Column("transferred", _count("transferred"), rank=4),
     _Column("executed", _count("executed")),
     _Column("acked", _count("acked")),
     _Column("failed", _failed),
-    _Column("mean ms", _latency("mean"), rank=2),
-    _Column("p50 ms", _latency("p50"), rank=4),
-    _Column("p99 ms", _latency("p99"), rank=5),
+    _Column("mean ms", _latency("mean"), rank=3),
+    _Column("p50 ms", _latency("p50"), rank=5),
+    _Column("p99 ms", _latency("p99"), rank=6),
     _Column("errors", _count("errors")),
 )
 
@@ -71,10 +72,10 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
     """One row a component. ``leave_out`` is how many of the columns that matter least are not shown."""
     dispensable = sorted((column for column in _COLUMNS if column.rank), key=lambda column: -column.rank)
     columns = [column for column in _COLUMNS if column not in dispensable[:leave_out]]
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("component", no_wrap=True)
     for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
+        table.add_column(column.title, justify="left" if column.title == "kind" else "right", no_wrap=True)
     for name, component in statistics.components.items():
         table.add_row(name, *(column.cell(component) for column in columns))
     return table
@@ -90,9 +91,10 @@ def print_summary(statistics: TopologyStatistics, console: Console) -> None:
 
 def _that_fits(statistics: TopologyStatistics, console: Console) -> Table:
     table = summary_table(statistics)
+    without_limit = console.options.update(max_width=10_000)
     for leave_out in range(1 + max(column.rank for column in _COLUMNS)):
         table = summary_table(statistics, leave_out)
-        if console.measure(table).maximum <= console.width:
+        if Measurement.get(console, without_limit, table).maximum <= console.width:
             break
     return table
 

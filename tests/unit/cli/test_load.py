@@ -128,7 +128,8 @@ def test_a_syntax_error_of_a_neighbour_names_the_neighbour(write):
 def test_what_the_file_raises_is_told_with_its_line(write):
     file = write("first = 1\nsecond = first / 0\n")
     assert refused(file) == (
-        f"importing {file} raised ZeroDivisionError: division by zero\n  at {file}:2, in <module>: second = first / 0"
+        f"importing {file} raised ZeroDivisionError: division by zero\n"
+        f"  at {file}:2, in <module>: second = first / 0"
     )
 
 

@@ -6,6 +6,7 @@ import textwrap
 import pytest
 from click.testing import CliRunner
 
+from stormspark import __version__
 from stormspark.cli import main
 from stormspark.cli.run import ENGINES
 from stormspark.errors import ComponentError, UnsupportedEnvironmentError
@@ -145,7 +146,7 @@ def test_a_topology_that_stops_with_an_error_tells_the_end_of_it(file, script, t
     script(ScriptedTopology(MOMENTS, ends_at=2.0, error=error))
     done = stormspark(file, "--json", tmp_path / "out.json")
     assert done.exit_code == 1
-    assert "scripted stopped: ComponentError: bolt 'split', task 4: raised 10 times in a row" in done.stderr
+    assert "numbers stopped: ComponentError: bolt 'split', task 4: raised 10 times in a row" in done.stderr
     assert done.stderr.rstrip().endswith("ValueError: no number")
     assert "frame 49" in done.stderr
     assert "frame 3\n" not in done.stderr
@@ -214,4 +215,4 @@ def test_a_file_that_is_not_there():
 
 def test_the_version():
     done = CliRunner().invoke(main, ["--version"])
-    assert done.output.startswith("stormspark ")
+    assert done.output == f"stormspark {__version__}\n"
