@@ -1,0 +1,79 @@
+"""A topology's checkpoint folder, wherever Spark can write one.
+
+    <checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
+    <checkpoint>/spark                      Spark's offsets and commits of the data query
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from stormspark.checkpoint.control import ControlFile, LocalControlFile
+
+__all__ = ["CheckpointFolder"]
+
+
+class CheckpointFolder:
+    """``location`` is a local path or a URL of any file system that Spark knows."""
+
+    def __init__(self, session: SparkSession, location: str) -> None:
+        self._session = session
+        if location.startswith("file:"):
+            location = unquote(urlsplit(location).path)
+        self._local = re.match(r"\w[\w+.-]+:", location) is None
+        self._location = str(Path(location).absolute()) if self._local else location.rstrip("/")
+
+    @property
+    def spark(self) -> str:
+        """The location of the query's own checkpoint."""
+        folder = f"{self._location}/spark"
+        # A local path without a scheme would be looked for in the cluster's default file system.
+        return Path(folder).as_uri() if self._local else folder
+
+    def control_file(self) -> ControlFile:
+        """The control file of this folder."""
+        return LocalControlFile(Path(self._location)) if self._local else _HadoopControlFile(self._session, self._location)
+
+
+class _HadoopControlFile:
+    """The control file behind a URL; written as Spark writes its own logs there, whole or not at all."""
+
+    def __init__(self, session: SparkSession, location: str) -> None:
+        self._location = location
+        jvm: Any = session.sparkContext._jvm
+        conf = session._jsparkSession.sessionState().newHadoopConf()
+        self._path = jvm.org.apache.hadoop.fs.Path(f"{location}/stormspark/control.json")
+        streaming = jvm.org.apache.spark.sql.execution.streaming.checkpointing
+        self._files = streaming.CheckpointFileManager.create(self._path.getParent(), conf)
+
+    def read(self) -> bytes | None:
+        """The file's bytes, or None where there is none."""
+        try:
+            if not self._files.exists(self._path):
+                return None
+            stream = self._files.open(self._path)
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise OSError(str(error.java_exception)) from error
+
+    def write(self, data: bytes) -> None:
+        """Replace the file."""
+        try:
+            self._files.mkdirs(self._path.getParent())
+            stream = self._files.createAtomic(self._path, True)
+            stream.write(data)
+            stream.close()
+        except Py4JJavaError as error:
+            raise OSError(str(error.java_exception)) from error
+
+    def __str__(self) -> str:
+        return self._location

@@ -1,0 +1,226 @@
+"""The forwarder: the Python function of every stage, between Spark's partitions and the workers.
+
+Spark gives partition p of superstep k to any idle Python process, and may give it again: a retry, a speculative
+twin, a stage computed anew. The worker that partition p is for is one long-lived process. The forwarder carries the partition's
+Arrow batches there and the reply's batches back, byte for byte: no Python work per frame, and no state but a cache of connections.
+
+The invariant: **whatever Spark runs, and however often, each worker sees each request of an attempt once, whole, and
+only while that attempt lives.**
+
+Why it holds. A request carries generation, attempt, batch, superstep and partition, and the incarnation of the worker it is meant for;
+the worker's desk runs it once, after its end mark, and answers repetitions from memory (`stormspark.worker.desk`).
+Generation and attempt are baked into the query when it starts, so a task that is left over from an earlier query
+speaks of an earlier attempt for ever, and is refused wherever it knocks. A worker that can't be reached ends the attempt: nimbus is told first, so
+that Spark's retries of this very task, here or on another host, are refused at once instead of starting the worker anew.
+
+What breaks it. Going on with a second life of a worker within an attempt: its predecessor's frames are lost or half delivered. Hence no
+fallback here, ever: any doubt raises, the query fails, and the driver starts the next attempt. A reply's batches are passed on while they
+arrive; if the connection breaks half-way the task fails and Spark drops what it had of it.
+
+Storm sends tuples straight from worker to worker and loses what a connection held; here the exchange is Spark's
+shuffle, which is why the path has four hops (worker, forwarder, shuffle, forwarder, worker) and every one of them can be repeated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection
+from typing import NoReturn
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from stormspark.errors import WorkerLostError
+from stormspark.wire.frames import FRAME_SCHEMA
+from stormspark.worker.launch import Launch, LaunchError, end_process, start
+from stormspark.worker.lifeline import executor_jvm
+from stormspark.worker.link import Endpoint, dial
+from stormspark.worker.messages import End, Locate, Lost, Refused, Reply, Request, StartFailed, StartHere, There
+
+__all__ = ["Attempt", "forwarder"]
+
+#: While a worker computes, nimbus is asked so often whether its attempt is still on: a worker that is stopped, not dead, never hangs up.
+_LOOK_UP_SECS = 5.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What every forwarder of one query run knows. ``reason`` says why the attempt before ended."""
+
+    topology: str
+    generation: int
+    attempt: int
+    reason: str
+    workers: int
+    nimbus: Endpoint
+    key: bytes
+    log_folder: str
+    start_timeout_secs: float
+
+
+def forwarder(attempt: Attempt, superstep: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of superstep ``superstep`` for ``mapInArrow``; raises `WorkerLostError` there when the attempt is over."""
+
+    def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        assert task is not None, "a forwarder runs inside a Spark task"
+        batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
+        partition = task.partitionId()
+        if superstep == 0:
+            # A tick row says nothing that the batch's number does not say.
+            for _ in batches:
+                pass
+            batches = ()
+        route = _route(attempt, partition % attempt.workers)
+        request = Request(
+            attempt.generation, route.incarnation, batch, attempt.attempt, superstep, partition, attempt.reason
+        )
+        yield from route.exchange(request, batches)
+
+    return forward
+
+
+class _Route:
+    """The connections of this process to one worker, and to nimbus, for one attempt."""
+
+    def __init__(self, attempt: Attempt, worker: int) -> None:
+        self.incarnation = -1
+        self._attempt, self._worker = attempt, worker
+        self._nimbus = self._dial_nimbus()
+        there = self._locate()
+        self.incarnation = there.incarnation
+        try:
+            self._connection = dial(there.endpoint, attempt.key)
+        except (OSError, AuthenticationError) as error:
+            self._lost(f"it can't be reached: {error}", error)
+
+    def exchange(self, request: Request, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Send a request whole, wait, and yield the reply's batches as they come."""
+        whole = False
+        try:
+            with self._unbroken(request):
+                self._connection.send(request)
+            sent = rows = 0
+            for batch in batches:  # what this raises is Spark's trouble, not the worker's
+                with self._unbroken(request):
+                    self._connection.send_bytes(batch.serialize())
+                sent += 1
+                rows += batch.num_rows
+            with self._unbroken(request):
+                self._connection.send_bytes(b"")
+                self._connection.send(End(sent, rows))
+                reply = self._reply()
+            for _ in range(reply.batches):
+                with self._unbroken(request):
+                    message = self._connection.recv_bytes()
+                yield pa.ipc.read_record_batch(pa.py_buffer(message), FRAME_SCHEMA)
+            whole = True
+        finally:
+            if not whole:
+                # Also where Spark stops reading half-way: nobody can use a connection in the middle of a reply again.
+                self.close()
+        if reply.error is not None:
+            msg = f"worker {self._worker} refused {request}: {reply.error}"
+            raise WorkerLostError(msg)
+
+    def is_over(self, now: Attempt) -> bool:
+        """Whether nobody will use this route again: its attempt has ended, or its driver has hung up."""
+        mine = self._attempt
+        return (mine.key == now.key and mine.attempt < now.attempt) or self._nimbus.poll(0)
+
+    def close(self) -> None:
+        """Hang up, and forget this route."""
+        _routes.pop(_name(self._attempt, self._worker), None)
+        self._connection.close()
+        self._nimbus.close()
+
+    @contextlib.contextmanager
+    def _unbroken(self, request: Request) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError) as error:
+            self._lost(f"its connection broke in superstep {request.superstep} of batch {request.batch}", error)
+
+    def _reply(self) -> Reply:
+        while not self._connection.poll(_LOOK_UP_SECS):
+            there = self._ask(Locate(self._attempt.attempt, self._worker))
+            if isinstance(there, Refused):
+                raise WorkerLostError(there.reason)
+        reply: Reply = self._connection.recv()
+        return reply
+
+    def _locate(self) -> There:
+        """Find the worker, and start it if nimbus says so."""
+        question = Locate(self._attempt.attempt, self._worker)
+        answer = self._ask(question)
+        if isinstance(answer, StartHere):
+            self._start(answer)
+            answer = self._ask(question)
+        if isinstance(answer, Refused):
+            self._nimbus.close()
+            raise WorkerLostError(answer.reason)
+        assert isinstance(answer, There), answer
+        return answer
+
+    def _start(self, order: StartHere) -> None:
+        attempt, jvm = self._attempt, executor_jvm()
+        if order.replaces is not None and jvm is not None and order.replaces.host == jvm.host:
+            end_process(order.replaces)
+        launch = Launch(
+            topology=attempt.topology,
+            generation=attempt.generation,
+            attempt=attempt.attempt,
+            worker=self._worker,
+            incarnation=order.incarnation,
+            nimbus=attempt.nimbus,
+            key=attempt.key,
+            jvm=jvm,
+            log_folder=attempt.log_folder,
+        )
+        try:
+            start(launch, attempt.start_timeout_secs)
+        except (LaunchError, OSError) as error:
+            self._ask(StartFailed(self._worker, order.incarnation, str(error)))
+            raise
+
+    def _ask(self, question: object) -> object:
+        try:
+            self._nimbus.send(question)
+            return self._nimbus.recv()
+        except (OSError, EOFError) as error:
+            msg = "the driver is gone"
+            raise WorkerLostError(msg) from error
+
+    def _dial_nimbus(self) -> Connection:
+        try:
+            return dial(self._attempt.nimbus, self._attempt.key)
+        except (OSError, AuthenticationError) as error:
+            msg = f"the driver is gone: {error}"
+            raise WorkerLostError(msg) from error
+
+    def _lost(self, reason: str, error: BaseException) -> NoReturn:
+        with contextlib.suppress(WorkerLostError):
+            self._ask(Lost(self._worker, self.incarnation, reason))
+        msg = f"worker {self._worker} was lost in attempt {self._attempt.attempt}: {reason}"
+        raise WorkerLostError(msg) from error
+
+
+#: Routes of this process, which Spark uses for many tasks: one at a time, so no lock.
+_routes: dict[tuple[bytes, int, int], _Route] = {}
+
+
+def _name(attempt: Attempt, worker: int) -> tuple[bytes, int, int]:
+    # The key is random for each generation of each topology.
+    return (attempt.key, attempt.attempt, worker)
+
+
+def _route(attempt: Attempt, worker: int) -> _Route:
+    name = _name(attempt, worker)
+    if name not in _routes:
+        for route in [route for route in _routes.values() if route.is_over(attempt)]:
+            route.close()
+        _routes[name] = _Route(attempt, worker)
+    return _routes[name]

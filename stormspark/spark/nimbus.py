@@ -1,0 +1,314 @@
+"""Nimbus: the small server in the driver that knows where the workers are, and what is wanted of them.
+
+It is to one topology what Storm's nimbus and supervisors are to a cluster; Spark does the rest. A forwarder asks where a worker
+is, and may be told to start it. A worker fetches the plan, reports that it is ready, and beats its heart from then on; the answer to each
+beat is the whole of its orders, so that no lost message leaves a worker in a wrong state.
+
+Each connection has a thread; all state is behind one condition. Who a connection belongs to is known from its first message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import secrets
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+from stormspark.errors import StormsparkError
+from stormspark.spark.assignments import Assignments, SeatState
+from stormspark.worker.launch import end_process, own_folder
+from stormspark.worker.link import Door, Endpoint, peer_host
+from stormspark.worker.messages import (
+    Beat,
+    Closed,
+    Fatal,
+    Hello,
+    Locate,
+    Lost,
+    Orders,
+    ProcessId,
+    Ready,
+    Refused,
+    StartFailed,
+    StartHere,
+    There,
+    Welcome,
+)
+
+__all__ = ["Nimbus"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Link:
+    """The connection to one life of a worker."""
+
+    worker: int
+    incarnation: int
+    process: ProcessId
+    connection: Connection
+    heard: float
+    sending: threading.Lock = field(default_factory=threading.Lock)
+
+    def send(self, message: object) -> None:
+        # A worker that does not read must not hold us up for ever; but orders are a few bytes, and the socket buffers them.
+        with contextlib.suppress(OSError), self.sending:
+            self.connection.send(message)
+
+
+class Nimbus:
+    """Serves the workers and forwarders of one topology in one generation, until `close`.
+
+    ``host`` is the address at which other hosts reach this one; None where all of Spark runs on this host, and then
+    nothing is opened to the network. ``on_trouble`` is called, from any thread, when the attempt or the topology
+    can't go on; `broken` and `error` say why.
+    """
+
+    def __init__(
+        self,
+        plan: bytes,
+        workers: int,
+        *,
+        host: str | None,
+        lease_secs: float,
+        start_timeout_secs: float,
+        on_trouble: Callable[[], None],
+    ) -> None:
+        self._plan, self._host = plan, host
+        self._lease, self._start_timeout = lease_secs, start_timeout_secs
+        self._on_trouble = on_trouble
+        self._changed = threading.Condition()
+        self._assignments = Assignments(workers)
+        self._links: dict[int, _Link] = {}
+        self._orders = Orders()
+        self._error: BaseException | None = None
+        self._closed: set[int] = set()
+        self.key = secrets.token_bytes(32)
+        self._folder = own_folder("stormspark-")
+        self._door = Door(str(self._folder / "nimbus"), host, self.key, self._serve, "nimbus")
+        self.endpoint: Endpoint = self._door.endpoint
+
+    # -- for the driver --------------------------------------------------------------------------------------------------
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the topology has to stop, or None."""
+        with self._changed:
+            return self._error
+
+    @property
+    def broken(self) -> str | None:
+        """Why the attempt has failed, or None."""
+        with self._changed:
+            return self._assignments.broken
+
+    def begin_attempt(self, attempt: int) -> None:
+        """From now on only forwarders of this attempt are served, and lost workers may be started again."""
+        with self._changed:
+            self._assignments.begin_attempt(attempt)
+            self._changed.notify_all()
+
+    def look_for_silence(self) -> None:
+        """Give up workers that have said nothing for the lease; call it every second or so."""
+        now = time.monotonic()
+        with self._changed:
+            silent = [link for link in self._links.values() if now - link.heard > self._lease]
+        for link in silent:
+            self._lose(link.worker, link.incarnation, f"it was silent for {self._lease} s")
+
+    def activate(self, active: bool) -> None:
+        """Have spouts asked for tuples, or not (B13)."""
+        self._give(self._orders._replace(active=active))
+
+    def close_workers(self, timeout: float) -> bool:
+        """Have all workers close their spouts, clean up their bolts and end; false if one did not within ``timeout``."""
+        with self._changed:
+            self._assignments.end("the topology stops")
+            waited_for = {link.worker for link in self._links.values()}
+            self._changed.notify_all()
+        self._give(self._orders._replace(active=False, close=True))
+        with self._changed:
+            return self._changed.wait_for(lambda: waited_for <= self._closed | self._gone(), timeout)
+
+    def kill_workers(self) -> None:
+        """End all worker processes now, those of this host without asking them."""
+        with self._changed:
+            self._assignments.end("the topology was killed")
+            links = list(self._links.values())
+            self._changed.notify_all()
+        self._give(self._orders._replace(exit=True))
+        for link in links:
+            if link.process.host == socket.gethostname():
+                end_process(link.process)
+
+    def close(self) -> None:
+        """Take no more calls and remove what is left of us in the file system."""
+        self._door.close()
+        with self._changed:
+            self._assignments.end("the topology has ended")
+            links = list(self._links.values())
+            self._changed.notify_all()
+        for link in links:
+            link.send(self._orders._replace(exit=True))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def validate(self) -> None:
+        """Check every invariant; raises `AssertionError`."""
+        with self._changed:
+            self._assignments.validate()
+
+    # -- connections -----------------------------------------------------------------------------------------------------
+
+    def _serve(self, connection: Connection) -> None:
+        first = connection.recv()
+        if isinstance(first, Hello):
+            self._serve_worker(connection, first)
+        else:
+            self._serve_forwarder(connection, first)
+
+    def _serve_forwarder(self, connection: Connection, message: Any) -> None:
+        promised: StartHere | None = None
+        worker = -1
+        try:
+            while True:
+                if isinstance(message, Locate):
+                    answer = self._locate(message)
+                    if isinstance(answer, StartHere):
+                        promised, worker = answer, message.worker
+                    elif isinstance(answer, There):
+                        promised = None
+                    connection.send(answer)
+                elif isinstance(message, Lost):
+                    self._lose(*message)
+                    connection.send(Refused(message.reason))
+                elif isinstance(message, StartFailed):
+                    self._start_failed(message)
+                    connection.send(Refused(message.text))
+                message = connection.recv()
+        finally:
+            if promised is not None:
+                with self._changed:
+                    self._assignments.promise_broken(worker, promised.incarnation)
+                    self._changed.notify_all()
+
+    def _locate(self, question: Locate) -> There | StartHere | Refused:
+        with self._changed:
+            answer = self._assignments.locate(question.attempt, question.worker)
+            deadline = time.monotonic() + self._start_timeout
+            while answer is None:
+                if not self._changed.wait(deadline - time.monotonic()) and time.monotonic() >= deadline:
+                    break
+                answer = self._assignments.locate(question.attempt, question.worker)
+            incarnation = self._assignments.seats[question.worker].incarnation
+        if answer is None:
+            reason = f"it was not ready within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
+            self._lose(question.worker, incarnation, reason)
+            return Refused(f"worker {question.worker} was lost: {reason}")
+        return answer
+
+    def _serve_worker(self, connection: Connection, hello: Hello) -> None:
+        link = _Link(hello.worker, hello.incarnation, hello.process, connection, time.monotonic())
+        with self._changed:
+            known = self._assignments.hello(hello.worker, hello.incarnation, hello.process)
+            if known:
+                self._links[hello.worker] = link
+        if not known:
+            connection.send(Refused("nobody waits for this worker"))
+            return
+        reason = "its process is gone"
+        try:
+            host = peer_host(connection) or self._host or "127.0.0.1"
+            link.send(Welcome(self._plan, self._lease, host))
+            while True:
+                self._hear(link, connection.recv())
+        except OSError as error:
+            reason = f"its connection broke: {error}"
+            raise
+        finally:
+            with self._changed:
+                current = self._links.get(hello.worker) is link
+                if current:
+                    del self._links[hello.worker]
+                self._changed.notify_all()
+            if current:
+                self._lose(hello.worker, hello.incarnation, reason)
+
+    def _hear(self, link: _Link, message: object) -> None:
+        link.heard = time.monotonic()
+        if isinstance(message, Beat):
+            link.send(self._orders_of(link))
+        elif isinstance(message, Ready):
+            with self._changed:
+                self._assignments.ready(link.worker, link.incarnation, message.endpoint)
+                self._changed.notify_all()
+            link.send(self._orders_of(link))
+        elif isinstance(message, Fatal):
+            self._fail(_error(message.error, f"worker {link.worker} can't go on:\n{message.text}"))
+        elif isinstance(message, StartFailed):
+            self._start_failed(message)
+            link.send(self._orders._replace(exit=True))
+        elif isinstance(message, Closed):
+            with self._changed:
+                self._closed.add(link.worker)
+                self._changed.notify_all()
+            link.send(self._orders._replace(exit=True))
+
+    # -- changes ---------------------------------------------------------------------------------------------------------
+
+    def _give(self, orders: Orders) -> None:
+        with self._changed:
+            self._orders = orders
+            links = list(self._links.values())
+        for link in links:
+            link.send(self._orders_of(link))
+
+    def _orders_of(self, link: _Link) -> Orders:
+        with self._changed:
+            current = self._assignments.is_current(link.worker, link.incarnation)
+            return self._orders if current else self._orders._replace(exit=True)
+
+    def _gone(self) -> set[int]:
+        return {w for w, seat in enumerate(self._assignments.seats) if w not in self._links or seat.state is SeatState.LOST}
+
+    def _lose(self, worker: int, incarnation: int, reason: str) -> None:
+        with self._changed:
+            ending = self._assignments.ending is not None
+            news = self._assignments.lost(worker, incarnation, reason)
+            link = self._links.get(worker)
+            self._changed.notify_all()
+        if not news:
+            return
+        if link is not None and link.incarnation == incarnation:
+            # Whether it still lives or not: it has been declared dead, and its successor must not meet it.
+            link.send(self._orders._replace(exit=True))
+        if not ending:
+            _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)
+            self._on_trouble()
+
+    def _start_failed(self, failed: StartFailed) -> None:
+        self._fail(_error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}"))
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._assignments.end(f"the topology failed: {error}")
+            self._changed.notify_all()
+        self._on_trouble()
+
+
+def _error(pickled: bytes, text: str) -> BaseException:
+    """The worker's own error if it is one of ours and can be read here, else its text."""
+    with contextlib.suppress(Exception):
+        error = pickle.loads(pickled)
+        if isinstance(error, StormsparkError):
+            return error
+    return StormsparkError(text)

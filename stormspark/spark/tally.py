@@ -1,0 +1,69 @@
+"""What the driver knows of a topology's work: the reports of all lives of all workers, added up.
+
+Counters in a report are totals since its process began, so the latest report of each (worker, incarnation) is all that is
+needed, a report that comes twice harms nothing, and a dead incarnation's last totals stay in the sum. Its gauges do not: what
+was pending or queued in it is no more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from stormspark.metrics import Histogram, TaskCounters, TopologyStatistics, summarise
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.step import WorkerReport
+
+__all__ = ["Tally"]
+
+
+class Tally:
+    """Thread-safe. Time runs from the making of it to `stop`."""
+
+    def __init__(self, plan: PhysicalPlan, engine: str) -> None:
+        self._plan, self._engine = plan, engine
+        self._lock = threading.Lock()
+        self._counters: dict[tuple[int, int], Mapping[int, TaskCounters]] = {}
+        self._living: dict[int, int] = {}
+        self._last_error: dict[str, str] = {}
+        self._batch_times = Histogram()
+        self._began = time.monotonic()
+        self._ended: float | None = None
+
+    def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
+        """Note the end of a batch that took ``seconds``."""
+        with self._lock:
+            self._batch_times.add(seconds)
+            for report in reports:
+                self._counters[report.worker, report.incarnation] = report.counters
+                self._living[report.worker] = report.incarnation
+                for error in report.errors:
+                    self._last_error[error.component] = error.text
+
+    def stop(self) -> None:
+        """The topology has ended: time stands still from now on."""
+        with self._lock:
+            self._ended = self._ended or time.monotonic()
+
+    def statistics(self) -> TopologyStatistics:
+        """A frozen snapshot of it all."""
+        with self._lock:
+            by_component: dict[str, list[TaskCounters]] = {name: [] for name in self._plan.components}
+            for (worker, incarnation), counters in self._counters.items():
+                lives = self._living[worker] == incarnation
+                for task, counted in counters.items():
+                    one = counted if lives else replace(counted, pending=0, queued=0)
+                    by_component[self._plan.tasks[task].component].append(one)
+            return TopologyStatistics(
+                topology=self._plan.topology,
+                engine=self._engine,
+                seconds=(self._ended or time.monotonic()) - self._began,
+                batches=self._batch_times.count,
+                batch_ms=self._batch_times.summary(),
+                components={
+                    name: summarise(plan.kind, len(plan.tasks), by_component[name], self._last_error.get(name))
+                    for name, plan in self._plan.components.items()
+                },
+            )

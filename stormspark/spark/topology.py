@@ -1,0 +1,356 @@
+"""A topology that runs on Spark: starts its query, watches it, starts it again after a loss, ends it.
+
+One thread, the supervisor, starts and stops queries; nobody else does. A query's own thread comes by in
+`_QueryRun.batch` for every micro-batch, runs it by collecting the workers' reports, and goes to the gate when something is wrong or
+the end is wanted. So there are two threads and one rule: the query's thread says what happened, the supervisor decides.
+
+    attempt 0: query starts -> batch 0, 1, 2 ... -> a worker is lost in batch 7 -> gate -> query stopped
+    attempt 1: query starts from its checkpoint -> batch 7, 8, ... -> stop is asked for -> gate before batch 12 -> stopped, closed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from stormspark.api.topology import Topology
+from stormspark.checkpoint.control import next_generation
+from stormspark.errors import ComponentError, StormsparkError, WorkerLostError
+from stormspark.metrics import TopologyStatistics
+from stormspark.plan import plan_topology
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.forwarder import Attempt
+from stormspark.spark.gate import Gate
+from stormspark.spark.nimbus import Nimbus
+from stormspark.spark.query import data_query, session_for_query
+from stormspark.spark.session import check_session, local_session
+from stormspark.spark.tally import Tally
+from stormspark.worker.step import ErrorReport, WorkerReport
+
+__all__ = ["SparkTopology", "submit"]
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECS = 1.0
+_CLOSE_SECS = 60.0
+#: The longest text of an error of Spark's that is passed on.
+_ERROR_TEXT = 4000
+
+
+def submit(
+    topology: Topology | PhysicalPlan,
+    spark: SparkSession | None = None,
+    *,
+    checkpoint: str | Path | None = None,
+    conf: Mapping[str, Any] | None = None,
+    master: str | None = None,
+) -> SparkTopology:
+    """Run a topology on Spark; returns when it has begun, and leaves it running.
+
+    ``spark`` is a classic session, by default the active one, else a local one that is started here (``master`` and the ``spark.*``
+    entries of ``conf`` are for that one). ``conf`` lies over the topology's own configuration. ``checkpoint`` is a folder,
+    or a URL that Spark can write to, from which the topology goes on where it stopped; without one it keeps nothing.
+
+    Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, or `CheckpointError` for a folder that is another topology's. What
+    goes wrong later ends the topology and is its `SparkTopology.error`.
+    """
+    plan = topology if isinstance(topology, PhysicalPlan) else plan_topology(topology, conf or {})
+    if spark is None:
+        spark = SparkSession.getActiveSession() or local_session(plan.workers, plan.conf | dict(conf or {}), master=master)
+    return SparkTopology(plan, check_session(spark), checkpoint)
+
+
+class SparkTopology:
+    """A running topology (`stormspark.engine.RunningTopology`); made by `submit`."""
+
+    def __init__(self, plan: PhysicalPlan, spark: SparkSession, checkpoint: str | Path | None) -> None:
+        self._plan, self._settings = plan, plan.settings
+        self._session = session_for_query(spark)
+        self._temporary = None if checkpoint else tempfile.mkdtemp(prefix="stormspark-checkpoint-")
+        self._folder = CheckpointFolder(self._session, str(checkpoint or self._temporary))
+        control = next_generation(self._folder.control_file(), plan)
+        self._generation = control.generation
+        self._log_folder = plan.settings.log_dir or str(Path(tempfile.gettempdir(), "stormspark-logs", plan.topology))
+        self._tally = Tally(plan, "spark")
+        self._wake = threading.Event()
+        self._stop_wanted = threading.Event()
+        self._killed = threading.Event()
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+        self._nimbus = Nimbus(
+            cloudpickle.dumps(plan),
+            plan.workers,
+            host=_host_for_executors(spark),
+            lease_secs=plan.settings.worker_lease_secs,
+            start_timeout_secs=plan.settings.worker_start_timeout_secs,
+            on_trouble=self._wake.set,
+        )
+        self._supervisor = threading.Thread(target=self._supervise, name=f"topology-{plan.topology}", daemon=True)
+        self._supervisor.start()
+
+    # -- RunningTopology -------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The topology's name."""
+        return self._plan.topology
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        """What runs."""
+        return self._plan
+
+    @property
+    def generation(self) -> int:
+        """How many drivers this checkpoint folder has seen before this one."""
+        return self._generation
+
+    @property
+    def log_folder(self) -> str:
+        """Where the logs of tasks and workers are, on each host that runs workers."""
+        return self._log_folder
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the topology stopped by itself, or None."""
+        return self._error
+
+    def statistics(self) -> TopologyStatistics:
+        """What has been done up to the last batch that ended; also after the end."""
+        return self._tally.statistics()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended, at most ``timeout`` seconds; true if it has."""
+        return self._ended.wait(timeout)
+
+    def stop(self) -> None:
+        """End it when the batch that runs is committed: spouts are deactivated and closed, bolts cleaned up. Waits for that."""
+        self._stop_wanted.set()
+        self._wake.set()
+        self._ended.wait()
+
+    def kill(self) -> None:
+        """End it at once: workers are killed, nothing is closed, the batch that runs will run again. Waits for the end."""
+        self._killed.set()
+        self._stop_wanted.set()
+        self._nimbus.kill_workers()
+        self._wake.set()
+        self._ended.wait()
+
+    def activate(self) -> None:
+        """Ask spouts for tuples again."""
+        self._nimbus.activate(True)
+
+    def deactivate(self) -> None:
+        """Ask spouts for no more tuples; what is under way is completed, batches go on (B13)."""
+        self._nimbus.activate(False)
+
+    # -- the supervisor --------------------------------------------------------------------------------------------------
+
+    def _supervise(self) -> None:
+        try:
+            self._run_attempts()
+        except Exception as error:
+            _log.exception("topology %s stops", self.name)
+            self._error = self._error or error
+        finally:
+            with contextlib.suppress(Exception):
+                self._end_workers()
+            self._nimbus.close()
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+            self._tally.stop()
+            self._ended.set()
+
+    def _run_attempts(self) -> None:
+        """Run queries one after another until the end is wanted or a batch has failed too often."""
+        attempt, reason, failed_batch, failures = 0, "", -1, 0
+        while True:
+            run = _QueryRun(self._session, self._plan, self._attempt(attempt, reason), self._tally, self._stop_wanted, self._wake)
+            run.start(self._folder.spark)
+            self._watch(run)
+            self._error = self._nimbus.error or run.error
+            if self._error is not None or self._stop_wanted.is_set():
+                return
+            failures = failures + 1 if run.batch_number == failed_batch else 1
+            failed_batch = run.batch_number
+            reason = self._nimbus.broken or run.failure or "the query ended"
+            if failures >= self._settings.max_attempts:
+                msg = f"batch {failed_batch} failed {failures} times (stormspark.max.attempts), at last: {reason}"
+                self._error = WorkerLostError(msg) if self._nimbus.broken else StormsparkError(msg)
+                return
+            attempt += 1
+            _log.warning("batch %d is run again as attempt %d: %s", failed_batch, attempt, reason)
+            self._nimbus.begin_attempt(attempt)
+
+    def _watch(self, run: _QueryRun) -> None:
+        """Return once the query has ended: by the gate, by itself, or because the end was wanted between two batches."""
+        while True:
+            self._wake.wait(_LOOK_SECS)
+            self._wake.clear()
+            self._nimbus.look_for_silence()
+            if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
+                # The forwarders find out by themselves, most of them; this is for those that wait, and for tasks not yet begun.
+                run.cancel()
+            if run.gate.reached.is_set() or (self._stop_wanted.is_set() and run.is_between_batches()):
+                run.stop()
+                return
+            if not run.is_active():
+                run.note_end()
+                return
+
+    def _end_workers(self) -> None:
+        if self._killed.is_set() or self._error is not None:
+            self._nimbus.kill_workers()
+        elif not self._nimbus.close_workers(_CLOSE_SECS):
+            _log.warning("a worker of %s did not close within %g s, it is killed", self.name, _CLOSE_SECS)
+            self._nimbus.kill_workers()
+
+    def _attempt(self, attempt: int, reason: str) -> Attempt:
+        return Attempt(
+            topology=self.name,
+            generation=self._generation,
+            attempt=attempt,
+            reason=reason,
+            workers=self._plan.workers,
+            nimbus=self._nimbus.endpoint,
+            key=self._nimbus.key,
+            log_folder=self._log_folder,
+            start_timeout_secs=self._settings.worker_start_timeout_secs,
+        )
+
+
+@dataclass
+class _QueryRun:
+    """One run of the data query: one attempt, many batches. `batch` is called on the query's thread, the rest by the supervisor."""
+
+    session: SparkSession
+    plan: PhysicalPlan
+    attempt: Attempt
+    tally: Tally
+    stop_wanted: threading.Event
+    wake: threading.Event
+
+    def __post_init__(self) -> None:
+        self.gate = Gate(self.session)
+        #: The batch that runs, or ran last.
+        self.batch_number = -1
+        #: Why the topology has to stop.
+        self.error: BaseException | None = None
+        #: Why the attempt failed, in Spark's words.
+        self.failure: str | None = None
+        self._running = False
+        self._last_ended: float | None = None
+        self._query: StreamingQuery
+
+    # -- the query's thread ----------------------------------------------------------------------------------------------
+
+    def batch(self, frames: DataFrame, number: int) -> None:
+        """Run one batch: Spark computes the supersteps when their last replies, the reports, are collected."""
+        self._running = True  # first: then either we see that the stop is wanted, or `is_between_batches` sees us
+        if self.stop_wanted.is_set():
+            self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
+        self.batch_number = number
+        began = time.monotonic()
+        try:
+            reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
+        except Exception as error:
+            # Not passed on: Spark would log it in full, and chew on its text with a regular expression until the stack ends.
+            self.failure = _text(error)
+            self._to_the_gate()
+        if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
+            self.error = StormsparkError(f"batch {number} ended without a report of each of {self.plan.workers} workers")
+            self._to_the_gate()
+        self.tally.add_batch(reports, self._seconds_since(began))
+        fatal = next((report.fatal for report in reports if report.fatal is not None), None)
+        if fatal is not None:
+            self.error = _component_error(fatal)
+            self._to_the_gate()
+        self._running = False
+        if self.stop_wanted.is_set():
+            self.wake.set()
+
+    def _to_the_gate(self) -> None:
+        self.gate.reached.set()
+        self.wake.set()
+        self.gate.wait()
+
+    def _seconds_since(self, began: float) -> float:
+        """A batch's time: from end to end where batches follow each other at once, so that Spark's share is in it."""
+        now = time.monotonic()
+        last, self._last_ended = self._last_ended, now
+        return now - (began if last is None or self.plan.settings.trigger_interval_ms else last)
+
+    # -- the supervisor --------------------------------------------------------------------------------------------------
+
+    def start(self, checkpoint: str) -> None:
+        """Start the query from its checkpoint."""
+        interval = int(self.plan.settings.trigger_interval_ms)
+        self._query = (
+            data_query(self.session, self.plan, self.attempt)
+            .writeStream.foreachBatch(self.batch)
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime=f"{interval} milliseconds")
+            .start()
+        )
+
+    def is_between_batches(self) -> bool:
+        """Whether the last batch is committed and no other one has begun, or none ever has.
+
+        One that begins just now goes to the gate, so nothing can happen between this answer and the stop.
+        """
+        if self._running:
+            return False
+        if self.batch_number < 0:
+            return not self._query.status["isTriggerActive"]
+        progress = self._query.lastProgress
+        return progress is not None and progress["batchId"] >= self.batch_number
+
+    def is_active(self) -> bool:
+        """Whether the query still runs."""
+        return bool(self._query.isActive)
+
+    def cancel(self) -> None:
+        """Have the jobs of the batch that runs fail; the query's thread then comes to the gate."""
+        self.session.sparkContext.cancelJobGroup(str(self._query.runId))
+
+    def stop(self) -> None:
+        """Stop the query; its thread is at the gate, or between two batches."""
+        self.gate.opened.set()
+        self._query.stop()
+
+    def note_end(self) -> None:
+        """The query ended by itself, outside of our code: remember why."""
+        self.failure = _text(self._query.exception())
+
+
+def _host_for_executors(spark: SparkSession) -> str | None:
+    """The driver's address for executors on other hosts; None where there are none."""
+    context = spark.sparkContext
+    host = context.getConf().get("spark.driver.host")
+    if context.master.startswith("local[") or context.master == "local" or host in (None, "localhost", "127.0.0.1"):
+        return None
+    return host
+
+
+def _component_error(report: ErrorReport) -> ComponentError:
+    return ComponentError(f"{report.component}, task {report.task}, raised too often:\n{report.text}")
+
+
+def _text(error: object) -> str:
+    text = str(error).strip()
+    return text if len(text) <= _ERROR_TEXT else f"{text[:_ERROR_TEXT]} ..."

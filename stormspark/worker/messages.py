@@ -1,0 +1,171 @@
+"""What the processes of a topology say to each other; pickled, over connections that `link` has authenticated.
+
+    forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
+    worker -> forwarder     Reply, then as many raw IPC messages as it says
+    forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
+    worker -> nimbus        Hello -> Welcome; Ready or StartFailed; then Beat -> Orders, again and again; Closed
+    nimbus -> worker        Orders, also unasked
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stormspark.worker.link import Endpoint
+
+__all__ = [
+    "Beat",
+    "Closed",
+    "End",
+    "Fatal",
+    "Hello",
+    "Locate",
+    "Lost",
+    "Orders",
+    "ProcessId",
+    "Ready",
+    "Refused",
+    "Reply",
+    "Request",
+    "StartFailed",
+    "StartHere",
+    "There",
+    "Welcome",
+]
+
+
+class ProcessId(NamedTuple):
+    """A process that can't be mistaken for a later one with the same pid: ``started`` is in the kernel's clock ticks."""
+
+    host: str
+    pid: int
+    started: int
+
+
+# ---- forwarder and worker -------------------------------------------------------------------------------------------
+
+
+class Request(NamedTuple):
+    """Run one superstep for one partition; ``reason`` says why the attempt before this one ended."""
+
+    generation: int
+    incarnation: int
+    batch: int
+    attempt: int
+    superstep: int
+    partition: int
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """What makes two requests of one attempt the same one."""
+        return (self.batch, self.superstep, self.partition)
+
+
+class End(NamedTuple):
+    """The end mark of a request: how many Arrow batches and rows came before it. Without it nothing runs."""
+
+    batches: int
+    rows: int
+
+
+class Reply(NamedTuple):
+    """``error`` is None for a superstep that ran, whose ``batches`` Arrow messages follow."""
+
+    batches: int
+    error: str | None = None
+
+
+# ---- with nimbus ----------------------------------------------------------------------------------------------------
+
+
+class Locate(NamedTuple):
+    """Where is worker ``worker`` in attempt ``attempt``?"""
+
+    attempt: int
+    worker: int
+
+
+class There(NamedTuple):
+    """It runs there."""
+
+    endpoint: Endpoint
+    incarnation: int
+
+
+class StartHere(NamedTuple):
+    """It runs nowhere: start it on your host. ``replaces`` is an earlier life of it that may hang there still."""
+
+    incarnation: int
+    replaces: ProcessId | None
+
+
+class Refused(NamedTuple):
+    """No: the attempt is over, or the topology ends. ``reason`` is for people."""
+
+    reason: str
+
+
+class Lost(NamedTuple):
+    """A forwarder could not reach this worker any more."""
+
+    worker: int
+    incarnation: int
+    reason: str
+
+
+class Hello(NamedTuple):
+    """First words of a worker process, before it has a plan."""
+
+    worker: int
+    incarnation: int
+    process: ProcessId
+
+
+class Welcome(NamedTuple):
+    """The plan of the topology, pickled, for a worker that nimbus expects.
+
+    ``host`` is the address by which the other hosts reach the worker's host: the one that nimbus saw it come from.
+    """
+
+    plan: bytes
+    lease_secs: float
+    host: str
+
+
+class Ready(NamedTuple):
+    """All tasks are open; requests are taken there."""
+
+    endpoint: Endpoint
+
+
+class StartFailed(NamedTuple):
+    """The worker can't start. ``error`` is a pickled `StormsparkError` if that could be pickled, else empty."""
+
+    worker: int
+    incarnation: int
+    text: str
+    error: bytes = b""
+
+
+class Fatal(NamedTuple):
+    """A superstep raised: the topology can't go on."""
+
+    text: str
+    error: bytes = b""
+
+
+class Beat(NamedTuple):
+    """The worker process is alive."""
+
+
+class Orders(NamedTuple):
+    """What nimbus wants of a worker; the whole of it each time, so that one lost message harms nothing."""
+
+    active: bool = True
+    close: bool = False
+    exit: bool = False
+
+
+class Closed(NamedTuple):
+    """The worker has closed its spouts and cleaned up its bolts, and goes."""

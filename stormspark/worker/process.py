@@ -1,0 +1,282 @@
+"""A worker process: one `Worker` core, hosted between micro-batches.
+
+Threads, and who may do what:
+
+    main             the only one that touches tasks: opens them, runs errands in turn, obeys orders, closes
+    one a connection receives a request whole, waits for its errand, sends the reply (`Desk` is between them and main)
+    lifeline         heartbeats, orders from nimbus, the executor's JVM; so a long superstep silences nothing
+
+The start: the interpreter is up and its imports worked -> detached -> Hello to nimbus, which sends the plan -> tasks opened ->
+Ready. What fails on the way goes to nimbus, which stops the topology with that error: it would fail again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import queue
+import shutil
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_batch
+from stormspark.worker.core import Worker
+from stormspark.worker.desk import Desk, Errand, RefusedError
+from stormspark.worker.garbage import GarbageBetweenBatches
+from stormspark.worker.launch import Launch, own_folder
+from stormspark.worker.lifeline import Lifeline, this_process
+from stormspark.worker.link import Door, dial, remove_if_dead
+from stormspark.worker.messages import (
+    Closed,
+    End,
+    Fatal,
+    Hello,
+    Orders,
+    Ready,
+    Refused,
+    Reply,
+    Request,
+    StartFailed,
+    Welcome,
+)
+from stormspark.worker.step import Step
+from stormspark.worker.task_logs import TaskLogs
+
+__all__ = ["WorkerProcess", "main"]
+
+_log = logging.getLogger(__name__)
+
+#: Frames of a reply are laid out as Arrow batches of about this size, so that Spark never has to hold one that is huge.
+_MESSAGE_BYTES = 16 * 1024 * 1024
+#: How long the collector waits for a reply to be on its way. Then it runs anyhow: the sender is stuck, not we.
+_SENT_SECS = 1.0
+_LAST_WORDS_SECS = 5.0
+
+
+def main() -> None:
+    """Read a `Launch` from standard input, detach, and run the worker until it is told to go."""
+    launch: Launch = pickle.load(sys.stdin.buffer)
+    folder = Path(launch.log_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    _detach(folder / f"worker-{launch.worker}.out")
+    process = WorkerProcess(launch)
+    try:
+        process.run()
+    except BaseException:
+        traceback.print_exc()
+        process.end("it failed", code=1)
+
+
+def _detach(output: Path) -> None:
+    """Leave the process that started us: another session, no terminal, nobody's child.
+
+    ``output`` takes what is written behind Python's back; logs and prints have files of their own.
+    """
+    os.write(1, b"up")
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDONLY)
+    log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for opened, standard in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(opened, standard)
+    os.close(null)
+    os.close(log)
+
+
+class WorkerProcess:
+    """The process of one worker, from `run` to `end`."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        # Beside nimbus's socket if that is on this host: the driver removes it all at its end, whatever became of us.
+        shared = os.path.dirname(launch.nimbus.unix)
+        self._folder = own_folder(f"worker-{launch.worker}-", shared if os.path.isdir(shared) else None)
+        self._bell: queue.SimpleQueue[Orders | None] = queue.SimpleQueue()
+        self._told_to_exit = threading.Event()
+        self._attempt = launch.attempt
+        self._active = True
+        self._worker: Worker
+        self._desk: Desk
+        self._lifeline: Lifeline
+        self._garbage: GarbageBetweenBatches
+
+    def run(self) -> NoReturn:
+        """Say hello, open the tasks, then run what comes until nimbus wants the end."""
+        plan = self._introduce()
+        logs = TaskLogs(
+            Path(self._launch.log_folder),
+            self._launch.worker,
+            plan.settings.log_level,
+            plan.settings.log_max_bytes,
+            plan.settings.log_backup_count,
+        ).install()
+        launch = self._launch
+        _log.info("worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation)
+        try:
+            self._worker = Worker(plan, launch.worker, incarnation=launch.incarnation, logs=logs)
+            self._worker.open()
+        except BaseException as error:
+            _log.exception("the worker can't start")
+            self._lifeline.send(StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error)))
+            self._leave("it could not start")
+        self._garbage = GarbageBetweenBatches()
+        settings = plan.settings
+        self._desk = Desk(
+            launch.generation, launch.incarnation, launch.attempt, self._folder, settings.replies_memory_bytes
+        )
+        door = Door(str(self._folder / "requests"), self._host, launch.key, self._serve, "request")
+        self._lifeline.send(Ready(door.endpoint))
+        self._work()
+
+    def end(self, reason: str, code: int = 0) -> NoReturn:
+        """End the process here and now: no ``close``, no ``cleanup``, no waiting for other threads."""
+        with contextlib.suppress(Exception):
+            _log.info("the worker ends: %s", reason)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_if_dead(self._launch.nimbus)
+        with contextlib.suppress(OSError):
+            self._folder.parent.rmdir()  # succeeds for the last one out, where the driver could not do it any more
+        os._exit(code)
+
+    # -- nimbus ----------------------------------------------------------------------------------------------------------
+
+    def _introduce(self) -> PhysicalPlan:
+        launch = self._launch
+        try:
+            link = dial(launch.nimbus, launch.key)
+            link.send(Hello(launch.worker, launch.incarnation, this_process()))
+            answer = link.recv()
+        except (OSError, EOFError, AuthenticationError) as error:
+            self.end(f"the driver is gone: {error}")
+        if isinstance(answer, Refused):
+            self.end(answer.reason)
+        assert isinstance(answer, Welcome), answer
+        self._host = None if launch.nimbus.tcp is None else answer.host
+        self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end)
+        threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
+        try:
+            plan: PhysicalPlan = pickle.loads(answer.plan)
+        except BaseException as error:
+            self._lifeline.send(StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error)))
+            self._leave("the plan could not be read")
+        return plan
+
+    def _obey(self, orders: Orders) -> None:
+        """Called by the lifeline. What concerns tasks goes to the main thread."""
+        if orders.exit:
+            self._told_to_exit.set()
+            self.end("nimbus says so")
+        if orders.close or orders.active != self._active:
+            self._active = orders.active
+            self._bell.put(orders)
+
+    def _leave(self, reason: str) -> NoReturn:
+        """End once nimbus has taken in the last words; on TCP they would go with the connection otherwise."""
+        self._told_to_exit.wait(_LAST_WORDS_SECS)
+        self.end(reason, code=1)
+
+    # -- the main thread -------------------------------------------------------------------------------------------------
+
+    def _work(self) -> NoReturn:
+        while True:
+            orders = self._bell.get()
+            if orders is None:
+                errand = self._desk.next()
+                if errand is not None:
+                    self._run(errand)
+            elif orders.close:
+                self._worker.close()
+                self._lifeline.send(Closed())
+                self._leave("it was closed")
+            else:
+                self._worker.set_active(orders.active)
+
+    def _run(self, errand: Errand) -> None:
+        request = errand.request
+        try:
+            if request.attempt > self._attempt:
+                self._attempt = request.attempt
+                self._worker.begin_attempt(request.reason)
+            frames = frames_from(_batches(errand.batches))
+            step = Step(request.batch, request.attempt, request.superstep)
+            messages = list(_messages(self._worker.run(step, frames)))
+        except BaseException as error:
+            _log.exception("%s raised", request)
+            text = traceback.format_exc()
+            self._lifeline.send(Fatal(text, _pickled(error)))
+            self._desk.fail(errand, text)
+            return
+        del frames  # the payloads: before the reply is waited for
+        self._desk.finish(errand, messages)
+        if request.superstep == self._worker.plan.last_superstep:
+            errand.sent.wait(_SENT_SECS)
+            self._garbage.collect()
+
+    # -- connections -----------------------------------------------------------------------------------------------------
+
+    def _serve(self, connection: Connection) -> None:
+        """Answer one forwarder, request after request, until it hangs up."""
+        while True:
+            request: Request = connection.recv()
+            batches = []
+            while batch := connection.recv_bytes():
+                batches.append(batch)
+            end: End = connection.recv()
+            try:
+                if len(batches) != end.batches:
+                    msg = f"{request} announced {end.batches} batches, {len(batches)} came"
+                    raise RefusedError(msg)
+                errand, new = self._desk.take(request, end.rows, batches)
+                del batches
+                if new:
+                    self._bell.put(None)
+                errand.done.wait()
+                count, messages = self._desk.reply(errand)
+            except RefusedError as refused:
+                connection.send(Reply(0, str(refused)))
+                continue
+            try:
+                connection.send(Reply(count))
+                for message in messages:
+                    connection.send_bytes(message)
+            finally:
+                errand.sent.set()
+
+
+def _batches(messages: Sequence[pa.Buffer | bytes]) -> list[pa.RecordBatch]:
+    return [pa.ipc.read_record_batch(pa.py_buffer(message), FRAME_SCHEMA) for message in messages]
+
+
+def _messages(frames: Sequence[Frame]) -> list[pa.Buffer]:
+    """Lay frames out as Arrow IPC messages of a bounded size, but for a single frame that is larger."""
+    messages: list[pa.Buffer] = []
+    begin = size = 0
+    for position, frame in enumerate(frames):
+        if size and size + len(frame.payload) > _MESSAGE_BYTES:
+            messages.append(frames_to_batch(frames[begin:position]).serialize())
+            begin, size = position, 0
+        size += len(frame.payload)
+    if begin < len(frames):
+        messages.append(frames_to_batch(frames[begin:]).serialize())
+    return messages
+
+
+def _pickled(error: BaseException) -> bytes:
+    """The error for the driver, or nothing where it can't travel or the driver could not read it."""
+    with contextlib.suppress(Exception):
+        pickled = pickle.dumps(error)
+        pickle.loads(pickled)
+        return pickled
+    return b""
