@@ -75,9 +75,10 @@ def run_topology(run: Run) -> int:
         ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
     print_summary(statistics, _wide_enough(table))
-    log_dir = getattr(running, "log_dir", None)
-    if log_dir is not None:
-        notes.print(Text(f"logs: {log_dir}"), soft_wrap=True)
+    # Not part of the protocol: the local engine logs where its process does.
+    log_folder = getattr(running, "log_folder", None)
+    if log_folder is not None:
+        notes.print(Text(f"logs: {log_folder}"), soft_wrap=True)
     if run.json_to is not None:
         _write_json(statistics, run.json_to)
     if running.error is not None:

@@ -101,7 +101,11 @@ def _that_fits(statistics: TopologyStatistics, console: Console) -> Table:
 
 def _headline(statistics: TopologyStatistics) -> str:
     batch = statistics.batch_ms
-    took = "" if batch.p50 is None else f" ({batch.p50:,.0f} ms p50, {batch.p99:,.0f} ms p99)"
+    took = (
+        ""
+        if batch.p50 is None
+        else f" ({_three_digits(batch.p50)} ms p50, {_three_digits(batch.p99 or 0)} ms p99)"
+    )
     rate = statistics.total("executed", "bolt") / statistics.seconds if statistics.seconds else 0.0
     return (
         f"{statistics.topology} on {statistics.engine}: {statistics.seconds:,.1f} s, "

@@ -63,6 +63,7 @@ class ScriptedTopology:
     """Plays ``moments`` back; ends by itself at ``ends_at``, with ``error`` if there is one."""
 
     name = "scripted"
+    log_folder: str | None = None
 
     def __init__(
         self,

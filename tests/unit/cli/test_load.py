@@ -25,20 +25,15 @@ TOPOLOGY = """
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
-    """Write a file into a folder of its own; what importing it does to this process is undone."""
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    before = set(sys.modules)
+def write(tmp_path):
+    """Write a file into a folder of its own."""
 
     def write(text, name="some_topology.py", after=""):
         file = tmp_path / name
         file.write_text(textwrap.dedent(text) + textwrap.dedent(after))
         return str(file)
 
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    return write
 
 
 def refused(target):

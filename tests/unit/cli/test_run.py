@@ -1,6 +1,5 @@
 import json
 import signal
-import sys
 import textwrap
 
 import pytest
@@ -34,13 +33,10 @@ MOMENTS = [
 
 
 @pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setenv("PYTHONPATH", "")
+def file(tmp_path):
     path = tmp_path / "numbers_topology.py"
     path.write_text(textwrap.dedent(TOPOLOGY))
-    yield str(path)
-    sys.modules.pop("numbers_topology", None)
+    return str(path)
 
 
 @pytest.fixture
@@ -174,7 +170,7 @@ def test_ctrl_c_twice_ends_it_at_once(file, script):
 
 def test_the_logs_are_named_where_they_are_known(file, script):
     topology = ScriptedTopology(MOMENTS, ends_at=1.0)
-    topology.log_dir = "/var/log/numbers"
+    topology.log_folder = "/var/log/numbers"
     script(topology)
     assert "logs: /var/log/numbers" in stormspark(file).stderr
 

@@ -1,0 +1,19 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch, tmp_path):
+    """Loading a file imports it and puts its folder on the module path: undo that."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    yield
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).parent in (tmp_path, EXAMPLES):
+            del sys.modules[name]
