@@ -25,7 +25,7 @@ class Fields(Sequence[str]):
     def __init__(self, *names: str | Iterable[str]) -> None:
         flat: list[str] = []
         for name in names:
-            flat.extend([name] if isinstance(name, str) else name)
+            flat.extend(name if isinstance(name, Iterable) and not isinstance(name, str) else [name])
         for name in flat:
             if not isinstance(name, str) or not name:
                 msg = f"a field's name must be a text that is not empty, got {name!r} in {flat!r}"

@@ -1,0 +1,69 @@
+"""Every case here runs on the local engine, on the in-process supersteps with 2 and 3 workers, and on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stormspark import Topology
+from stormspark.metrics import TopologyStatistics
+from tests.conformance.components import EFFECTS, read_effects
+
+ENGINES = [
+    pytest.param(("local", 1), id="local"),
+    pytest.param(("local", 2), id="local-2-workers"),
+    pytest.param(("local", 3), id="local-3-workers"),
+    pytest.param(("spark", 2), id="spark-2-workers", marks=pytest.mark.spark),
+]
+
+
+class Outcome:
+    """What a finished run left behind."""
+
+    def __init__(self, folder: Path, statistics: TopologyStatistics) -> None:
+        self._folder = folder
+        self.statistics = statistics
+
+    def effects(self, component: str) -> list[list[Any]]:
+        return read_effects(self._folder, component)
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(params=ENGINES)
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
+    """Run a topology until it is idle, end it gracefully, and return its `Outcome`."""
+    engine, workers = request.param
+    runs = 0
+
+    def run_topology(topology: Topology, conf: Mapping[str, Any] | None = None, timeout: float = 90.0) -> Outcome:
+        nonlocal runs
+        runs += 1
+        folder = tmp_path / f"effects-{runs}"
+        folder.mkdir()
+        settings = {"topology.workers": workers, EFFECTS: str(folder), **(conf or {})}
+        if engine == "local":
+            from stormspark.local import submit as submit_locally
+
+            local = submit_locally(topology, conf=settings)
+            try:
+                local.run_until_idle(timeout)
+            finally:
+                local.stop()
+            return Outcome(folder, local.statistics())
+        from stormspark.spark import submit
+        from tests.spark.waiting import wait_until_idle
+
+        spark = request.getfixturevalue("spark")
+        running = submit(topology, spark, conf=settings)
+        try:
+            wait_until_idle(running, timeout)
+        finally:
+            running.stop()
+        return Outcome(folder, running.statistics())
+
+    yield run_topology

@@ -1,0 +1,129 @@
+"""One ledger by itself: local trees, timeouts, fails, lost workers."""
+
+from random import Random
+
+import pytest
+
+from stormspark.acker import ACKED, Ledger, Outcome, Parts, SpoutAccount, Tree, Verdict
+
+
+@pytest.fixture
+def account() -> SpoutAccount:
+    return SpoutAccount(task=7)
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    random = Random(1)
+    return Ledger(0, lambda: random.getrandbits(64) or 1, timeout=30)
+
+
+def opened(ledger: Ledger, account: SpoutAccount, copies: int, message_id: object = "m") -> Tree:
+    tree = Tree(account, message_id, 0.0)  # type: ignore[arg-type]
+    tree.count = copies
+    ledger.begin(tree)
+    return tree
+
+
+def close(ledger: Ledger, tree: Tree) -> None:
+    tree.count -= 1
+    if not tree.count:
+        ledger.drained(tree)
+
+
+def test_a_tree_inside_one_worker_needs_no_random_bits(account: SpoutAccount) -> None:
+    def no_bits() -> int:
+        raise AssertionError
+
+    ledger = Ledger(0, no_bits, timeout=30)
+    tree = opened(ledger, account, 2)
+    close(ledger, tree)
+    assert account.pending == 1
+    close(ledger, tree)
+    assert (account.pending, account.ended, tree.verdict) == (0, [tree], ACKED)
+
+
+def test_a_fail_ends_the_tree_once_and_later_acks_are_ignored(ledger: Ledger, account: SpoutAccount) -> None:
+    """E11, E24."""
+    tree = opened(ledger, account, 2)
+    failed = Verdict(Outcome.FAILED, "no", "parse", 3)
+    ledger.fail(tree, failed)
+    ledger.fail(tree, Verdict(Outcome.FAILED, "again"))
+    close(ledger, tree)
+    close(ledger, tree)
+    assert (account.ended, tree.verdict, account.pending) == ([tree], failed, 0)
+
+
+def test_timeouts_come_between_one_and_two_timeouts(ledger: Ledger, account: SpoutAccount) -> None:
+    """E10, E28: two buckets."""
+    early = opened(ledger, account, 1, "early")
+    assert ledger.rotate(29.9) == 0
+    assert ledger.rotate(30.0) == 0  # the first rotation makes it old
+    late = opened(ledger, account, 1, "late")
+    assert ledger.rotate(59.9) == 0
+    assert ledger.rotate(60.0) == 1
+    assert early.verdict is not None and early.verdict.outcome is Outcome.TIMED_OUT
+    assert late.verdict is None and account.pending == 1
+    assert ledger.rotate(90.0) == 1
+
+
+def test_reset_timeout_gives_a_whole_timeout_again(ledger: Ledger, account: SpoutAccount) -> None:
+    """C11."""
+    tree = opened(ledger, account, 1)
+    ledger.rotate(30.0)
+    ledger.reset_timeout(tree)
+    assert ledger.rotate(60.0) == 0
+    assert ledger.rotate(90.0) == 1
+
+
+def test_no_timeouts_where_they_are_switched_off(account: SpoutAccount) -> None:
+    ledger = Ledger(0, lambda: 1, timeout=None)
+    opened(ledger, account, 1)
+    assert ledger.rotate(1e9) == 0
+
+
+def test_parts_of_trees_that_ended_are_ignored(ledger: Ledger, account: SpoutAccount) -> None:
+    """E8, E33: late acks settle nothing, and leave nothing behind."""
+    tree = opened(ledger, account, 1)
+    edges = ledger.send({tree: 1})
+    ledger.fail(tree, Verdict(Outcome.FAILED))
+    late = Parts()
+    late.roots.append(edges.roots[0])
+    late.values.append(edges.edges[0])
+    ledger.take_parts(late)
+    assert account.ended == [tree]
+    assert ledger.statistics().known_outside == 0
+
+
+def test_tuples_that_come_back_to_an_ended_tree_run_on_without_a_trace(ledger: Ledger, account: SpoutAccount) -> None:
+    """E11: failing keeps the other branches running."""
+    tree = opened(ledger, account, 1)
+    edges = ledger.send({tree: 1})
+    ledger.fail(tree, Verdict(Outcome.FAILED))
+    (stray,) = ledger.receive(edges)
+    stray.count += 1
+    ledger.send({stray: 1})  # emits on, to a third worker
+    close(ledger, stray)
+    ledger.fail(stray, Verdict(Outcome.FAILED))
+    assert ledger.statistics().outgoing == 0
+    ledger.validate()
+
+
+def test_a_lost_worker_fails_the_trees_with_something_outside_and_no_others(ledger: Ledger, account: SpoutAccount) -> None:
+    outside, back, local = (opened(ledger, account, 1, name) for name in ("outside", "back", "local"))
+    ledger.send({outside: 1})
+    (returned,) = ledger.receive(ledger.send({back: 1}))
+    assert returned is back and back.value == 0
+    assert ledger.abandon("worker 1 lost") == 1
+    assert outside.verdict == Verdict(Outcome.WORKER_LOST, "worker 1 lost")
+    assert back.verdict is None and local.verdict is None
+
+
+def test_a_spout_that_starts_anew_hears_nothing_of_its_old_trees(ledger: Ledger, account: SpoutAccount) -> None:
+    """B10, E35."""
+    other = SpoutAccount(task=8)
+    opened(ledger, account, 1)
+    theirs = opened(ledger, other, 1)
+    assert ledger.forget(account) == 1
+    assert (account.ended, account.pending, other.pending) == ([], 0, 1)
+    assert list(ledger.open_trees()) == [theirs]

@@ -1,0 +1,48 @@
+"""The plan as people see it: snapshots."""
+
+from stormspark import Fields, TopologyBuilder
+from stormspark.plan import explain_mermaid, explain_text, plan_topology
+from stormspark.testing import TestGlobalCount, TestWordCounter, TestWordSpout
+
+TEXT = """\
+topology demo: 3 components, 6 tasks, 2 workers, 2 exchanges and one more for the acks
+
+components
+  spout words: 1 task, ids 8
+        emits default(word)
+  bolt  count: 4 tasks in 2 executors, ids 3-6
+        emits default(word, count)
+  bolt  total: 1 task, ids 7
+        emits default(global-count)
+
+edges
+  words -> count: fields(word), crosses workers
+  count -> total: global, crosses workers
+
+workers
+  worker 0: count[0]=3, count[1]=4, total[0]=7
+  worker 1: count[2]=5, count[3]=6, words[0]=8
+
+a batch
+  superstep 0: spouts are asked; tuples run on inside their worker
+  repartitionById(2, worker) -> superstep 1
+  repartitionById(2, worker) -> superstep 2
+  repartitionById(2, worker) -> superstep 3 (acks come home, the report goes to the driver)"""
+
+MERMAID = """\
+flowchart LR
+    c0(["words<br/>1 task"])
+    c1["count<br/>4 tasks"]
+    c2["total<br/>1 task"]
+    c0 ==>|"fields(word)"| c1
+    c1 ==>|"global"| c2"""
+
+
+def test_text_and_mermaid() -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    builder.set_bolt("count", TestWordCounter(), 2).set_num_tasks(4).fields_grouping("words", Fields("word"))
+    builder.set_bolt("total", TestGlobalCount()).global_grouping("count")
+    plan = plan_topology(builder.create_topology("demo"), {"topology.workers": 2})
+    assert explain_text(plan) == TEXT
+    assert explain_mermaid(plan) == MERMAID
