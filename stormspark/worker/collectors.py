@@ -12,7 +12,6 @@ from stormspark.worker.outlets import Outlet
 
 if TYPE_CHECKING:
     from stormspark.acker import Ledger
-    from stormspark.metrics import TaskCounters
     from stormspark.worker.task import Task
 
 __all__ = ["BasicCollector", "BoltCollector", "SpoutCollector"]
@@ -31,9 +30,9 @@ def _outlet(task: Task, stream: str) -> Outlet:
 
 
 class SpoutCollector:
-    """For one spout task. ``clock`` is read once a burst and kept in ``now``: a clock call an emit would be dear."""
+    """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` is set by each of them."""
 
-    __slots__ = ("_account", "_acking", "_counters", "_ledger", "_on_ack", "_outlets", "_task", "now", "verdict")
+    __slots__ = ("_account", "_acking", "_ledger", "_on_ack", "_outlets", "_task", "emitted", "now", "verdict")
 
     def __init__(self, task: Task, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any) -> None:
         self._task = task
@@ -42,7 +41,7 @@ class SpoutCollector:
         self._acking = acking
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
-        self._counters: TaskCounters = task.counters
+        self.emitted = False
         self.now = 0.0
         self.verdict: Verdict | None = None
 
@@ -53,18 +52,14 @@ class SpoutCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
-        counters = self._counters
+        self.emitted = True
         if message_id is None or not self._acking:
             tasks = outlet.send(values, None)
-            counters.emitted += 1
-            counters.transferred += len(tasks)
             if message_id is not None:
                 self._on_ack(message_id)
             return tasks
         tree = Tree(self._account, message_id, self.now)
         tasks = outlet.send(values, tree)
-        counters.emitted += 1
-        counters.transferred += len(tasks)
         self._begun(tree)
         return tasks
 
@@ -75,9 +70,8 @@ class SpoutCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         tracked = message_id is not None and self._acking
         tree = Tree(self._account, message_id, self.now) if tracked else None
-        sent = outlet.send_direct(task, outlet.checked(values), tree)
-        self._counters.emitted += 1
-        self._counters.transferred += sent
+        outlet.send_direct(task, outlet.checked(values), tree)
+        self.emitted = True
         if tree is not None:
             self._begun(tree)
         elif message_id is not None:
@@ -117,11 +111,7 @@ class BoltCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
-        tasks = outlet.send(values, self._roots(anchors) if anchors else None)
-        counters = self._counters
-        counters.emitted += 1
-        counters.transferred += len(tasks)
-        return tasks
+        return outlet.send(values, self._roots(anchors) if anchors else None)
 
     def emit_direct(
         self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
@@ -129,8 +119,7 @@ class BoltCollector:
         """Emit to one task on a direct stream (D11)."""
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         roots = self._roots(anchors) if anchors else None
-        self._counters.emitted += 1
-        self._counters.transferred += outlet.send_direct(task, outlet.checked(values), roots)
+        outlet.send_direct(task, outlet.checked(values), roots)
 
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Any:
         """The trees of the anchors: None, the only one, or a tuple of distinct ones (E4)."""
@@ -195,15 +184,14 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """For one task of a `BasicBolt`: ``current`` is the tuple at hand, the anchor of every emit (C5)."""
+    """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit (C5)."""
 
-    __slots__ = ("_counters", "_default", "_ledger", "_outlets", "_task", "roots")
+    __slots__ = ("_ledger", "_outlets", "_task", "roots")
 
     def __init__(self, task: Task, ledger: Ledger) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
-        self._counters = task.counters
         self.roots: Any = None
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
@@ -211,17 +199,12 @@ class BasicCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
-        tasks = outlet.send(values, self.roots)
-        counters = self._counters
-        counters.emitted += 1
-        counters.transferred += len(tasks)
-        return tasks
+        return outlet.send(values, self.roots)
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit to one task on a direct stream (D11)."""
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
-        self._counters.emitted += 1
-        self._counters.transferred += outlet.send_direct(task, outlet.checked(values), self.roots)
+        outlet.send_direct(task, outlet.checked(values), self.roots)
 
     def reset_timeout(self) -> None:
         """Give the current tuple's trees another timeout (C11)."""

@@ -250,7 +250,7 @@ class Worker:
             worker=self.index,
             incarnation=self.incarnation,
             batch=step.batch,
-            counters={task.id: task.counters for task in self.tasks.values()},
+            counters={task.id: task.read_counters() for task in self.tasks.values()},
             errors=tuple(error for task in self.tasks.values() for error in task.take_errors()),
             fatal=self._fatal(),
             backlog=self.backlog,

@@ -1,6 +1,6 @@
 """Lanes to other workers: tuples wait here until they leave as frames.
 
-A lane holds what one task sends to one task of another worker, in order, as plain tuples, so that emitting there costs the same as
+A lane holds what one task sends to one task of another worker, in order, so that emitting there costs the same as
 emitting to a neighbour. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
 each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 """
@@ -12,22 +12,21 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, groupby
-from operator import attrgetter
+from itertools import chain, groupby, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import cloudpickle
 
 from stormspark.acker import Ledger, Outcome, RemoteEdges, Tree, Verdict
-from stormspark.api import Tuple, TupleSource
+from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
+from stormspark.worker.outlets import Delivery, Push
 
 __all__ = ["Lanes", "unpack"]
 
 _LENGTH = struct.Struct("<Q")
-_source_of = attrgetter("_source")
-_roots_of = attrgetter("roots")
-_values_of = attrgetter("values")
+_values_of, _source_of, _roots_of = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
 class _Block(NamedTuple):
@@ -60,9 +59,9 @@ class Lanes:
         self.worker = worker
         self._ledger = ledger
         self._complain = complain
-        self._lanes: dict[tuple[int, int], list[Tuple]] = {}
+        self._lanes: dict[tuple[int, int], list[Delivery]] = {}
 
-    def inbox(self, sender: int, target: int) -> Callable[[Tuple], None]:
+    def inbox(self, sender: int, target: int) -> Push:
         """Where task ``sender`` puts its tuples for task ``target``."""
         return self._lanes.setdefault((sender, target), []).append
 
@@ -72,7 +71,7 @@ class Lanes:
     def estimated_bytes(self) -> int:
         """A guess at the size of what waits, by the newest tuple of each lane."""
         return sum(
-            len(lane) * sum(map(sys.getsizeof, lane[-1].values)) for lane in self._lanes.values() if lane
+            len(lane) * sum(map(sys.getsizeof, lane[-1][0])) for lane in self._lanes.values() if lane
         )
 
     def seal(self) -> tuple[int, bytes] | None:
@@ -100,9 +99,9 @@ class Lanes:
         trees = pickle.dumps(self._trees(runs), 5)
         return sum(len(run) for _, _, run in runs), b"".join((_LENGTH.pack(len(trees)), trees, blocks))
 
-    def _pickled_blocks(self, runs: list[tuple[int, int, list[Tuple]]]) -> bytes | None:
+    def _pickled_blocks(self, runs: list[tuple[int, int, list[Delivery]]]) -> bytes | None:
         blocks = [
-            _Block(target, sender, run[0].source_stream, len(run), list(zip(*map(_values_of, run), strict=True)))
+            _Block(target, sender, run[0][1].stream, len(run), list(zip(*map(_values_of, run), strict=True)))
             for sender, target, run in runs
         ]
         try:
@@ -114,25 +113,25 @@ class Lanes:
         except Exception:
             return None
 
-    def _sendable(self, run: list[Tuple]) -> list[Tuple]:
+    def _sendable(self, run: list[Delivery]) -> list[Delivery]:
         """Fail the tuples of a run that can't be pickled, return the others."""
         kept = []
-        for tup in run:
-            error = _pickle_error(tup.values)
+        for delivery in run:
+            values, source, roots = delivery
+            error = _pickle_error(values)
             if error is None:
-                kept.append(tup)
+                kept.append(delivery)
                 continue
             name, cause = error
             reason = (
-                f"field {name} of a tuple on stream {tup.source_stream!r} of {tup.source_component!r} can't be pickled, so it "
+                f"field {name} of a tuple on stream {source.stream!r} of {source.component!r} can't be pickled, so it "
                 f"can't go to another worker: {cause} (C8)"
             )
-            self._complain(tup.source_task, reason)
-            verdict = Verdict(Outcome.FAILED, reason, tup.source_component, tup.source_task)
-            fail_roots(self._ledger, tup.roots, verdict)
+            self._complain(source.task, reason)
+            fail_roots(self._ledger, roots, Verdict(Outcome.FAILED, reason, source.component, source.task))
         return kept
 
-    def _trees(self, runs: list[tuple[int, int, list[Tuple]]]) -> _Trees:
+    def _trees(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees:
         """Give each tree of the frame its edge."""
         roots = [list(map(_roots_of, run)) for _, _, run in runs]
         by_key = Counter(chain.from_iterable(roots))
@@ -157,7 +156,7 @@ def unpack(
     payload: bytes | memoryview,
     ledger: Ledger,
     sources: Mapping[tuple[int, str], TupleSource],
-    inboxes: Mapping[int, list[Tuple]],
+    inboxes: Mapping[int, list[Delivery]],
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their number."""
     view = memoryview(payload)
@@ -174,10 +173,8 @@ def unpack(
         source = sources[sender, stream]
         values: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * count
         inbox = inboxes[target]
-        if reference is None:
-            inbox.extend([Tuple(one, source) for one in values])
-        else:
-            inbox.extend([Tuple(one, source, roots[key]) for one, key in zip(values, reference, strict=True)])
+        trees_of: Iterable[Any] = repeat(None) if reference is None else map(roots.__getitem__, reference)
+        inbox.extend(zip(values, repeat(source), trees_of))  # noqa: B905 - one of them is endless
         received += count
     return received
 

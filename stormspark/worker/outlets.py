@@ -1,26 +1,30 @@
 """Where an emitted tuple goes: one outlet a stream of a task, made of its subscribers' choosers and inboxes.
 
 This is the hottest code there is: once an emit. So an outlet is a closure over what never changes, made for the common shapes of
-a stream (nobody listens; one subscriber that gets one copy) and for the rest. An inbox is a plain list, of a task here or of a lane
-to another worker: the sender does not know the difference, and the ledger counts the edge here until the lane's frame leaves.
+a stream (nobody listens; one subscriber that gets one copy) and for the rest. What is sent is a plain `Delivery`; the object that
+users see is made when it is executed. An inbox is a plain list, of a task here or of a lane to another worker: the sender does not
+know the difference, and the ledger counts the edge here until the lane's frame leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from stormspark.acker import Tree
-from stormspark.api import Tuple, TupleSource
+from stormspark.api import TupleSource
 from stormspark.errors import EmitError
 
-__all__ = ["Outlet", "Send", "Subscription", "add_edge", "make_outlet"]
+__all__ = ["Delivery", "Outlet", "Send", "Subscription", "add_edge", "make_outlet"]
 
+#: A tuple on its way: values, source, and the trees it belongs to (None, one `Tree`, or a tuple of several). A plain tuple,
+#: because that is what Python makes fastest.
+Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Any]
 #: Takes the values and the trees they belong to (None, one `Tree`, or a tuple of several); returns the task ids.
 Send = Callable[[tuple[Any, ...], Any], list[int]]
 #: Appends to the inbox of a task.
-Push = Callable[[Tuple], None]
+Push = Callable[[Delivery], None]
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Outlet:
     width: int
     send: Send
     send_direct: Callable[[int, tuple[Any, ...], Any], int]
+    #: Emits and copies so far.
+    counts: Callable[[], tuple[int, int]]
 
     def checked(self, values: Any) -> tuple[Any, ...]:
         """Make ``values`` the tuple that is sent; raises `EmitError` when their number or type is wrong (A12)."""
@@ -73,26 +79,31 @@ def add_edge(roots: Any) -> None:
 
 def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> Outlet:
     """Build the outlet of one stream of one task."""
-    width = len(source.fields)
-    if not subscriptions:
-        send: Send = _send_to_nobody
-    elif len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
-        send = _send_one(source, subscriptions[0])
+    if len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
+        send, counts = _send_one(source, subscriptions[0])
     else:
-        send = _send_all(source, subscriptions)
-    return Outlet(source, width, send, _send_direct(source, subscriptions))
+        send, counts = _send_all(source, subscriptions)
+    send_direct, direct_counts = _send_direct(source, subscriptions)
+
+    def all_counts() -> tuple[int, int]:
+        (emitted, copies), (directly, direct_copies) = counts(), direct_counts()
+        return emitted + directly, copies + direct_copies
+
+    return Outlet(source, len(source.fields), send, send_direct, all_counts)
 
 
-def _send_to_nobody(values: tuple[Any, ...], roots: Any) -> list[int]:
-    return []
+_Counts = Callable[[], tuple[int, int]]
 
 
-def _send_one(source: TupleSource, subscription: Subscription) -> Send:
+def _send_one(source: TupleSource, subscription: Subscription) -> tuple[Send, _Counts]:
     choose, inboxes = subscription.choose, subscription.inboxes
+    emitted = 0  # a closure's own variable is the cheapest counter there is
 
     def send(values: tuple[Any, ...], roots: Any) -> list[int]:
+        nonlocal emitted
         task = choose(values)
-        inboxes[task](Tuple(values, source, roots))
+        inboxes[task]((values, source, roots))
+        emitted += 1
         if roots is not None:
             if type(roots) is Tree:
                 roots.count += 1
@@ -100,13 +111,15 @@ def _send_one(source: TupleSource, subscription: Subscription) -> Send:
                 add_edge(roots)
         return [task]
 
-    return send
+    return send, lambda: (emitted, emitted)
 
 
-def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> Send:
+def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> tuple[Send, _Counts]:
     """Each subscriber's grouping is applied on its own; the result is their concatenation (D15)."""
+    emitted = copies = 0
 
     def send(values: tuple[Any, ...], roots: Any) -> list[int]:
+        nonlocal emitted, copies
         # All choices before the first copy leaves: a chooser that raises must not leave half an emit behind.
         chosen = [
             (inboxes, [picked] if single else list(picked))
@@ -119,18 +132,23 @@ def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> Sen
                 if push is None:
                     msg = f"{source!r}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
                     raise EmitError(msg)
-                push(Tuple(values, source, roots))
+                push((values, source, roots))
                 add_edge(roots)
                 tasks.append(task)
+        emitted += 1
+        copies += len(tasks)
         return tasks
 
-    return send
+    return send, lambda: (emitted, copies)
 
 
 def _send_direct(
     source: TupleSource, subscriptions: Sequence[Subscription]
-) -> Callable[[int, tuple[Any, ...], Any], int]:
+) -> tuple[Callable[[int, tuple[Any, ...], Any], int], _Counts]:
+    emitted = copies = 0
+
     def send(task: int, values: tuple[Any, ...], roots: Any) -> int:
+        nonlocal emitted, copies
         sent = 0
         for subscription in subscriptions:
             push = subscription.inboxes.get(task)
@@ -142,9 +160,11 @@ def _send_direct(
                     f"{subscription.consumer!r}, which does not subscribe by a direct grouping (B9)"
                 )
                 raise EmitError(msg)
-            push(Tuple(values, source, roots))
+            push((values, source, roots))
             add_edge(roots)
             sent += 1
+        emitted += 1
+        copies += sent
         return sent  # a task that does not subscribe gets nothing, without complaint (B9)
 
-    return send
+    return send, lambda: (emitted, copies)

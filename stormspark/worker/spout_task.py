@@ -70,7 +70,7 @@ class SpoutTask(Task):
 
     def ask(self, calls: int, deadline: float) -> bool:
         """Call ``next_tuple`` up to ``calls`` times, until it emits nothing; true if the last call emitted."""
-        clock, counters, collector, account = self._clock, self.counters, self._collector, self.account
+        clock, collector, account = self._clock, self._collector, self.account
         next_tuple = self.spout.next_tuple
         limit = self._max_pending if self._max_pending is not None else 1 << 62
         emitted = False
@@ -79,9 +79,9 @@ class SpoutTask(Task):
             for _ in range(calls):
                 if account.pending >= limit or now >= deadline:
                     break
-                before = counters.emitted
+                collector.emitted = False
                 next_tuple()
-                emitted = counters.emitted != before
+                emitted = collector.emitted
                 if not emitted:
                     break
                 collector.now = now = clock()

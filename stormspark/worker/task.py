@@ -101,6 +101,13 @@ class Task:
             return False
         return True
 
+    def read_counters(self) -> TaskCounters:
+        """The counters, up to date: emits are counted by the outlets."""
+        counts = [outlet.counts() for outlet in self.outlets.values()]
+        self.counters.emitted = sum(emitted for emitted, _ in counts)
+        self.counters.transferred = sum(copies for _, copies in counts)
+        return self.counters
+
     def take_errors(self) -> list[ErrorReport]:
         """The errors since the last call, oldest first."""
         errors = list(self.errors)
