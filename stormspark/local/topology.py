@@ -32,12 +32,11 @@ class LocalTopology:
         self.error: BaseException | None = None
         self._clock = clock
         self._tally = Tally(plan, "local")
-        self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._graceful = True
-        self._began = time.monotonic()
-        self._ended_at: float | None = None
+        self._backlog = 0
+        self._work_done = 0
         self._active = True
         self._wanted_active = True
         self.workers = InProcessWorkers(plan, clock, random)
@@ -54,8 +53,7 @@ class LocalTopology:
 
     def statistics(self) -> TopologyStatistics:
         """What has been done so far."""
-        with self._lock:
-            return self._tally.statistics((self._ended_at or time.monotonic()) - self._began)
+        return self._tally.statistics()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended."""
@@ -93,7 +91,7 @@ class LocalTopology:
             self._raise_error()
             statistics = self.statistics()
             done = statistics.total("emitted") + statistics.total("executed")
-            idle = done == before and statistics.batches and not statistics.total("pending") and not self._tally.backlog
+            idle = done == before and statistics.batches and not statistics.total("pending") and not self._backlog
             quiet = quiet + 1 if idle else 0
             before = done
             if time.monotonic() > deadline:
@@ -132,8 +130,11 @@ class LocalTopology:
         finally:
             if collecting:
                 gc.enable()
-            self._ended_at = time.monotonic()
-            self._ended.set()
+            self._finish()
+
+    def _finish(self) -> None:
+        self._tally.stop()
+        self._ended.set()
 
     def _batch(self) -> bool:
         """Run one batch; true if anything was emitted or executed."""
@@ -143,16 +144,14 @@ class LocalTopology:
         before = self._work_done
         begun = time.monotonic()
         reports = self.workers.run_batch()
-        with self._lock:
-            self._tally.add_batch(time.monotonic() - begun, reports)
-            fatal = self._tally.fatal
+        self._tally.add_batch(reports, time.monotonic() - begun)
+        self._backlog = sum(report.backlog for report in reports)
+        fatal = next((report.fatal for report in reports if report.fatal is not None), None)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         if fatal is not None:
             self.error = ComponentError(fatal.text)
             self._stopping.set()
         return self._work_done != before
-
-    _work_done = 0
 
     def _end(self, *, graceful: bool) -> None:
         self._graceful = graceful
@@ -162,8 +161,7 @@ class LocalTopology:
         elif not self._ended.is_set():
             if graceful and self.error is None:
                 self.workers.close()
-            self._ended_at = time.monotonic()
-            self._ended.set()
+            self._finish()
 
     def _raise_error(self) -> None:
         if self.error is not None:

@@ -52,6 +52,18 @@ class Histogram:
         self.count += other.count
         self.seconds += other.seconds
 
+    def since(self, earlier: Histogram) -> Histogram:
+        """What was counted after ``earlier``, a snapshot of this histogram.
+
+        >>> histogram = Histogram()
+        >>> histogram.add(0.001)
+        >>> earlier = histogram.since(Histogram())
+        >>> histogram.add(0.003, 2)
+        >>> histogram.since(earlier).count
+        2
+        """
+        return Histogram(self.buckets - earlier.buckets, self.count - earlier.count, self.seconds - earlier.seconds)
+
     def percentile(self, share: float) -> float | None:
         """The duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None when empty."""
         wanted = self.count * share

@@ -1,0 +1,1 @@
+"""Performance: ratios measured in one run, never asserted in timed tests."""

@@ -1,0 +1,40 @@
+"""CPU seconds of a run: this process, its children, and worker processes, which have sessions of their own."""
+
+from __future__ import annotations
+
+import psutil
+
+__all__ = ["CpuMeter"]
+
+
+class CpuMeter:
+    """Adds up the CPU time of every process that belongs to a run; a process that ended keeps its last reading."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, float], tuple[str, float]] = {}
+
+    def read(self) -> dict[str, float]:
+        """CPU seconds so far, by ``jvm`` and ``python``."""
+        me = psutil.Process()
+        processes = [me, *me.children(recursive=True)]
+        for process in psutil.process_iter(["cmdline", "create_time"]):
+            line = process.info["cmdline"] or []
+            if "stormspark.worker" in line and process.info["create_time"] >= me.create_time():
+                processes.append(process)
+        for process in processes:
+            try:
+                times = process.cpu_times()
+                kind = "jvm" if process.name() == "java" else "python"
+                self._seen[process.pid, process.create_time()] = (kind, times.user + times.system)
+            except psutil.Error:
+                continue
+        total = {"jvm": 0.0, "python": 0.0}
+        for kind, seconds in self._seen.values():
+            total[kind] += seconds
+        return total
+
+
+def machine_busy() -> float:
+    """CPU seconds that all processes of the machine have used."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system)

@@ -1,0 +1,35 @@
+"""Runs Apache Storm's own word count for comparison; needs the peer's sources, Maven and Java."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+__all__ = ["run_storm"]
+
+#: Storm without its idle spin, which on few cores takes the CPU from its own bolts: the fair and faster setting.
+TUNED = "-Dstorm.options=topology.bolt.wait.progressive.level2.count=0"
+
+
+def run_storm(case: str, seconds: float, warmup: float) -> dict[str, Any]:
+    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON. STORM_PEER names the folder of its sources."""
+    root = Path(__file__).resolve().parent.parent
+    source = Path(os.environ.get("STORM_PEER", root.parent / "shared" / "peers" / "storm"))
+    if not (source / "run.sh").exists():
+        msg = f"no Storm peer in {source}: set STORM_PEER to the folder that holds its run.sh"
+        raise FileNotFoundError(msg)
+    copy = root / "build" / "storm-peer"  # it builds beside its sources, which may not be writable
+    if not copy.exists():
+        shutil.copytree(source, copy)
+        for path in copy.rglob("*"):
+            path.chmod(path.stat().st_mode | 0o200)
+        copy.chmod(0o755)
+    command = [str(copy / "run.sh"), case, "--duration", str(int(seconds)), "--warmup", str(int(warmup))]
+    environment = {**os.environ, "JAVA_OPTS": TUNED}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
