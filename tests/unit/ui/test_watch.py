@@ -86,7 +86,11 @@ def test_two_interrupts_between_two_looks_kill_it_too():
 def test_a_kill_does_not_wait_for_a_stop_that_hangs():
     topology = ScriptedTopology([Moment(0)])
     forever = threading.Event()
-    topology.stop = lambda: forever.wait() and None
+
+    def hang():
+        forever.wait()
+
+    topology.stop = hang
     topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
     assert watched(topology)[0] is Ending.KILLED
     forever.set()
