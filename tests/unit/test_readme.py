@@ -1,0 +1,45 @@
+"""What the README shows runs as it stands there."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stormspark.cli import main
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def my_topology(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    file = tmp_path / "my_topology.py"
+    file.write_text(code)
+    yield str(file)
+    sys.modules.pop("my_topology", None)
+
+
+def test_the_word_count_runs(my_topology):
+    done = CliRunner().invoke(
+        main, ["run", my_topology, "--engine", "local", "--until-idle", "0.1", "--json", "-"]
+    )
+    assert done.exit_code == 0, done.stderr
+    components = json.loads(done.stdout)["components"]
+    assert components["sentences"]["acked"] == 2000
+    assert components["count"]["executed"] == 10_000
+
+
+def test_the_word_count_is_explained(my_topology):
+    done = CliRunner().invoke(main, ["explain", my_topology])
+    assert "3 components, 5 tasks, 2 workers" in done.stdout
+
+
+def test_every_file_it_names_is_there():
+    for name in re.findall(r"\]\(([^):]+)\)", README) + re.findall(r"`(\w+\.md)`", README):
+        assert (Path(__file__).parents[2] / name).exists(), name
