@@ -27,8 +27,9 @@ setup: java-hint $(INSTALLED) ## make .venv with the package and all development
 $(INSTALLED): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "stormspark needs Python 3.11 or newer; say which one: make setup PYTHON=python3.11" >&2; exit 1; }
-	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	@echo "installing stormspark and its development tools into $(VENV) (a minute)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
 	@touch $@
 
 # Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.
