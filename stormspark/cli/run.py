@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from rich.text import Text
 
 from stormspark.api.topology import Topology
 from stormspark.engine import RunningTopology
+from stormspark.errors import ComponentError
 from stormspark.metrics import TopologyStatistics
-from stormspark.ui import Ending, Interrupts, ProgressLine, print_summary, watch
+from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summary, watch
 
 __all__ = ["ENGINES", "Run", "run_topology"]
 
@@ -69,9 +71,18 @@ def run_topology(run: Run) -> int:
     notes = Console(stderr=True, highlight=False)
     table = notes if run.json_to == "-" else Console(highlight=False)
     notes.print(Text(f"starting {run.topology.name} on {run.engine}"), soft_wrap=True)
-    running = ENGINES[run.engine](run)
+    try:
+        running = ENGINES[run.engine](run)
+    except ComponentError as error:  # the local engine opens and prepares before it gives the topology away
+        notes.print(Text(_told(error, run.topology.name)), style="red", soft_wrap=True)
+        return _FAILED
     # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
-    with Interrupts() as interrupts, ProgressLine(notes) as line:
+    with (
+        _only_json_on_stdout(run),
+        Interrupts() as interrupts,
+        ProgressLine(notes) as line,
+        LogLines(line.say),
+    ):
         ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
     print_summary(statistics, _wide_enough(table))
@@ -85,6 +96,11 @@ def run_topology(run: Run) -> int:
         notes.print(Text(_told(running.error, run.topology.name)), style="red", soft_wrap=True)
         return _FAILED
     return _KILLED if ending is Ending.KILLED else _OK
+
+
+def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:
+    """What tasks of the local engine print goes elsewhere if somebody reads JSON from standard output."""
+    return redirect_stdout(sys.stderr) if run.json_to == "-" else nullcontext()
 
 
 def _wide_enough(console: Console) -> Console:

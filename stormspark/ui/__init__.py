@@ -1,6 +1,7 @@
-"""What people watch while a topology runs: the progress line and the table at the end."""
+"""What people watch while a topology runs: the progress line, warnings, and the table at the end."""
 
 from stormspark.ui.line import ProgressLine
+from stormspark.ui.log_lines import LogLines
 from stormspark.ui.progress import Progress, Speedometer
 from stormspark.ui.summary import print_summary, summary_table
 from stormspark.ui.watch import Ending, Interrupts, watch
@@ -8,6 +9,7 @@ from stormspark.ui.watch import Ending, Interrupts, watch
 __all__ = [
     "Ending",
     "Interrupts",
+    "LogLines",
     "Progress",
     "ProgressLine",
     "Speedometer",

@@ -1,4 +1,5 @@
 import json
+import logging
 import signal
 import textwrap
 
@@ -147,6 +148,32 @@ def test_a_topology_that_stops_with_an_error_tells_the_end_of_it(file, script, t
     assert "frame 49" in done.stderr
     assert "frame 3\n" not in done.stderr
     assert (tmp_path / "out.json").exists(), "figures are worth most where something went wrong"
+
+
+def test_a_component_that_cannot_be_prepared_is_an_error_of_the_topology(file, monkeypatch):
+    def start(run):
+        raise ComponentError("bolt 'split' raised in prepare: OSError: none\nTraceback ...\nOSError: none")
+
+    monkeypatch.setitem(ENGINES, "local", start)
+    done = stormspark(file, "--engine", "local")
+    assert done.exit_code == 1
+    assert "numbers stopped: ComponentError: bolt 'split' raised in prepare: OSError: none" in done.stderr
+
+
+def test_warnings_are_shown_as_lines(file, script):
+    topology = ScriptedTopology(MOMENTS, ends_at=2.0)
+    topology.events[1.0] = lambda: logging.getLogger("stormspark.task.split").error("split[0]: no number")
+    script(topology)
+    assert "\nsplit[0]: no number\n" in stormspark(file).stderr
+
+
+def test_what_tasks_print_is_kept_out_of_the_json(file, script):
+    topology = ScriptedTopology(MOMENTS, ends_at=2.0)
+    topology.events[1.0] = lambda: print("from a task")
+    script(topology)
+    done = stormspark(file, "--json", "-")
+    assert json.loads(done.stdout)
+    assert "from a task" in done.stderr
 
 
 def test_ctrl_c_ends_a_run_well(file, script):

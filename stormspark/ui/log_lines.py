@@ -1,0 +1,67 @@
+"""What goes wrong while somebody watches, a line each; the full story is in the logs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+__all__ = ["LogLines"]
+
+
+class LogLines(logging.Handler):
+    """Shows this package's warnings and errors through ``say`` while its ``with`` block lasts.
+
+    A bolt that fails each of its tuples must not scroll everything else away: after ``burst`` lines there is
+    one line every ``every`` seconds, and how many were left out.
+
+    >>> with LogLines(print):
+    ...     logging.getLogger("stormspark.spark").warning("worker %d was lost", 1)
+    worker 1 was lost
+    """
+
+    def __init__(self, say: Callable[[str], None], burst: int = 5, every: float = 5.0) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+        self._burst = burst
+        self._every = every
+        self._said = 0
+        self._said_at = float("-inf")
+        self._left_out = 0
+        self._logger = logging.getLogger("stormspark")
+
+    def __enter__(self) -> Self:
+        self._logger.addHandler(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._logger.removeHandler(self)
+        if self._left_out:
+            self._say(f"and {self._left_out:,} more such lines")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record, or count it."""
+        if self._said >= self._burst and record.created - self._said_at < self._every:
+            self._left_out += 1
+            return
+        left_out = f" (and {self._left_out:,} more)" if self._left_out else ""
+        self._said, self._said_at, self._left_out = self._said + 1, record.created, 0
+        self._say(one_line(record) + left_out)
+
+
+def one_line(record: logging.LogRecord) -> str:
+    r"""The message; of a traceback only the error at its end.
+
+    >>> text = "split[0]: Traceback (most recent call last):\n  File ...\nValueError: no number"
+    >>> one_line(logging.makeLogRecord({"msg": text}))
+    'split[0]: ValueError: no number'
+    """
+    lines = record.getMessage().strip().splitlines() or [""]
+    if len(lines) > 1:
+        lines = [lines[0].removesuffix("Traceback (most recent call last):").rstrip(), lines[-1].strip()]
+    error = record.exc_info[1] if record.exc_info else None
+    reason = f": {type(error).__name__}: {(str(error).splitlines() or [''])[0]}" if error else ""
+    return " ".join(lines) + reason
