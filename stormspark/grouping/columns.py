@@ -1,0 +1,82 @@
+"""Storm's task index for whole columns, in numpy: the fields grouping of many rows at once (D1-D3).
+
+The hashes here are those of `stormspark.grouping.hashing` for each value, as unsigned 32-bit arrays, in which
+sums and products wrap as Java's do. Columns of other types are hashed value by value there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ascii_hashes", "boolean_hashes", "long_hashes", "task_indices"]
+
+Hashes = NDArray[np.uint32]
+
+_INVERSE_31 = pow(31, -1, 1 << 32)
+
+
+def task_indices(columns: Sequence[Hashes], tasks: int) -> NDArray[np.int32]:
+    """Return each row's task index, given the columns of hashes of the key's fields, in order (D1).
+
+    Raises `ValueError` without columns: a key has a field at least.
+
+    >>> task_indices([ascii_hashes(np.frombuffer(b"stormspark", np.uint8), np.array([0, 5, 10]))], 4)
+    array([0, 0], dtype=int32)
+    """
+    if not columns:
+        msg = "a key has at least one field, got none"
+        raise ValueError(msg)
+    deep = np.ones(len(columns[0]), np.uint32)
+    for hashes in columns:
+        deep = deep * np.uint32(31) + hashes
+    # As in Java the hash has a sign; and numpy's remainder is never negative, like Math.floorMod.
+    return deep.view(np.int32) % np.int32(tasks)
+
+
+def long_hashes(numbers: NDArray[np.int64], ints: str) -> Hashes:
+    """Hash 64-bit ints as a Long each, or as an Integer where 32 bits hold it, by ``ints`` (D3).
+
+    >>> long_hashes(np.array([-1, 2**32]), "long"), long_hashes(np.array([-1, 2**32]), "integer")
+    (array([0, 1], dtype=uint32), array([4294967295,          1], dtype=uint32))
+    """
+    folded = (numbers ^ (numbers >> 32)).astype(np.uint32)
+    if ints == "long":
+        return folded
+    low = numbers.astype(np.int32)
+    return np.where(low == numbers, low.view(np.uint32), folded)
+
+
+def boolean_hashes(values: NDArray[np.bool_]) -> Hashes:
+    """Hash each as a Boolean.
+
+    >>> boolean_hashes(np.array([True, False]))
+    array([1231, 1237], dtype=uint32)
+    """
+    return np.where(values, np.uint32(1231), np.uint32(1237))
+
+
+def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hashes:
+    """Hash strings that lie one after another: string i is ``units[offsets[i]:offsets[i + 1]]``, all ASCII.
+
+    >>> ascii_hashes(np.frombuffer(b"ab", np.uint8), np.array([0, 1, 1, 2]))
+    array([97,  0, 98], dtype=uint32)
+    """
+    # The sum of u[k] * 31**(end-1-k) is 31**end times the sum of u[k] / 31**(k+1), and modulo 2**32 one can
+    # divide by 31. So the weights depend on the place in the buffer only, and one running sum serves all the
+    # strings.
+    starts, ends = offsets[:-1] - offsets[0], offsets[1:] - offsets[0]
+    units = units[offsets[0] : offsets[-1]]
+    running = np.zeros(len(units) + 1, np.uint32)
+    np.cumsum(units * _powers(_INVERSE_31, len(units))[1:], dtype=np.uint32, out=running[1:])
+    hashes: Hashes = _powers(31, len(units))[ends] * (running[ends] - running[starts])
+    return hashes
+
+
+def _powers(base: int, highest: int) -> Hashes:
+    """base**0 to base**highest, modulo 2**32."""
+    powers = np.full(highest + 1, base, np.uint32)
+    powers[0] = 1
+    return np.multiply.accumulate(powers, dtype=np.uint32)

@@ -1,0 +1,41 @@
+"""Direct grouping: the producer names the task (D11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from stormspark.errors import EmitError
+from stormspark.grouping.base import Grouping, GroupingContext
+from stormspark.grouping.repartitioning import ByTask
+
+__all__ = ["DirectGrouping"]
+
+
+@dataclass(frozen=True)
+class DirectGrouping(Grouping):
+    """Send a tuple to the task that its producer names by ``emit_direct``; for direct streams (D11, B9).
+
+    >>> DirectGrouping().describe()
+    'direct'
+    """
+
+    kind: ClassVar[str] = "direct"
+    single: ClassVar[bool] = True
+
+    def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
+        """A function that refuses: there is nothing to choose, so a plain emit is a mistake (B9)."""
+
+        def refuse(values: Sequence[Any]) -> int:
+            msg = (
+                f"Cannot do regular emit to direct stream {context.stream!r} of {context.source!r} (B9): "
+                f"use emit_direct(task, values), with one of the tasks {list(context.targets)}"
+            )
+            raise EmitError(msg)
+
+        return refuse
+
+    def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByTask:
+        """Each row in the partition of the task that its column ``task`` names."""
+        return ByTask("task", targets)

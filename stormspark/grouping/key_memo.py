@@ -1,0 +1,96 @@
+"""Which task each key went to: the memory that makes a fields grouping cost one dict look-up (D1).
+
+Python's dicts take 1, 1.0 and True for one key, and 0.0 and -0.0 too, but Java hashes them differently. So a
+look-up by the bare key may only ever find strings, which equal nothing but strings; other keys are looked up
+together with their types; and floats, which even so would be mistaken, are never remembered, nor is what
+holds them.
+"""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Any
+from weakref import WeakValueDictionary
+
+from stormspark.grouping.hashing import value_hasher
+from stormspark.grouping.java_hash import list_hash, to_int32
+
+__all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "shared_memo"]
+
+#: So many keys are remembered; at the next one all are forgotten, and those in use are soon back.
+MOST_KEYS = 100_000
+#: Longer keys (bytes of memory, roughly) aren't remembered, so that a memo can't grow beyond some 100 MB.
+LONGEST_KEY = 512
+
+_EXACT = frozenset({str, int, bool, bytes, NoneType})
+
+
+class KeyMemo(dict[Any, int]):
+    """Maps the key of a tuple to its task id, computing it where it isn't remembered.
+
+    With one field the key is its value, with more the tuple of their values. ``memo[key]`` raises `TypeError`
+    if the key holds a list, dict or set, which dicts can't look up: ask `task_of` then. Both raise
+    `ValueNotHashableError`, which is a `TypeError` too.
+
+    >>> memo = KeyMemo((4, 5, 6), "long", fields=1)
+    >>> memo["storm"], memo[4], memo[4.0], memo[True]
+    (6, 6, 4, 6)
+    """
+
+    def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
+        super().__init__()
+        self._targets = targets
+        self._single = fields == 1
+        self._hash_of = value_hasher(ints)
+        #: By types and key, for keys that are not only strings.
+        self._typed: dict[tuple[Any, Any], int] = {}
+
+    def task_of(self, key: Any) -> int:
+        """Compute the task id of ``key``: the target at `fields_task_index` of its values."""
+        # The hash of a list of one is 31 + that of the value.
+        deep = 31 + self._hash_of(key) if self._single else list_hash(map(self._hash_of, key))
+        return self._targets[to_int32(deep) % len(self._targets)]
+
+    def __missing__(self, key: Any) -> int:
+        types: Any = type(key) if self._single else tuple(map(type, key))
+        task = self._typed.get((types, key))
+        if task is None:
+            task = self.task_of(key)
+            self._remember(key, types, task)
+        return task
+
+    def _remember(self, key: Any, types: Any, task: int) -> None:
+        kinds = {types} if self._single else set(types)
+        parts = (key,) if self._single else key
+        if not kinds <= _EXACT or sum(map(_size, parts)) > LONGEST_KEY:
+            return
+        if len(self) + len(self._typed) >= MOST_KEYS:
+            self.clear()
+            self._typed.clear()
+        if kinds == {str}:
+            self[key] = task
+        else:
+            self._typed[types, key] = task
+
+
+def _size(part: str | bytes | int | None) -> int:
+    """About how many bytes of memory a part of a key takes."""
+    if isinstance(part, int):
+        return part.bit_length() // 8
+    return len(part) if part else 0
+
+
+_memos: WeakValueDictionary[tuple[tuple[int, ...], str, int], KeyMemo] = WeakValueDictionary()
+
+
+def shared_memo(targets: tuple[int, ...], ints: str, fields: int) -> KeyMemo:
+    """Return the memo for these targets: one for all senders in the process, while any of them uses it.
+
+    Senders of one worker meet the same keys, and a memo of its own for each would cost that many times the
+    memory. Sharing changes no answer: a task is a function of these arguments and the key.
+    """
+    name = (targets, ints, fields)
+    memo = _memos.get(name)
+    if memo is None:
+        memo = _memos[name] = KeyMemo(targets, ints, fields)
+    return memo

@@ -1,0 +1,42 @@
+"""Local-or-shuffle grouping: stay in the worker where it has a target (D7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from stormspark.grouping.base import Grouping, GroupingContext
+from stormspark.grouping.repartitioning import Stay
+from stormspark.grouping.shuffle import round_robin
+
+__all__ = ["LocalOrShuffleGrouping"]
+
+
+@dataclass(frozen=True)
+class LocalOrShuffleGrouping(Grouping):
+    """Shuffle among the targets in the sender's worker, or among all where there is none (D7).
+
+    The Spark side is no exchange at all: a row is already where it may stay.
+
+    >>> from random import Random
+    >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
+    >>> choose = LocalOrShuffleGrouping().chooser(context)
+    >>> choose(["a"]), choose(["b"])
+    (5, 5)
+    """
+
+    kind: ClassVar[str] = "local_or_shuffle"
+    single: ClassVar[bool] = True
+
+    def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
+        """The local targets, or all where there is none."""
+        return local_targets or targets
+
+    def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
+        """Shuffle the candidates with ``context.random`` and choose them in turn."""
+        return round_robin(self.candidates(context.targets, context.local_targets), context.random)
+
+    def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> Stay:
+        """Leave every row in its partition."""
+        return Stay()

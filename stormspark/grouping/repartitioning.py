@@ -1,0 +1,87 @@
+"""The Spark side of a grouping, as plain values: how a whole DataFrame is laid out for the consumer's tasks.
+
+Partition i is target task i, counted from the lowest task id. Nothing here knows Spark: the engine's
+``repartition`` carries the values out, and mypy checks that it has a case for each class of `Repartitioning`.
+
+>>> from stormspark.grouping import FieldsGrouping, ShuffleGrouping
+>>> ShuffleGrouping().repartitioning((4, 5, 6))
+RoundRobin(partitions=3)
+>>> FieldsGrouping("word").repartitioning((4, 5, 6))
+ById(fields=('word',), partitions=3, ints='long')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["ById", "ByTask", "CopyToEach", "Repartitioning", "RoundRobin", "SinglePartition", "Stay"]
+
+
+@dataclass(frozen=True)
+class RoundRobin:
+    """Deal the rows out evenly (D5). ``partitions`` is the number of target tasks."""
+
+    partitions: int
+
+    def __post_init__(self) -> None:
+        _check_partitions(self.partitions)
+
+
+@dataclass(frozen=True)
+class ById:
+    """Put a row in the partition that is Storm's task index of its ``fields`` (D1).
+
+    ``fields`` are column names in the grouping's order; ``ints`` is as in `fields_task_index`.
+    """
+
+    fields: tuple[str, ...]
+    partitions: int
+    ints: str = "long"
+
+    def __post_init__(self) -> None:
+        _check_partitions(self.partitions)
+
+
+@dataclass(frozen=True)
+class ByTask:
+    """Put a row in the partition of the task that its column ``column`` names (D11).
+
+    ``targets`` are the consumer's task ids, ascending. A row that names no such task goes nowhere, as in
+    Storm (B9).
+    """
+
+    column: str
+    targets: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _check_partitions(len(self.targets))
+
+
+@dataclass(frozen=True)
+class CopyToEach:
+    """Put a copy of every row in each of ``partitions`` partitions (D9)."""
+
+    partitions: int
+
+    def __post_init__(self) -> None:
+        _check_partitions(self.partitions)
+
+
+@dataclass(frozen=True)
+class SinglePartition:
+    """Put every row in one partition, which is the lowest task's; the other tasks have none (D10)."""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """Leave every row where it is: no exchange (D7)."""
+
+
+Repartitioning: TypeAlias = RoundRobin | ById | ByTask | CopyToEach | SinglePartition | Stay
+
+
+def _check_partitions(partitions: int) -> None:
+    if partitions < 1:
+        msg = f"partitions must be at least 1, got {partitions!r}"
+        raise ValueError(msg)

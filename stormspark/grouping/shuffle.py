@@ -1,0 +1,54 @@
+"""Shuffle grouping: every task gets the same share (D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from random import Random
+from typing import Any, ClassVar
+
+from stormspark.grouping.base import Grouping, GroupingContext
+from stormspark.grouping.repartitioning import RoundRobin
+
+__all__ = ["ShuffleGrouping", "round_robin"]
+
+
+def round_robin(tasks: tuple[int, ...], random: Random) -> Callable[[Sequence[Any]], int]:
+    """Choose ``tasks`` in turn, in an order shuffled once, whatever the values are (D5).
+
+    >>> choose = round_robin((4, 5, 6), Random(1))
+    >>> sorted(choose(()) for _ in range(6))
+    [4, 4, 5, 5, 6, 6]
+    """
+    order = list(tasks)
+    random.shuffle(order)
+    # Storm increments before it reads, so the first pick is position 1 and position 0 comes last.
+    next_task = cycle(order[1:] + order[:1]).__next__
+    return lambda _values: next_task()
+
+
+@dataclass(frozen=True)
+class ShuffleGrouping(Grouping):
+    """Round robin over a list of the tasks that each sender shuffles once (D5).
+
+    Each sender's tuples are spread evenly within one, as in Storm with
+    ``topology.disable.loadaware.messaging``; Storm's default instead follows load and prefers near tasks
+    (D6). The Spark side is ``repartition(n)``.
+
+    >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))
+    >>> choose = ShuffleGrouping().chooser(context)
+    >>> {choose(["a"]), choose(["a"])}
+    {4, 5}
+    """
+
+    kind: ClassVar[str] = "shuffle"
+    single: ClassVar[bool] = True
+
+    def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
+        """Shuffle the targets with ``context.random`` and choose them in turn."""
+        return round_robin(context.targets, context.random)
+
+    def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> RoundRobin:
+        """One partition a task, rows in turn."""
+        return RoundRobin(len(targets))

@@ -1,0 +1,120 @@
+"""What every grouping promises: its choice, candidates and Spark side, and that it is a value (D5-D10)."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from stormspark.grouping import (
+    AllGrouping,
+    ById,
+    CopyToEach,
+    FieldsGrouping,
+    GlobalGrouping,
+    Grouping,
+    GroupingContext,
+    LocalOrShuffleGrouping,
+    Repartitioning,
+    RoundRobin,
+    ShuffleGrouping,
+    SinglePartition,
+    Stay,
+)
+
+TASKS = (4, 5, 6, 9)
+
+
+def context(
+    *, targets: tuple[int, ...] = TASKS, local: tuple[int, ...] = (), seed: int = 1, ints: str = "long"
+) -> GroupingContext:
+    return GroupingContext("split", "default", ("word", "n"), 2, targets, local, Random(seed), ints)
+
+
+def choices(grouping: Grouping, count: int, **known: Any) -> list[Any]:
+    choose = grouping.chooser(context(**known))
+    return [choose(["word", n]) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("grouping", "kind", "single", "text", "repartitioning"),
+    [
+        (ShuffleGrouping(), "shuffle", True, "shuffle", RoundRobin(4)),
+        (FieldsGrouping("word"), "fields", True, "fields(word)", ById(("word",), 4, "json")),
+        (FieldsGrouping(["n", "word"]), "fields", True, "fields(n, word)", ById(("n", "word"), 4, "json")),
+        (FieldsGrouping(()), "fields", True, "global", SinglePartition()),
+        (GlobalGrouping(), "global", True, "global", SinglePartition()),
+        (AllGrouping(), "all", False, "all", CopyToEach(4)),
+        (LocalOrShuffleGrouping(), "local_or_shuffle", True, "local_or_shuffle", Stay()),
+    ],
+    ids=str,
+)
+def test_a_grouping_says_what_it_is(
+    grouping: Grouping, kind: str, single: bool, text: str, repartitioning: Repartitioning
+) -> None:
+    assert (grouping.kind, grouping.single, grouping.describe()) == (kind, single, text)
+    assert grouping.repartitioning(TASKS, "json") == repartitioning
+
+
+@pytest.mark.parametrize(
+    "grouping",
+    [
+        ShuffleGrouping(),
+        FieldsGrouping(["word", "n"]),
+        GlobalGrouping(),
+        AllGrouping(),
+        LocalOrShuffleGrouping(),
+    ],
+)
+def test_a_grouping_is_a_value(grouping: Grouping) -> None:
+    copy = pickle.loads(pickle.dumps(grouping))
+    assert copy == grouping
+    assert hash(copy) == hash(grouping)
+    assert repr(copy) == repr(grouping)
+
+
+def test_shuffle_begins_at_position_1_of_its_shuffled_list_and_comes_to_position_0_last() -> None:
+    order = list(TASKS)
+    Random(7).shuffle(order)
+    assert choices(ShuffleGrouping(), 5, seed=7) == [*order[1:], order[0], order[1]]
+
+
+def test_senders_shuffle_in_orders_of_their_own() -> None:
+    firsts = Counter(choices(ShuffleGrouping(), 1, seed=seed)[0] for seed in range(400))
+    assert all(60 < firsts[task] < 140 for task in TASKS)
+
+
+def test_global_takes_the_lowest_task() -> None:
+    assert choices(GlobalGrouping(), 3) == [4, 4, 4]
+    assert GlobalGrouping().candidates(TASKS, (6, 9)) == (4,)
+
+
+def test_all_takes_every_task() -> None:
+    assert choices(AllGrouping(), 2) == [TASKS, TASKS]
+    assert AllGrouping().candidates(TASKS, (6, 9)) == TASKS
+
+
+def test_local_or_shuffle_deals_to_local_tasks_where_there_are_any() -> None:
+    assert Counter(choices(LocalOrShuffleGrouping(), 10, local=(5, 9))) == {5: 5, 9: 5}
+    assert Counter(choices(LocalOrShuffleGrouping(), 8)) == dict.fromkeys(TASKS, 2)
+
+
+@pytest.mark.parametrize("known", [{"targets": ()}, {"targets": (5, 4)}, {"targets": (4, 4)}])
+def test_a_context_needs_targets_in_order(known: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="targets must be at least one task id, ascending"):
+        context(**known)
+
+
+@pytest.mark.parametrize("local", [(7,), (6, 5), (5, 5)])
+def test_local_targets_are_some_of_the_targets(local: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="local_targets must be some of"):
+        context(local=local)
+
+
+@pytest.mark.parametrize("make", [RoundRobin, CopyToEach, lambda n: ById(("word",), n)])
+def test_there_is_no_layout_without_partitions(make: Any) -> None:
+    with pytest.raises(ValueError, match="partitions must be at least 1, got 0"):
+        make(0)
