@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from stormspark.errors import EmitError
 from stormspark.grouping import (
     AllGrouping,
     ById,
+    ByTask,
     CopyToEach,
+    DirectGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
@@ -48,6 +51,7 @@ def choices(grouping: Grouping, count: int, **known: Any) -> list[Any]:
         (FieldsGrouping(()), "fields", True, "global", SinglePartition()),
         (GlobalGrouping(), "global", True, "global", SinglePartition()),
         (AllGrouping(), "all", False, "all", CopyToEach(4)),
+        (DirectGrouping(), "direct", True, "direct", ByTask("task", TASKS)),
         (LocalOrShuffleGrouping(), "local_or_shuffle", True, "local_or_shuffle", Stay()),
     ],
     ids=str,
@@ -95,6 +99,12 @@ def test_global_takes_the_lowest_task() -> None:
 def test_all_takes_every_task() -> None:
     assert choices(AllGrouping(), 2) == [TASKS, TASKS]
     assert AllGrouping().candidates(TASKS, (6, 9)) == TASKS
+
+
+def test_direct_leaves_the_choice_to_the_producer() -> None:
+    assert DirectGrouping().candidates(TASKS, (6, 9)) == TASKS
+    with pytest.raises(EmitError, match="regular emit to direct stream 'default' of 'split'"):
+        choices(DirectGrouping(), 1)
 
 
 def test_local_or_shuffle_deals_to_local_tasks_where_there_are_any() -> None:
