@@ -36,6 +36,7 @@ __all__ = ["Worker"]
 
 #: ``next_tuple`` calls between two looks at the bolts: few enough to stay in the caches, many enough to forget the loop's cost.
 _BURST = 64
+_MOST_BURSTS = 100_000
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as objects.
 _FRAME_TUPLES = 8192
 _FRAME_BYTES = 4 * 1024 * 1024
@@ -164,7 +165,8 @@ class Worker:
     def _ask_spouts(self, deadline: float) -> None:
         """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too much waits."""
         until = min(deadline, self._clock() + self._quantum.seconds)
-        while True:
+        # A clock that tests drive stands still here: then only this bound ends a spout that emits for ever.
+        for _ in range(_MOST_BURSTS):
             emitted = False
             for spout in self._spouts:
                 if spout.account.ended or spout.may_emit:
@@ -178,7 +180,7 @@ class Worker:
                 break
             if not emitted and not any(spout.account.ended for spout in self._spouts):
                 break
-            if self._full():
+            if self._full() or self._fatal() is not None:
                 break
         self._enter(None)
 

@@ -1,0 +1,66 @@
+"""Small components for tests of the worker core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stormspark import BasicBolt, Bolt, Fields, Spout
+
+
+class Script(Spout):
+    """Emits what it is given, one a call, each with its position as id; what it hears goes to ``heard`` of the instance."""
+
+    def __init__(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...] = ("value",)) -> None:
+        self.rows = rows
+        self.fields = fields
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.next = 0
+        self.heard: list[Any] = []
+
+    def next_tuple(self) -> None:
+        if self.next < len(self.rows):
+            self.next += 1
+            self.collector.emit(self.rows[self.next - 1], message_id=self.next - 1)
+
+    def ack(self, message_id: Any) -> None:
+        self.heard.append(("ack", message_id))
+
+    def fail(self, message_id: Any) -> None:
+        self.heard.append(("fail", message_id, str(self.collector.verdict)))
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields(*self.fields))
+
+
+class Collect(BasicBolt):
+    """Keeps the values of what it executed."""
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        self.context = context
+        self.seen: list[tuple[Any, ...]] = []
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        self.seen.append((tup.source_stream, *tup.values))
+
+
+class Call(Bolt):
+    """Runs a given function as its execute: ``function(bolt, tup)``."""
+
+    def __init__(self, function: Any, streams: dict[str, tuple[str, ...]] | None = None, direct: bool = False) -> None:
+        self.function = function
+        self.streams = streams or {"default": ("value",)}
+        self.direct = direct
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.context = context
+        self.collector = collector
+        self.kept: list[Any] = []
+
+    def execute(self, tup: Any) -> None:
+        self.function(self, tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        for stream, fields in self.streams.items():
+            declarer.declare_stream(stream, Fields(*fields), direct=self.direct)

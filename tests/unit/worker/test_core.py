@@ -1,0 +1,281 @@
+"""The worker core, driven batch by batch in this process with one to three workers."""
+
+from __future__ import annotations
+
+import threading
+from random import Random
+from typing import Any
+
+import pytest
+
+from stormspark import Fields, TopologyBuilder
+from stormspark.local import InProcessWorkers, SimulatedClock
+from stormspark.plan import plan_topology
+from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.step import Step
+from tests.unit.worker.components import Call, Collect, Script
+
+
+class Rig:
+    """A topology's workers and their components, without an engine."""
+
+    def __init__(self, builder: TopologyBuilder, workers: int, **conf: Any) -> None:
+        settings = {"topology.workers": workers, **{key.replace("_", "."): value for key, value in conf.items()}}
+        plan = plan_topology(builder.create_topology("rig"), settings)
+        self.clock = SimulatedClock()
+        self.cluster = InProcessWorkers(plan, self.clock, Random(5))
+        self.cluster.open()
+        self.workers = self.cluster.workers
+
+    def batches(self, n: int) -> None:
+        for _ in range(n):
+            self.cluster.run_batch()
+            for worker in self.workers:
+                worker.validate()
+
+    def tasks(self, component: str) -> list[Any]:
+        every = [t for worker in self.workers for t in worker.tasks.values() if t.component.id == component]
+        return sorted(every, key=lambda task: task.id)
+
+    def users(self, component: str) -> list[Any]:
+        return [t.bolt if isinstance(t, BoltTask) else t.spout for t in self.tasks(component) if isinstance(t, BoltTask | SpoutTask)]
+
+
+def two(bolt: Any, rows: list[tuple[Any, ...]], fields: tuple[str, ...] = ("value",)) -> TopologyBuilder:
+    """Spout -> bolt; with two workers the bolt lives in the other one."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script(rows, fields))
+    builder.set_bolt("b", bolt).shuffle_grouping("a")
+    return builder
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_emit_says_where_it_goes_and_the_context_knows_the_topology(workers: int) -> None:
+    """B5, A26, A27."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        tasks = bolt.collector.emit((tup["value"],), anchors=[tup])
+        bolt.kept.append((tasks, bolt.context.component_tasks("c"), bolt.context.this_component_id, tup.source_component))
+        bolt.collector.ack(tup)
+
+    builder = two(Call(execute), [(1,), (2,)])
+    builder.set_bolt("c", Collect(), 2).shuffle_grouping("b")
+    rig = Rig(builder, workers)
+    rig.batches(3)
+    (bolt,) = rig.users("b")
+    assert sorted(tasks for tasks, *_ in bolt.kept) == [[task] for task in bolt.kept[0][1]]
+    assert {rest for _, _, *rest in map(tuple, bolt.kept) for rest in [tuple(rest)]} == {("b", "a")}
+    (spout,) = rig.users("a")
+    assert sorted(spout.heard) == [("ack", 0), ("ack", 1)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_direct_streams_go_to_the_named_task(workers: int) -> None:
+    """D11, B9."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        target = bolt.context.component_tasks("c")[tup["value"] % 3]
+        bolt.collector.emit_direct(target, (tup["value"],), anchors=[tup])
+        bolt.collector.ack(tup)
+
+    builder = two(Call(execute, direct=True), [(n,) for n in range(9)])
+    builder.set_bolt("c", Collect(), 3).direct_grouping("b")
+    rig = Rig(builder, workers)
+    rig.batches(3)
+    assert [[n for _, n in bolt.seen] for bolt in rig.users("c")] == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    assert len(rig.users("a")[0].heard) == 9
+
+
+def test_a_plain_emit_on_a_direct_stream_fails_with_what_to_do() -> None:
+    """B9."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        bolt.collector.emit((1,), anchors=[tup])
+
+    builder = two(Call(execute, direct=True), [(1,)])
+    builder.set_bolt("c", Collect()).direct_grouping("b")
+    rig = Rig(builder, 1)
+    rig.batches(2)
+    ((_, _, verdict),) = rig.users("a")[0].heard
+    assert "Cannot do regular emit to direct stream 'default' of 'b'" in verdict and "use emit_direct" in verdict
+
+
+@pytest.mark.parametrize(
+    ("emit", "message"),
+    [
+        (lambda c, t: c.emit((1, 2), anchors=[t]), "wrong number of fields (A12): expected 1 (value), got 2: (1, 2)"),
+        (lambda c, t: c.emit("text", anchors=[t]), "did you mean emit(('text',))?"),
+        (lambda c, t: c.emit((1,), stream="other", anchors=[t]), "Unknown stream ID 'other' (B9); it declares 'default'"),
+        (lambda c, t: (c.ack(t), c.emit((1,), anchors=[t])), "after its ack or fail (E14, I12)"),
+    ],
+)
+def test_wrong_emits_raise_in_the_bolt_with_component_and_task(emit: Any, message: str) -> None:
+    def execute(bolt: Any, tup: Any) -> None:
+        emit(bolt.collector, tup)
+
+    rig = Rig(two(Call(execute), [(1,)]), 1)
+    (report,) = rig.cluster.run_batch()
+    (error,) = report.errors
+    assert (error.component, error.task) == ("b", rig.tasks("b")[0].id)
+    assert message in error.text and "component 'b', task" in error.text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_ack_is_reported_and_changes_nothing(workers: int) -> None:
+    """E14, on purpose better than Storm's tree that never ends."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        bolt.collector.emit((tup["value"],), anchors=[tup])
+        bolt.collector.ack(tup)
+        bolt.collector.ack(tup)
+        bolt.collector.fail(tup)
+
+    builder = two(Call(execute), [(1,)])
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, workers)
+    rig.batches(3)
+    assert rig.users("a")[0].heard == [("ack", 0)]
+    assert rig.tasks("b")[0].counters.errors == 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_bolt_may_hold_tuples_and_each_keeps_its_own_values(workers: int) -> None:
+    """C1: the tuple object is used again only when nobody has kept it."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        bolt.kept.append(tup)
+        if len(bolt.kept) == 5:
+            for kept in reversed(bolt.kept):
+                bolt.collector.emit(kept.values, anchors=kept)
+                bolt.collector.ack(kept)
+
+    builder = two(Call(execute), [(n,) for n in range(5)])
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, workers)
+    rig.batches(3)
+    assert [n for _, n in rig.users("c")[0].seen] == [4, 3, 2, 1, 0]
+    assert sorted(rig.users("a")[0].heard) == [("ack", n) for n in range(5)]
+
+
+def test_what_a_restarted_task_held_fails_at_once() -> None:
+    def execute(bolt: Any, tup: Any) -> None:
+        bolt.kept.append(tup)
+        if tup["value"] == 2:
+            raise ZeroDivisionError("two")
+
+    rig = Rig(two(Call(execute), [(0,), (1,), (2,)]), 1)
+    rig.batches(2)
+    heard = {message: verdict for _, message, verdict in rig.users("a")[0].heard}
+    assert heard[2].endswith("ZeroDivisionError: two")
+    assert "the task that held it was restarted" in heard[0] and "the task that held it was restarted" in heard[1]
+    assert rig.users("b")[0].kept == []
+
+
+def test_values_that_cannot_be_pickled_fail_their_tuple_where_they_would_leave_and_no_other() -> None:
+    """C8."""
+    builder = two(Call(unpicklable), [(1,), (2,), (3,)])
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, 3)
+    rig.batches(3)
+    assert sorted(n for _, n in rig.users("c")[0].seen) == [1, 3]
+    failed = [h for h in rig.users("a")[0].heard if h[0] == "fail"]
+    assert len(failed) == 1 and failed[0][1] == 1
+    assert "field 0 (lock) of a tuple on stream 'default' of 'b' can't be pickled" in failed[0][2]
+
+
+def unpicklable(bolt: Any, tup: Any) -> None:
+    value = threading.Lock() if tup["value"] == 2 else tup["value"]
+    bolt.collector.emit((value,), anchors=[tup])
+    bolt.collector.ack(tup)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_order_is_kept_over_streams_of_one_sender(workers: int) -> None:
+    """E31: also between different streams of one task."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        stream = "odd" if tup["value"] % 2 else "even"
+        bolt.collector.emit((tup["value"],), stream=stream, anchors=[tup])
+        bolt.collector.ack(tup)
+
+    builder = two(Call(execute, {"odd": ("value",), "even": ("value",)}), [(n,) for n in range(500)])
+    builder.set_bolt("c", Collect()).global_grouping("b", stream="odd").global_grouping("b", stream="even")
+    rig = Rig(builder, workers)
+    rig.batches(4)
+    assert [n for _, n in rig.users("c")[0].seen] == list(range(500))
+
+
+def test_a_lost_attempt_fails_what_was_under_way_and_keeps_what_bolts_hold() -> None:
+    """Section 2 of the design: survivors keep their memory."""
+
+    def hold(bolt: Any, tup: Any) -> None:
+        bolt.kept.append(tup)
+
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(n,) for n in range(4)]))
+    builder.set_bolt("b", Call(hold)).local_or_shuffle_grouping("a")
+    builder.set_bolt("far", Call(hold)).global_grouping("a")
+    rig = Rig(builder, 2)
+    (a,), (b,), (far,) = rig.tasks("a"), rig.tasks("b"), rig.tasks("far")
+    worker = next(w for w in rig.workers if a.id in w.tasks)
+    assert far.id not in worker.tasks or b.id not in worker.tasks
+    worker.run(Step(0, 0, 0), [])  # its frames get lost: the other worker dies
+    worker.begin_attempt("worker 1 was lost")
+    worker.run(Step(0, 1, 0), [])
+    assert [(h[0], h[2]) for h in a.spout.heard] == [("fail", "worker lost: worker 1 was lost")] * 4
+    assert a.counters.worker_lost == 4
+    worker.validate()
+
+
+def test_a_spout_that_raises_is_opened_anew_and_forgets_its_trees() -> None:
+    """B10, E35."""
+
+    rig = Rig(two(Collect(), [(0,), (1,), (2,)]), 2)
+    (task,) = rig.tasks("a")
+    first, calls = task.spout, iter([None, OSError("gone")])
+
+    def next_tuple() -> None:
+        Script.next_tuple(first)
+        if (error := next(calls)) is not None:
+            raise error
+
+    first.next_tuple = next_tuple
+    rig.batches(3)
+    assert task.spout is not first and first.heard == []
+    assert sorted(task.spout.heard) == [("ack", n) for n in range(3)]
+    assert (task.counters.restarts, task.counters.emitted, task.account.pending) == (1, 5, 0)
+
+
+def test_a_spout_that_always_raises_stops_the_topology() -> None:
+    """W22."""
+
+    class Raises(Script):
+        def next_tuple(self) -> None:
+            super().next_tuple()
+            raise OSError("gone")
+
+    rig = Rig(raising(Raises([(n,) for n in range(50)])), 1)
+    for _ in range(20):
+        (report,) = rig.cluster.run_batch()
+    assert report.fatal is not None
+    assert "spout 'a', task" in report.fatal.text and "raised 11 times in a row, last in next_tuple: OSError" in report.fatal.text
+
+
+def raising(spout: Script) -> TopologyBuilder:
+    builder = TopologyBuilder()
+    builder.set_spout("a", spout)
+    builder.set_bolt("b", Collect()).shuffle_grouping("a")
+    return builder
+
+
+def test_max_spout_pending_over_workers_is_never_exceeded() -> None:
+    """B4, E27: looked at before each next_tuple."""
+    rig = Rig(two(Collect(), [(n,) for n in range(100)]), 2, topology_max_spout_pending=7)
+    (spout,) = rig.tasks("a")
+    worker = next(w for w in rig.workers if spout.id in w.tasks)
+    worker.run(Step(0, 0, 0), [])
+    assert spout.account.pending == 7
+    rig = Rig(two(Collect(), [(n,) for n in range(100)]), 2, topology_max_spout_pending=7)
+    rig.batches(20)
+    assert len(rig.users("a")[0].heard) == 100
