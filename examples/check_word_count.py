@@ -1,6 +1,8 @@
 """Compare what the topology of word_count.py counted with a plain Python count of the same text.
 
-python examples/check_word_count.py FOLDER      the folder that was given as wordcount.output
+python examples/check_word_count.py OUTPUT [FOLDER]
+
+OUTPUT and FOLDER are what the topology had as wordcount.output and wordcount.folder.
 """
 
 from __future__ import annotations
@@ -8,17 +10,16 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 from standard_library import lines
 from word_count import WORD
 
 
-def counted_by_storm(folder: Path) -> Counter[str]:
+def counted_by_topology(output: Path) -> Counter[str]:
     """What the tasks of the count bolt wrote down. A word is one task's alone, or the grouping is wrong."""
     total: Counter[str] = Counter()
-    for file in sorted(folder.glob("task-*.json")):
+    for file in sorted(output.glob("task-*.json")):
         counts = json.loads(file.read_text())
         if twice := counts.keys() & total.keys():
             sys.exit(f"{next(iter(twice))!r} was counted by two tasks, one of them that of {file}")
@@ -26,10 +27,10 @@ def counted_by_storm(folder: Path) -> Counter[str]:
     return total
 
 
-def counted_by_python() -> Counter[str]:
+def counted_by_python(folder: Path | None) -> Counter[str]:
     """The same count in three lines."""
     total: Counter[str] = Counter()
-    for _, line in lines():
+    for _, line in lines(folder=folder):
         total.update(WORD.findall(line))
     return total
 
@@ -43,17 +44,18 @@ def differences(ours: Counter[str], theirs: Counter[str]) -> list[str]:
     ]
 
 
-def main(folder: Path) -> int:
+def main(output: Path, folder: Path | None = None) -> int:
     """Print the top words and whether the counts are the same; gives the exit code."""
-    ours = counted_by_storm(folder)
+    ours = counted_by_topology(output)
     if not ours:
-        print(f"no counts in {folder}: was the topology stopped gracefully?")
+        print(f"no counts in {output}: was the topology stopped gracefully?")
         return 1
     top = ours.most_common(20)
     print("top words:")
-    for row in zip(*(islice(top, start, start + 5) for start in range(0, len(top), 5)), strict=False):
-        print("".join(f"  {count:>9,} {word:<12}" for word, count in row).rstrip())
-    different = differences(ours, counted_by_python())
+    rows = -(-len(top) // 4)
+    for row in range(rows):
+        print("".join(f"  {count:>9,} {word:<12}" for word, count in top[row::rows]).rstrip())
+    different = differences(ours, counted_by_python(folder))
     if different:
         print(f"{len(different):,} words differ from a plain Python count:")
         print("\n".join(f"  {line}" for line in different[:10]))
@@ -63,6 +65,6 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(*map(Path, sys.argv[1:])))

@@ -11,15 +11,15 @@ from pathlib import Path
 _LEFT_OUT = {"site-packages", "dist-packages"}
 
 
-def source_files(folder: Path | None = None) -> list[Path]:
-    """All Python files of the standard library, in the same order every time."""
-    folder = folder or Path(sysconfig.get_paths()["stdlib"])
+def source_files(folder: str | Path | None = None) -> list[Path]:
+    """All Python files of the standard library, or of another folder, in the same order every time."""
+    folder = Path(folder or sysconfig.get_paths()["stdlib"])
     return sorted(
         file for file in folder.rglob("*.py") if not _LEFT_OUT.intersection(file.relative_to(folder).parts)
     )
 
 
-def lines(share: int = 0, of: int = 1, folder: Path | None = None) -> Iterator[tuple[int, str]]:
+def lines(share: int = 0, of: int = 1, folder: str | Path | None = None) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, with their numbers; of several readers each takes every ``of``-th one.
 
     >>> first, second = (next(lines(share, of=2)) for share in (0, 1))

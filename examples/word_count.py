@@ -3,7 +3,7 @@
     stormspark run examples/word_count.py --workers 2 --until-idle 3 -c wordcount.output=/tmp/counts
     python examples/check_word_count.py /tmp/counts
 
-`make demo` does both.
+`make demo` does both. `-c wordcount.folder=...` counts the Python files of another folder.
 """
 
 import json
@@ -15,7 +15,7 @@ from standard_library import lines
 
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 
-WORD = re.compile(r"[A-Za-z_]+")
+WORD = re.compile(r"[^\W\d]+")  # letters, and the underscores of names
 
 
 class Lines(Spout):
@@ -23,8 +23,8 @@ class Lines(Spout):
 
     def open(self, conf, context, collector):
         self.collector = collector
-        tasks = context.component_tasks(context.this_component_id)
-        self.lines = lines(share=context.this_task_index, of=len(tasks))  # the tasks share the text out
+        tasks = context.component_tasks(context.this_component_id)  # they share the text out
+        self.lines = lines(context.this_task_index, len(tasks), conf.get("wordcount.folder"))
         self.open_lines = {}
         self.again = deque()
 
