@@ -25,7 +25,7 @@ class NumberedTask(NamedTuple):
 
     id: int
     component: str
-    index: int
+    index: int  # type: ignore[assignment]  # a tuple's method of that name is not needed
     executor: int
 
 

@@ -33,7 +33,7 @@ class Frame(NamedTuple):
     kind: int
     sender: int
     sequence: int
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of that name is not needed
     payload: bytes
 
 

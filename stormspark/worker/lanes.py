@@ -35,7 +35,7 @@ class _Block(NamedTuple):
     target: int
     sender: int
     stream: str
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of that name is not needed
     columns: list[tuple[Any, ...]]
 
 
@@ -44,7 +44,7 @@ class _Trees(NamedTuple):
     and for each block its tuples' keys by position, or None where the frame has no trees at all."""
 
     edges: RemoteEdges
-    keys: list[None | int | tuple[int, ...]]
+    keys: list[int | tuple[int, ...] | None]
     references: list[list[int] | None]
 
 

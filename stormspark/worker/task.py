@@ -66,6 +66,10 @@ class Task:
         """Make the instance and call what Storm calls first; raises `ComponentError`."""
         raise NotImplementedError
 
+    def stop(self) -> None:
+        """The graceful end of the instance; what it raises is reported and stops nothing."""
+        raise NotImplementedError
+
     def _component_error(self, what: str, error: BaseException) -> ComponentError:
         component = self.component
         text = "".join(traceback.format_exception(error))
