@@ -13,8 +13,9 @@ from stormspark import __version__
 from stormspark.api.topology import Topology
 from stormspark.cli.load import load_topology
 from stormspark.cli.run import ENGINES, Run, run_topology
-from stormspark.config import merged, parse_assignment, unknown_keys
+from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
+from stormspark.plan import advice, explain_mermaid, explain_text, plan_topology
 
 __all__ = ["main"]
 
@@ -157,8 +158,6 @@ def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -
 
     NAME is a variable of FILE that is a topology, or a function that gives one; by default it is build.
     """
-    from stormspark.plan import explain_mermaid, explain_text, plan_topology
-
     topology, overrides = _loaded(target, workers, conf)
     plan = plan_topology(topology, overrides)
     if form in ("text", "both"):
@@ -173,7 +172,6 @@ def _loaded(target: str, workers: int | None, conf: Mapping[str, Any]) -> tuple[
     """The topology, and what the command line lays over its configuration."""
     topology = load_topology(target)
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
-    for key, nearest in unknown_keys(merged(topology.conf, overrides)):
-        hint = f": did you mean {nearest}?" if nearest else ""
-        click.echo(f"Warning: unknown setting {key}{hint}", err=True)
+    for sentence in advice(plan_topology(topology, overrides)):
+        click.echo(f"Warning: {sentence}", err=True)
     return topology, overrides

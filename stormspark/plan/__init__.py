@@ -1,5 +1,6 @@
 """From a topology as written to a physical plan: a visible list of phases, each one function."""
 
+from stormspark.plan.advice import advice
 from stormspark.plan.explain import explain_mermaid, explain_text
 from stormspark.plan.phases import plan_topology
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
@@ -10,6 +11,7 @@ __all__ = [
     "PhysicalPlan",
     "StreamPlan",
     "TaskPlan",
+    "advice",
     "explain_mermaid",
     "explain_text",
     "plan_topology",

@@ -32,7 +32,7 @@ def _outlet(task: Task, stream: str) -> Outlet:
 class SpoutCollector:
     """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` is set by each of them."""
 
-    __slots__ = ("_account", "_acking", "_ledger", "_on_ack", "_outlets", "_task", "emitted", "now", "verdict")
+    __slots__ = ("_account", "_acking", "_ledger", "_on_ack", "_outlets", "_task", "_told", "emitted", "now", "verdict")
 
     def __init__(self, task: Task, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any) -> None:
         self._task = task
@@ -41,6 +41,7 @@ class SpoutCollector:
         self._acking = acking
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
+        self._told = False
         self.emitted = False
         self.now = 0.0
         self.verdict: Verdict | None = None
@@ -56,7 +57,7 @@ class SpoutCollector:
         if message_id is None or not self._acking:
             tasks = outlet.send(values, None)
             if message_id is not None:
-                self._on_ack(message_id)
+                self._acked_at_once(message_id)
             return tasks
         tree = Tree(self._account, message_id, self.now)
         tasks = outlet.send(values, tree)
@@ -75,7 +76,17 @@ class SpoutCollector:
         if tree is not None:
             self._begun(tree)
         elif message_id is not None:
-            self._on_ack(message_id)
+            self._acked_at_once(message_id)
+
+    def _acked_at_once(self, message_id: Hashable) -> None:
+        if not self._told:
+            self._told = True
+            self._task.logger.warning(
+                "%s emits with message ids, but acking is off (topology.acker.executors is 0): its ack is called inside "
+                "emit and nothing is ever replayed (B8, W5)",
+                self._task.name,
+            )
+        self._on_ack(message_id)
 
     def _begun(self, tree: Tree) -> None:
         self._ledger.begin(tree)
