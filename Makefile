@@ -63,7 +63,7 @@ test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 
 .PHONY: lint
 lint: $(INSTALLED) ## ruff: style, likely bugs, formatting
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
 
 .PHONY: format
