@@ -91,6 +91,7 @@ class SparkTopology:
         self._killed = threading.Event()
         self._ended = threading.Event()
         self._error: BaseException | None = None
+        self._run: _QueryRun | None = None
         self._nimbus = Nimbus(
             cloudpickle.dumps(plan),
             plan.workers,
@@ -118,6 +119,11 @@ class SparkTopology:
     def generation(self) -> int:
         """How many drivers this checkpoint folder has seen before this one."""
         return self._generation
+
+    @property
+    def query(self) -> StreamingQuery | None:
+        """Spark's own handle of the data query; another one after each restart. Look on, but leave its end to `stop`."""
+        return self._run.query if self._run is not None else None
 
     @property
     def log_folder(self) -> str:
@@ -180,7 +186,9 @@ class SparkTopology:
         """Run queries one after another until the end is wanted or a batch has failed too often."""
         attempt, reason, failed_batch, failures = 0, "", -1, 0
         while True:
-            run = _QueryRun(self._session, self._plan, self._attempt(attempt, reason), self._tally, self._stop_wanted, self._wake)
+            run = self._run = _QueryRun(
+                self._session, self._plan, self._attempt(attempt, reason), self._tally, self._stop_wanted, self._wake
+            )
             run.start(self._folder.spark)
             self._watch(run)
             self._error = self._nimbus.error or run.error
@@ -255,7 +263,7 @@ class _QueryRun:
         self.failure: str | None = None
         self._running = False
         self._last_ended: float | None = None
-        self._query: StreamingQuery
+        self.query: StreamingQuery | None = None
 
     # -- the query's thread ----------------------------------------------------------------------------------------------
 
@@ -300,7 +308,7 @@ class _QueryRun:
     def start(self, checkpoint: str) -> None:
         """Start the query from its checkpoint."""
         interval = int(self.plan.settings.trigger_interval_ms)
-        self._query = (
+        self.query = (
             data_query(self.session, self.plan, self.attempt)
             .writeStream.foreachBatch(self.batch)
             .option("checkpointLocation", checkpoint)
@@ -315,27 +323,31 @@ class _QueryRun:
         """
         if self._running:
             return False
+        assert self.query is not None
         if self.batch_number < 0:
-            return not self._query.status["isTriggerActive"]
-        progress = self._query.lastProgress
+            return not self.query.status["isTriggerActive"]
+        progress = self.query.lastProgress
         return progress is not None and progress["batchId"] >= self.batch_number
 
     def is_active(self) -> bool:
         """Whether the query still runs."""
-        return bool(self._query.isActive)
+        return self.query is not None and bool(self.query.isActive)
 
     def cancel(self) -> None:
         """Have the jobs of the batch that runs fail; the query's thread then comes to the gate."""
-        self.session.sparkContext.cancelJobGroup(str(self._query.runId))
+        if self.query is not None:
+            self.session.sparkContext.cancelJobGroup(str(self.query.runId))
 
     def stop(self) -> None:
         """Stop the query; its thread is at the gate, or between two batches."""
+        assert self.query is not None
         self.gate.opened.set()
-        self._query.stop()
+        self.query.stop()
 
     def note_end(self) -> None:
         """The query ended by itself, outside of our code: remember why."""
-        self.failure = _text(self._query.exception())
+        assert self.query is not None
+        self.failure = _text(self.query.exception())
 
 
 def _host_for_executors(spark: SparkSession) -> str | None:

@@ -1,0 +1,44 @@
+"""One Spark for all tests that need one: to start it takes longer than most of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from stormspark.spark import SparkTopology
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session with three threads, as ``stormspark run`` makes it; workers find the modules of the tests."""
+    from stormspark.spark import local_session
+
+    root = str(Path(__file__).parent.parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    session = local_session(3, {"stormspark.log.dir": str(tmp_path_factory.mktemp("spark-logs"))})
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def start(spark: SparkSession) -> Iterator[Callable[..., SparkTopology]]:
+    """`stormspark.spark.submit` in that session; what a test leaves running is killed, so that it disturbs no other."""
+    from stormspark.spark import submit
+
+    started: list[SparkTopology] = []
+
+    def start_topology(topology: object, **options: object) -> SparkTopology:
+        started.append(submit(topology, spark, **options))  # type: ignore[arg-type]
+        return started[-1]
+
+    yield start_topology
+    for running in started:
+        if not running.wait(0):
+            running.kill()

@@ -1,0 +1,64 @@
+"""kill -9 of the driver, its Python or its JVM: nothing is left over, and the next driver goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.spark.waiting import wait_for, wait_until_gone, worker_processes
+
+pytestmark = [pytest.mark.spark, pytest.mark.faults]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def driver(tmp_path):
+    """A driver that has run a batch: its process; whatever is left of it in the end is killed."""
+    name = f"driver-{os.getpid()}-{tmp_path.name}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with (tmp_path / "output").open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.driver", str(tmp_path), name],
+            cwd=ROOT, env=environment, stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        wait_for(
+            lambda: (tmp_path / "runs").exists() or process.poll() is not None, 90, "the driver's first batch"
+        )
+        assert process.poll() is None, (tmp_path / "output").read_text()
+        process.topology = name
+        yield process
+    finally:
+        for left in [*_family(process), *worker_processes(name).values()]:
+            left.kill()
+        process.wait()
+
+
+def _family(process: subprocess.Popen) -> list[psutil.Process]:
+    try:
+        me = psutil.Process(process.pid)
+        return [me, *me.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+@pytest.mark.parametrize("what", ["python", "jvm"])
+def test_nothing_is_left_over(driver, what):
+    family = _family(driver)
+    workers = list(worker_processes(driver.topology).values())
+    assert len(workers) == 2
+    jvm = next(process for process in family if process.name() == "java")
+    os.kill(driver.pid if what == "python" else jvm.pid, signal.SIGKILL)
+    wait_until_gone(workers)
+    if what == "python":
+        wait_until_gone(family)
+    else:
+        # The driver's Python lives, in a session without Spark; its topology has ended with an error.
+        wait_until_gone([process for process in family if process.pid != driver.pid])

@@ -1,0 +1,78 @@
+"""Waiting for what must come, with a deadline; a test that waits in vain says what it saw last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import psutil
+
+from stormspark.engine import RunningTopology
+
+_T = TypeVar("_T")
+
+
+def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -> _T:
+    """Ask until the answer is true, and return it."""
+    deadline = time.monotonic() + timeout
+    while True:
+        answer = what()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"waited {timeout} s in vain: {message or what}, last answer {answer!r}"
+        time.sleep(0.05)
+
+
+def wait_until_idle(running: RunningTopology, timeout: float = 90.0) -> None:
+    """Wait until two batches have ended in a row in which nothing happened and nothing was left open."""
+    seen: tuple[int, ...] = ()
+    quiet_since = 0
+
+    def idle() -> bool:
+        nonlocal seen, quiet_since
+        assert not running.wait(0), f"the topology ended: {running.error}"
+        now = running.statistics()
+        work = tuple(now.total(name) for name in ("emitted", "executed", "acked", "failed"))
+        open_ = now.total("pending") + now.total("queued")
+        if work != seen or open_ or not now.batches:
+            seen, quiet_since = work, now.batches
+        return now.batches >= quiet_since + 2
+
+    wait_for(idle, timeout, "the topology to be idle")
+
+
+def wait_for_batches(running: RunningTopology, more: int, timeout: float = 60.0) -> None:
+    """Wait until so many more batches have ended."""
+    wanted = running.statistics().batches + more
+
+    def ended() -> bool:
+        assert not running.wait(0), f"the topology ended: {running.error}"
+        return running.statistics().batches >= wanted
+
+    wait_for(ended, timeout, f"{more} more batches")
+
+
+def worker_processes(topology: str) -> dict[int, psutil.Process]:
+    """The worker processes of a topology on this host, by worker."""
+    found = {}
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "stormspark.worker" in words and topology in words:
+            found[int(words[-1])] = process
+    return found
+
+
+def wait_until_gone(processes: Iterable[psutil.Process], timeout: float = 30.0) -> None:
+    """Wait until none of the processes runs any more; a zombie does not run."""
+
+    def alive() -> list[psutil.Process]:
+        return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+    def gone() -> bool:
+        try:
+            return not alive()
+        except psutil.NoSuchProcess:
+            return False
+
+    wait_for(gone, timeout, "processes to end")
