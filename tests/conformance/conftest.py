@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ Run = Callable[..., Outcome]
 
 
 @pytest.fixture(params=ENGINES)
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Run a topology until it is idle, end it gracefully, and return its `Outcome`."""
     engine, workers = request.param
     runs = 0
@@ -62,8 +62,12 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
         running = submit(topology, spark, conf=settings)
         try:
             wait_until_idle(running, timeout)
+        except AssertionError:
+            if running.error is not None:
+                raise running.error from None  # as the local engine does
+            raise
         finally:
             running.stop()
         return Outcome(folder, running.statistics())
 
-    yield run_topology
+    return run_topology
