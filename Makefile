@@ -74,7 +74,8 @@ format: $(INSTALLED) ## let ruff format and repair what it can
 .PHONY: types
 types: $(INSTALLED) ## mypy, strict for the package
 	@$(BIN)/mypy
-	@$(BIN)/mypy tests benchmarks jobs examples
+	@$(BIN)/mypy tests benchmarks examples
+	@$(BIN)/mypy jobs # apart, because a job may have the name of the example that it runs
 
 .PHONY: layers
 layers: $(INSTALLED) ## import-linter: no module imports one of a higher layer
