@@ -156,8 +156,9 @@ def run(
 def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -> None:
     """Print the plan of a topology; run nothing.
 
-    The plan is its tasks, the workers that they live in, what crosses between workers, and the supersteps of a
-    batch. NAME is a variable of FILE that is a topology, or a function that gives one; by default it is build.
+    The plan is its tasks, the workers that they live in, what crosses between workers, and the supersteps of
+    a batch. NAME is a variable of FILE that is a topology, or a function that gives one; by default it is
+    build.
     """
     topology, overrides = _loaded(target, workers, conf)
     plan = plan_topology(topology, overrides)
