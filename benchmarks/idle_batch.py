@@ -2,11 +2,11 @@
 
     python -m benchmarks.idle_batch [--rounds 5] [--batches 30] [--workers 2]
 
-The topology has three components and a spout that never emits: with two workers that is four Python stages with three
-exchanges between them. The bare query has as many, each `mapInArrow(identity)`, over the same source and to Spark's
-``noop`` sink, which is the cheapest there is; ``--sink foreachBatch`` collects its rows in a foreachBatch, as the
-topology does. Both run in one session, in turn, because the time of either says nothing on a shared machine: the
-ratio of the two medians of a round does. Prints one JSON line.
+The topology has three components and a spout that never emits: with two workers that is four Python stages
+with three exchanges between them. The bare query has as many, each `mapInArrow(identity)`, over the same
+source and to Spark's ``noop`` sink, which is the cheapest there is; ``--sink foreachBatch`` collects its rows
+in a foreachBatch, as the topology does. Both run in one session, in turn, because the time of either says
+nothing on a shared machine: the ratio of the two medians of a round does. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -86,12 +86,16 @@ def bare_query(session: SparkSession, plan: PhysicalPlan) -> DataFrame:
     return frames
 
 
+def _collect(frames: DataFrame, batch: int) -> None:
+    frames.collect()
+
+
 def run_bare(spark: SparkSession, plan: PhysicalPlan, sink: str, warm_up: int, batches: int) -> float:
     """Median milliseconds of a batch of the bare query."""
     session = session_for_query(spark)
     folder = tempfile.mkdtemp(prefix="idle-batch-")
     writer = bare_query(session, plan).writeStream.option("checkpointLocation", folder)
-    writer = writer.foreachBatch(lambda frames, _: frames.collect() and None) if sink == "foreachBatch" else writer.format("noop")
+    writer = writer.foreachBatch(_collect) if sink == "foreachBatch" else writer.format("noop")
     query = writer.trigger(processingTime="0 seconds").start()
     try:
         return _median(query, warm_up, batches)
@@ -117,7 +121,8 @@ def _median(query: Any, warm_up: int, batches: int) -> float:
     first = None
     while first is None or len(times) < batches:
         if not query.isActive:
-            raise SystemExit(f"the query ended: {query.exception()}")
+            msg = f"the query ended: {query.exception()}"
+            raise SystemExit(msg)
         time.sleep(2)
         for progress in query.recentProgress:
             first = progress["batchId"] if first is None else first
@@ -128,7 +133,9 @@ def _median(query: Any, warm_up: int, batches: int) -> float:
 
 def main() -> None:
     """Run both in turn and print the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=30, help="measured batches a round and query")
     parser.add_argument("--warm-up", type=int, default=10, help="batches before those")

@@ -1,10 +1,9 @@
 """The word count of the examples as a Spark application.
 
     (cd examples && zip ../examples.zip *.py)
-    spark-submit --py-files examples.zip jobs/word_count.py [--checkpoint FOLDER] [--until-idle 5] [key=value ...]
+    spark-submit --py-files examples.zip jobs/word_count.py [--checkpoint FOLDER] [key=value ...]
 
-A cluster on which stormspark is not installed gets it the same way, or in an environment with `--archives`, as with
-any PySpark application. The session is spark-submit's; `key=value` are settings of the topology.
+A cluster without stormspark gets it likewise, or by `--archives`; `key=value` are settings of the topology.
 """
 
 import argparse
@@ -20,7 +19,7 @@ from stormspark.spark import submit
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--checkpoint", help="a folder or URL that all of the cluster can reach")
-parser.add_argument("--until-idle", type=float, default=5, help="seconds without work after which the job ends")
+parser.add_argument("--until-idle", type=float, default=5, help="end after so many seconds without work")
 parser.add_argument("settings", nargs="*", type=parse_assignment, metavar="key=value")
 options = parser.parse_args()
 

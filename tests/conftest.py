@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A local session with three threads, as ``stormspark run`` makes it; workers find the modules of the tests."""
+    """A local session with three threads, as ``stormspark run`` makes it; workers find the modules of the
+    tests.
+    """
     from stormspark.spark import local_session
 
     root = str(Path(__file__).parent.parent)
@@ -29,7 +31,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def start(spark: SparkSession) -> Iterator[Callable[..., SparkTopology]]:
-    """`stormspark.spark.submit` in that session; what a test leaves running is killed, so that it disturbs no other."""
+    """`stormspark.spark.submit` in that session; what a test leaves running is killed, so that it disturbs no
+    other.
+    """
     from stormspark.spark import submit
 
     started: list[SparkTopology] = []

@@ -1,8 +1,9 @@
 """The control file: whose checkpoint folder this is, and how many lives the topology has had.
 
-``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. It is written, atomically, before
-what it says is used: a driver that dies between the two has burnt a generation, which harms nothing; one that used a
-generation before it was written might share it with its successor, and workers could not tell the two apart.
+``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. It is
+written, atomically, before what it says is used: a driver that dies between the two has burnt a generation,
+which harms nothing; one that used a generation before it was written might share it with its successor, and
+workers could not tell the two apart.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ class LocalControlFile:
 def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
-    Another topology is one of another name, or one that shares no component with what ran here: an upgraded topology
-    keeps its checkpoint. Raises `CheckpointError` in one line where the folder is another topology's, or where it
-    can't be read or written.
+    Another topology is one of another name, or one that shares no component with what ran here: an upgraded
+    topology keeps its checkpoint. Raises `CheckpointError` in one line where the folder is another
+    topology's, or where it can't be read or written.
     """
     try:
         data = file.read()
@@ -95,12 +96,15 @@ def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
 
 def _check_owner(before: Control, topology: str, components: tuple[str, ...], file: ControlFile) -> None:
     if before.topology != topology:
-        msg = f"the checkpoint folder {file} belongs to the topology {before.topology!r}, not to {topology!r}: give another"
+        msg = (
+            f"the checkpoint folder {file} belongs to the topology {before.topology!r}, "
+            f"not to {topology!r}: give another"
+        )
         raise CheckpointError(msg)
     if not set(before.components) & set(components):
         msg = (
-            f"the checkpoint folder {file} belongs to another topology called {topology!r}, with the components "
-            f"{', '.join(before.components)} instead of {', '.join(components)}: give another"
+            f"the checkpoint folder {file} belongs to another topology called {topology!r}, with the "
+            f"components {', '.join(before.components)} instead of {', '.join(components)}: give another"
         )
         raise CheckpointError(msg)
 
@@ -109,12 +113,18 @@ def _parsed(data: bytes, file: ControlFile) -> Control:
     try:
         fields = json.loads(data)
         control = Control(
-            str(fields["topology"]), int(fields["generation"]), tuple(fields["components"]), int(fields["format"])
+            str(fields["topology"]),
+            int(fields["generation"]),
+            tuple(fields["components"]),
+            int(fields["format"]),
         )
     except (ValueError, KeyError, TypeError) as error:
         msg = f"stormspark/control.json in the checkpoint folder {file} is damaged: {error!r}"
         raise CheckpointError(msg) from error
     if control.format > _FORMAT:
-        msg = f"the checkpoint folder {file} was written by a newer stormspark (format {control.format}, this one knows {_FORMAT})"
+        msg = (
+            f"the checkpoint folder {file} was written by a newer stormspark "
+            f"(format {control.format}, this one knows {_FORMAT})"
+        )
         raise CheckpointError(msg)
     return control

@@ -1,14 +1,17 @@
 """Who lives where: the state of nimbus, without its sockets, threads and clock.
 
-The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in an attempt; once it is
-lost, everything that this attempt still asks is refused, and only the next attempt may start it again, as a new incarnation.
+The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in
+an attempt; once it is lost, everything that this attempt still asks is refused, and only the next attempt may
+start it again, as a new incarnation.
 
-Why so. What a lost worker held of a batch is gone: frames it had sent but Spark has not yet delivered would meet a successor that
-never heard of their trees. So the batch is run again from superstep 0, and nothing of the old attempt may reach a worker of
-the new one: forwarders of the old one are refused here, and requests of the old one by every worker's desk.
+Why so. What a lost worker held of a batch is gone: frames it had sent but Spark has not yet delivered would
+meet a successor that never heard of their trees. So the batch is run again from superstep 0, and nothing of
+the old attempt may reach a worker of the new one: forwarders of the old one are refused here, and requests of
+the old one by every worker's desk.
 
 Storm's nimbus restarts a dead worker behind the backs of the others, and tuples to it fall on the floor until
-it is there; timeouts sort it out. Spark would go on with the batch as if nothing had been lost, so it has to be told.
+it is there; timeouts sort it out. Spark would go on with the batch as if nothing had been lost, so it has to
+be told.
 """
 
 from __future__ import annotations
@@ -112,7 +115,9 @@ class Assignments:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """The forwarder that was to start a worker went away. If no process has come of it, another one may start it."""
+        """The forwarder that was to start a worker went away. If no process has come of it, another one may
+        start it.
+        """
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.PROMISED:
             seat.state = SeatState.EMPTY
@@ -148,6 +153,8 @@ class Assignments:
         assert len(self.seats) == self.workers
         for seat in self.seats:
             assert (seat.endpoint is not None) == (seat.state is SeatState.READY), seat
-            assert seat.state is not SeatState.LOST or self.broken is not None, "a worker is lost, the attempt goes on"
+            assert seat.state is not SeatState.LOST or self.broken is not None, (
+                "a worker is lost, the attempt goes on"
+            )
             assert seat.process is not None or seat.state not in (SeatState.STARTING, SeatState.READY), seat
             assert seat.incarnation >= 0 or seat.state is SeatState.EMPTY, seat

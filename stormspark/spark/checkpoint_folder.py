@@ -1,7 +1,7 @@
 """A topology's checkpoint folder, wherever Spark can write one.
 
-    <checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
-    <checkpoint>/spark                      Spark's offsets and commits of the data query
+<checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
+<checkpoint>/spark                      Spark's offsets and commits of the data query
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ class CheckpointFolder:
 
     def control_file(self) -> ControlFile:
         """The control file of this folder."""
-        return LocalControlFile(Path(self._location)) if self._local else _HadoopControlFile(self._session, self._location)
+        return (
+            LocalControlFile(Path(self._location))
+            if self._local
+            else _HadoopControlFile(self._session, self._location)
+        )
 
 
 class _HadoopControlFile:

@@ -1,24 +1,28 @@
 """The forwarder: the Python function of every stage, between Spark's partitions and the workers.
 
-Spark gives partition p of superstep k to any idle Python process, and may give it again: a retry, a speculative
-twin, a stage computed anew. The worker that partition p is for is one long-lived process. The forwarder carries the partition's
-Arrow batches there and the reply's batches back, byte for byte: no Python work per frame, and no state but a cache of connections.
+Spark gives partition p of superstep k to any idle Python process, and may give it again: a retry, a
+speculative twin, a stage computed anew. The worker that partition p is for is one long-lived process. The
+forwarder carries the partition's Arrow batches there and the reply's batches back, byte for byte: no Python
+work per frame, and no state but a cache of connections.
 
-The invariant: **whatever Spark runs, and however often, each worker sees each request of an attempt once, whole, and
-only while that attempt lives.**
+The invariant: **whatever Spark runs, and however often, each worker sees each request of an attempt once,
+whole, and only while that attempt lives.**
 
-Why it holds. A request carries generation, attempt, batch, superstep and partition, and the incarnation of the worker it is meant for;
-the worker's desk runs it once, after its end mark, and answers repetitions from memory (`stormspark.worker.desk`).
-Generation and attempt are baked into the query when it starts, so a task that is left over from an earlier query
-speaks of an earlier attempt for ever, and is refused wherever it knocks. A worker that can't be reached ends the attempt: nimbus is told first, so
-that Spark's retries of this very task, here or on another host, are refused at once instead of starting the worker anew.
+Why it holds. A request carries generation, attempt, batch, superstep and partition, and the incarnation of
+the worker it is meant for; the worker's desk runs it once, after its end mark, and answers repetitions from
+memory (`stormspark.worker.desk`). Generation and attempt are baked into the query when it starts, so a task
+that is left over from an earlier query speaks of an earlier attempt for ever, and is refused wherever it
+knocks. A worker that can't be reached ends the attempt: nimbus is told first, so that Spark's retries of this
+very task, here or on another host, are refused at once instead of starting the worker anew.
 
-What breaks it. Going on with a second life of a worker within an attempt: its predecessor's frames are lost or half delivered. Hence no
-fallback here, ever: any doubt raises, the query fails, and the driver starts the next attempt. A reply's batches are passed on while they
-arrive; if the connection breaks half-way the task fails and Spark drops what it had of it.
+What breaks it. Going on with a second life of a worker within an attempt: its predecessor's frames are lost
+or half delivered. Hence no fallback here, ever: any doubt raises, the query fails, and the driver starts the
+next attempt. A reply's batches are passed on while they arrive; if the connection breaks half-way the task
+fails and Spark drops what it had of it.
 
-Storm sends tuples straight from worker to worker and loses what a connection held; here the exchange is Spark's
-shuffle, which is why the path has four hops (worker, forwarder, shuffle, forwarder, worker) and every one of them can be repeated.
+Storm sends tuples straight from worker to worker and loses what a connection held; here the exchange is
+Spark's shuffle, which is why the path has four hops (worker, forwarder, shuffle, forwarder, worker) and every
+one of them can be repeated.
 """
 
 from __future__ import annotations
@@ -38,11 +42,22 @@ from stormspark.wire.frames import FRAME_SCHEMA
 from stormspark.worker.launch import Launch, LaunchError, end_process, start
 from stormspark.worker.lifeline import executor_jvm
 from stormspark.worker.link import Endpoint, dial
-from stormspark.worker.messages import End, Locate, Lost, Refused, Reply, Request, StartFailed, StartHere, There
+from stormspark.worker.messages import (
+    End,
+    Locate,
+    Lost,
+    Refused,
+    Reply,
+    Request,
+    StartFailed,
+    StartHere,
+    There,
+)
 
 __all__ = ["Attempt", "forwarder"]
 
-#: While a worker computes, nimbus is asked so often whether its attempt is still on: a worker that is stopped, not dead, never hangs up.
+#: While a worker computes, nimbus is asked so often whether its attempt is still on: a worker that is
+#: stopped, not dead, never hangs up.
 _LOOK_UP_SECS = 5.0
 
 
@@ -61,8 +76,12 @@ class Attempt:
     start_timeout_secs: float
 
 
-def forwarder(attempt: Attempt, superstep: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of superstep ``superstep`` for ``mapInArrow``; raises `WorkerLostError` there when the attempt is over."""
+def forwarder(
+    attempt: Attempt, superstep: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of superstep ``superstep`` for ``mapInArrow``; raises `WorkerLostError` there when the
+    attempt is over.
+    """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
@@ -76,7 +95,13 @@ def forwarder(attempt: Attempt, superstep: int) -> Callable[[Iterable[pa.RecordB
             batches = ()
         route = _route(attempt, partition % attempt.workers)
         request = Request(
-            attempt.generation, route.incarnation, batch, attempt.attempt, superstep, partition, attempt.reason
+            attempt.generation,
+            route.incarnation,
+            batch,
+            attempt.attempt,
+            superstep,
+            partition,
+            attempt.reason,
         )
         yield from route.exchange(request, batches)
 
@@ -120,7 +145,8 @@ class _Route:
             whole = True
         finally:
             if not whole:
-                # Also where Spark stops reading half-way: nobody can use a connection in the middle of a reply again.
+                # Also where Spark stops reading half-way: nobody can use a connection in the middle of a
+                # reply again.
                 self.close()
         if reply.error is not None:
             msg = f"worker {self._worker} refused {request}: {reply.error}"
@@ -142,7 +168,9 @@ class _Route:
         try:
             yield
         except (OSError, EOFError) as error:
-            self._lost(f"its connection broke in superstep {request.superstep} of batch {request.batch}", error)
+            self._lost(
+                f"its connection broke in superstep {request.superstep} of batch {request.batch}", error
+            )
 
     def _reply(self) -> Reply:
         while not self._connection.poll(_LOOK_UP_SECS):

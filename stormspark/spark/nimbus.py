@@ -1,10 +1,12 @@
 """Nimbus: the small server in the driver that knows where the workers are, and what is wanted of them.
 
-It is to one topology what Storm's nimbus and supervisors are to a cluster; Spark does the rest. A forwarder asks where a worker
-is, and may be told to start it. A worker fetches the plan, reports that it is ready, and beats its heart from then on; the answer to each
-beat is the whole of its orders, so that no lost message leaves a worker in a wrong state.
+It is to one topology what Storm's nimbus and supervisors are to a cluster; Spark does the rest. A forwarder
+asks where a worker is, and may be told to start it. A worker fetches the plan, reports that it is ready, and
+beats its heart from then on; the answer to each beat is the whole of its orders, so that no lost message
+leaves a worker in a wrong state.
 
-Each connection has a thread; all state is behind one condition. Who a connection belongs to is known from its first message.
+Each connection has a thread; all state is behind one condition. Who a connection belongs to is known from its
+first message.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class _Link:
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object) -> None:
-        # A worker that does not read must not hold us up for ever; but orders are a few bytes, and the socket buffers them.
+        # A worker that does not read must not hold us up for ever; but orders are a few bytes, and the socket
+        # buffers them.
         with contextlib.suppress(OSError), self.sending:
             self.connection.send(message)
 
@@ -68,9 +71,9 @@ class _Link:
 class Nimbus:
     """Serves the workers and forwarders of one topology in one generation, until `close`.
 
-    ``host`` is the address at which other hosts reach this one; None where all of Spark runs on this host, and then
-    nothing is opened to the network. ``on_trouble`` is called, from any thread, when the attempt or the topology
-    can't go on; `broken` and `error` say why.
+    ``host`` is the address at which other hosts reach this one; None where all of Spark runs on this host,
+    and then nothing is opened to the network. ``on_trouble`` is called, from any thread, when the attempt or
+    the topology can't go on; `broken` and `error` say why.
     """
 
     def __init__(
@@ -97,7 +100,7 @@ class Nimbus:
         self._door = Door(str(self._folder / "nimbus"), host, self.key, self._serve, "nimbus")
         self.endpoint: Endpoint = self._door.endpoint
 
-    # -- for the driver --------------------------------------------------------------------------------------------------
+    # -- for the driver --------------------------------------------------------------------------------------
 
     @property
     def error(self) -> BaseException | None:
@@ -130,7 +133,9 @@ class Nimbus:
         self._give(self._orders._replace(active=active))
 
     def close_workers(self, timeout: float) -> bool:
-        """Have all workers close their spouts, clean up their bolts and end; false if one did not within ``timeout``."""
+        """Have all workers close their spouts, clean up their bolts and end; false if one did not within
+        ``timeout``.
+        """
         with self._changed:
             self._assignments.end("the topology stops")
             waited_for = {link.worker for link in self._links.values()}
@@ -166,7 +171,7 @@ class Nimbus:
         with self._changed:
             self._assignments.validate()
 
-    # -- connections -----------------------------------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------------
 
     def _serve(self, connection: Connection) -> None:
         first = connection.recv()
@@ -210,7 +215,9 @@ class Nimbus:
                 answer = self._assignments.locate(question.attempt, question.worker)
             incarnation = self._assignments.seats[question.worker].incarnation
         if answer is None:
-            reason = f"it was not ready within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
+            reason = (
+                f"it was not ready within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
+            )
             self._lose(question.worker, incarnation, reason)
             return Refused(f"worker {question.worker} was lost: {reason}")
         return answer
@@ -262,7 +269,7 @@ class Nimbus:
                 self._changed.notify_all()
             link.send(self._orders._replace(exit=True))
 
-    # -- changes ---------------------------------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------------------
 
     def _give(self, orders: Orders) -> None:
         with self._changed:
@@ -277,7 +284,11 @@ class Nimbus:
             return self._orders if current else self._orders._replace(exit=True)
 
     def _gone(self) -> set[int]:
-        return {w for w, seat in enumerate(self._assignments.seats) if w not in self._links or seat.state is SeatState.LOST}
+        return {
+            w
+            for w, seat in enumerate(self._assignments.seats)
+            if w not in self._links or seat.state is SeatState.LOST
+        }
 
     def _lose(self, worker: int, incarnation: int, reason: str) -> None:
         with self._changed:

@@ -1,9 +1,9 @@
 """From a plan to a Spark query: the chain of supersteps, without what drives it.
 
-    one tick row a worker -> superstep 0 -> exchange -> superstep 1 -> ... -> the last superstep's reports -> foreachBatch
+    a tick row a worker -> superstep 0 -> exchange -> superstep 1 -> ... -> the last's reports -> foreachBatch
 
-Superstep k is a `mapInArrow` stage with the forwarder; an exchange puts the frames for worker w in partition w. One line, never
-split and joined: Spark computes a streaming plan that is split twice.
+Superstep k is a `mapInArrow` stage with the forwarder; an exchange puts the frames for worker w in partition
+w. One line, never split and joined: Spark computes a streaming plan that is split twice.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from stormspark.wire.frames import FRAME_DDL
 
 __all__ = ["data_query", "session_for_query"]
 
-#: Frames are up to megabytes each, so Arrow batches are cut by bytes; Spark's default of 10,000 rows alone would overflow one.
+#: Frames are up to megabytes each, so Arrow batches are cut by bytes; Spark's default of 10,000 rows alone
+#: would overflow one.
 _BATCH_ROWS = 256
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
 def session_for_query(spark: SparkSession) -> SparkSession:
-    """A child of the user's session, with the same Spark context, set up for a data query; the user's own is not touched."""
+    """A child of the user's session, with the same Spark context, set up for a data query; the user's own is
+    not touched.
+    """
     session = spark.newSession()
     for key, value in {
         # Adaptive execution would plan each micro-batch stage by stage, for nothing: the exchanges are fixed.
@@ -39,7 +42,9 @@ def session_for_query(spark: SparkSession) -> SparkSession:
 
 
 def data_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
-    """The streaming DataFrame whose every batch is one batch of the topology; its rows are `FrameKind.REPORT` frames."""
+    """The streaming DataFrame whose every batch is one batch of the topology; its rows are `FrameKind.REPORT`
+    frames.
+    """
     # One row a worker a batch, row by row its own partition; its time is the batch's number, not the clock's.
     frames = (
         session.readStream.format("rate-micro-batch")
@@ -50,5 +55,7 @@ def data_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> D
     )
     for superstep in range(1, plan.last_superstep + 1):
         # The last reports are not exchanged: whoever collects them does not mind where they lie.
-        frames = frames.repartitionById(plan.workers, "target").mapInArrow(forwarder(attempt, superstep), FRAME_DDL)
+        frames = frames.repartitionById(plan.workers, "target").mapInArrow(
+            forwarder(attempt, superstep), FRAME_DDL
+        )
     return frames

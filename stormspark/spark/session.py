@@ -1,6 +1,8 @@
-"""Spark sessions: the local one that we start ourselves, and what any other must be for a topology to run on it.
+"""Spark sessions: the local one that we start ourselves, and what any other must be for a topology to run on
+it.
 
-A session that the user has made is left as it is. A session made here is set up for small, frequent micro-batches on one host.
+A session that the user has made is left as it is. A session made here is set up for small, frequent
+micro-batches on one host.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ __all__ = ["check_session", "local_session", "require_java"]
 
 _LEAST_SPARK = (4, 2)
 _LEAST_JAVA = 17
-_INSTALL_JAVA = "install a Java 17 runtime (Debian, Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME to one"
+_INSTALL_JAVA = (
+    "install a Java 17 runtime (Debian, Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME to one"
+)
 
-#: Hadoop's own local file system forks a process for each file operation, 100 ms and more a micro-batch; this one does not. The
-#: checkpoint files are then written through it too. Local paths only: object stores keep their own file systems.
+#: Hadoop's own local file system forks a process for each file operation, 100 ms and more a micro-batch; this
+#: one does not. The checkpoint files are then written through it too. Local paths only: object stores keep
+#: their own file systems.
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -40,30 +45,39 @@ _BARE_FILE_SYSTEM = {
 }
 
 
-def local_session(workers: int, conf: Mapping[str, Any] | None = None, *, master: str | None = None) -> SparkSession:
+def local_session(
+    workers: int, conf: Mapping[str, Any] | None = None, *, master: str | None = None
+) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
-    ``spark.*`` entries of ``conf`` go to Spark and win over ours. What Spark's JVM prints goes to ``spark.log`` in the folder of
-    ``stormspark.log.dir``, or in one under the system's temporary folder. Raises `UnsupportedEnvironmentError` in one line where Java is
-    missing or too old, or where Spark does not come up.
+    ``spark.*`` entries of ``conf`` go to Spark and win over ours. What Spark's JVM prints goes to
+    ``spark.log`` in the folder of ``stormspark.log.dir``, or in one under the system's temporary folder.
+    Raises `UnsupportedEnvironmentError` in one line where Java is missing or too old, or where Spark does not
+    come up.
     """
     require_java()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # As many threads as workers, so that they run side by side; a task may fail four times, as on a cluster.
     master = master or f"local[{max(2, workers)},4]"
+    logging = _package_file("jars/log4j2.properties")
     settings = {
         "spark.master": master,
         "spark.app.name": "stormspark",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_package_file('jars/log4j2.properties').as_uri()}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
     }
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
-        # On the class path itself: as a `spark.jars` entry it would be fetched through the very file system that it is.
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.extraClassPath": str(jar), **_BARE_FILE_SYSTEM}
+        # On the class path itself: as a `spark.jars` entry it would be fetched through the very file system
+        # that it is.
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.extraClassPath": str(jar),
+            **_BARE_FILE_SYSTEM,
+        }
     if master.startswith("local-cluster"):
         settings["spark.executor.extraClassPath"] = settings["spark.driver.extraClassPath"]
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
@@ -85,20 +99,25 @@ def check_session(spark: object) -> SparkSession:
     """The session itself, if a topology can run on it; else `UnsupportedEnvironmentError` in one line."""
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
-        msg = "a Spark Connect session can't run a topology: workers need the driver's process; use a classic session"
+        msg = (
+            "a Spark Connect session can't run a topology, its workers call the driver: use a classic session"
+        )
         raise UnsupportedEnvironmentError(msg)
     if not isinstance(spark, SparkSession):
         msg = f"expected a SparkSession, got {spark!r:.80} of type {type(spark).__name__}"
         raise UnsupportedEnvironmentError(msg)
     found = tuple(map(int, re.findall(r"\d+", spark.version)[:2]))
     if found < _LEAST_SPARK:
-        msg = f"stormspark needs Spark {'.'.join(map(str, _LEAST_SPARK))} or later, this session is Spark {spark.version}"
+        least = ".".join(map(str, _LEAST_SPARK))
+        msg = f"stormspark needs Spark {least} or later, this session is Spark {spark.version}"
         raise UnsupportedEnvironmentError(msg)
     return spark
 
 
 def require_java() -> None:
-    """Raise `UnsupportedEnvironmentError`, with what to install, unless Spark will find a Java that can run it."""
+    """Raise `UnsupportedEnvironmentError`, with what to install, unless Spark will find a Java that can run
+    it.
+    """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
@@ -114,10 +133,12 @@ def require_java() -> None:
 
 
 def _start_jvm(settings: Mapping[str, str], log: Path) -> None:
-    """Start Spark's JVM with its output in a file: what it says before its logging is set up can't be silenced."""
+    """Start Spark's JVM with its output in a file: some of it comes before logging is set up."""
     spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with log.open("ab") as output:
-        gateway = launch_gateway(spark_conf, {"stdout": output, "stderr": output})
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            spark_conf, {"stdout": output, "stderr": output}
+        )
     SparkContext._ensure_initialized(gateway=gateway, conf=spark_conf)
 
 
@@ -131,6 +152,8 @@ def _package_file(name: str) -> Path:
     """A file that is part of this package, as a real file for the JVM."""
     file = resources.files("stormspark.spark").joinpath(name)
     if not isinstance(file, Path):
-        msg = f"stormspark is imported from an archive, from which the JVM can't read {name}: install the package"
+        msg = (
+            f"stormspark comes from an archive, from which Java can't read {name}: install it to start Spark"
+        )
         raise UnsupportedEnvironmentError(msg)
     return file

@@ -1,11 +1,13 @@
 """A topology that runs on Spark: starts its query, watches it, starts it again after a loss, ends it.
 
 One thread, the supervisor, starts and stops queries; nobody else does. A query's own thread comes by in
-`_QueryRun.batch` for every micro-batch, runs it by collecting the workers' reports, and goes to the gate when something is wrong or
-the end is wanted. So there are two threads and one rule: the query's thread says what happened, the supervisor decides.
+`_QueryRun.batch` for every micro-batch, runs it by collecting the workers' reports, and goes to the gate when
+something is wrong or the end is wanted. So there are two threads and one rule: the query's thread says what
+happened, the supervisor decides.
 
     attempt 0: query starts -> batch 0, 1, 2 ... -> a worker is lost in batch 7 -> gate -> query stopped
-    attempt 1: query starts from its checkpoint -> batch 7, 8, ... -> stop is asked for -> gate before batch 12 -> stopped, closed
+    attempt 1: query starts from its checkpoint -> batch 7, 8 ... -> the end is wanted -> gate before batch 12
+    -> query stopped -> workers closed
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import pickle
+import re
 import shutil
 import tempfile
 import threading
@@ -28,6 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api.topology import Topology
 from stormspark.checkpoint.control import next_generation
+from stormspark.config import merged
 from stormspark.errors import ComponentError, StormsparkError, WorkerLostError
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import plan_topology
@@ -61,16 +65,18 @@ def submit(
 ) -> SparkTopology:
     """Run a topology on Spark; returns when it has begun, and leaves it running.
 
-    ``spark`` is a classic session, by default the active one, else a local one that is started here (``master`` and the ``spark.*``
-    entries of ``conf`` are for that one). ``conf`` lies over the topology's own configuration. ``checkpoint`` is a folder,
-    or a URL that Spark can write to, from which the topology goes on where it stopped; without one it keeps nothing.
+    ``spark`` is a classic session, by default the active one, else a local one that is started here
+    (``master`` and the ``spark.*`` entries of ``conf`` are for that one). ``conf`` lies over the topology's
+    own configuration. ``checkpoint`` is a folder, or a URL that Spark can write to, from which the topology
+    goes on where it stopped; without one it keeps nothing.
 
-    Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, or `CheckpointError` for a folder that is another topology's. What
-    goes wrong later ends the topology and is its `SparkTopology.error`.
+    Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, or `CheckpointError` for a folder that is
+    another topology's. What goes wrong later ends the topology and is its `SparkTopology.error`.
     """
     plan = topology if isinstance(topology, PhysicalPlan) else plan_topology(topology, conf or {})
     if spark is None:
-        spark = SparkSession.getActiveSession() or local_session(plan.workers, plan.conf | dict(conf or {}), master=master)
+        everything = merged(plan.conf, conf or {})
+        spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
     return SparkTopology(plan, check_session(spark), checkpoint)
 
 
@@ -84,7 +90,9 @@ class SparkTopology:
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._temporary))
         control = next_generation(self._folder.control_file(), plan)
         self._generation = control.generation
-        self._log_folder = plan.settings.log_dir or str(Path(tempfile.gettempdir(), "stormspark-logs", plan.topology))
+        self._log_folder = plan.settings.log_dir or str(
+            Path(tempfile.gettempdir(), "stormspark-logs", plan.topology)
+        )
         self._tally = Tally(plan, "spark")
         self._wake = threading.Event()
         self._stop_wanted = threading.Event()
@@ -100,10 +108,12 @@ class SparkTopology:
             start_timeout_secs=plan.settings.worker_start_timeout_secs,
             on_trouble=self._wake.set,
         )
-        self._supervisor = threading.Thread(target=self._supervise, name=f"topology-{plan.topology}", daemon=True)
+        self._supervisor = threading.Thread(
+            target=self._supervise, name=f"topology-{plan.topology}", daemon=True
+        )
         self._supervisor.start()
 
-    # -- RunningTopology -------------------------------------------------------------------------------------------------
+    # -- RunningTopology -------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -122,7 +132,9 @@ class SparkTopology:
 
     @property
     def query(self) -> StreamingQuery | None:
-        """Spark's own handle of the data query; another one after each restart. Look on, but leave its end to `stop`."""
+        """Spark's own handle of the data query; another one after each restart. Look on, but leave its end to
+        `stop`.
+        """
         return self._run.query if self._run is not None else None
 
     @property
@@ -144,13 +156,17 @@ class SparkTopology:
         return self._ended.wait(timeout)
 
     def stop(self) -> None:
-        """End it when the batch that runs is committed: spouts are deactivated and closed, bolts cleaned up. Waits for that."""
+        """End it when the batch that runs is committed: spouts are deactivated and closed, bolts cleaned up.
+        Waits for that.
+        """
         self._stop_wanted.set()
         self._wake.set()
         self._ended.wait()
 
     def kill(self) -> None:
-        """End it at once: workers are killed, nothing is closed, the batch that runs will run again. Waits for the end."""
+        """End it at once: workers are killed, nothing is closed, the batch that runs will run again. Waits
+        for the end.
+        """
         self._killed.set()
         self._stop_wanted.set()
         self._nimbus.kill_workers()
@@ -165,7 +181,7 @@ class SparkTopology:
         """Ask spouts for no more tuples; what is under way is completed, batches go on (B13)."""
         self._nimbus.activate(False)
 
-    # -- the supervisor --------------------------------------------------------------------------------------------------
+    # -- the supervisor --------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
         try:
@@ -187,7 +203,12 @@ class SparkTopology:
         attempt, reason, failed_batch, failures = 0, "", -1, 0
         while True:
             run = self._run = _QueryRun(
-                self._session, self._plan, self._attempt(attempt, reason), self._tally, self._stop_wanted, self._wake
+                self._session,
+                self._plan,
+                self._attempt(attempt, reason),
+                self._tally,
+                self._stop_wanted,
+                self._wake,
             )
             run.start(self._folder.spark)
             self._watch(run)
@@ -198,7 +219,7 @@ class SparkTopology:
             failed_batch = run.batch_number
             reason = self._nimbus.broken or run.failure or "the query ended"
             if failures >= self._settings.max_attempts:
-                msg = f"batch {failed_batch} failed {failures} times (stormspark.max.attempts), at last: {reason}"
+                msg = f"batch {failed_batch} failed {failures} times (stormspark.max.attempts): {reason}"
                 self._error = WorkerLostError(msg) if self._nimbus.broken else StormsparkError(msg)
                 return
             attempt += 1
@@ -206,13 +227,16 @@ class SparkTopology:
             self._nimbus.begin_attempt(attempt)
 
     def _watch(self, run: _QueryRun) -> None:
-        """Return once the query has ended: by the gate, by itself, or because the end was wanted between two batches."""
+        """Return once the query has ended: by the gate, by itself, or because the end was wanted between two
+        batches.
+        """
         while True:
             self._wake.wait(_LOOK_SECS)
             self._wake.clear()
             self._nimbus.look_for_silence()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
-                # The forwarders find out by themselves, most of them; this is for those that wait, and for tasks not yet begun.
+                # The forwarders find out by themselves, most of them; this is for those that wait, and for
+                # tasks not yet begun.
                 run.cancel()
             if run.gate.reached.is_set() or (self._stop_wanted.is_set() and run.is_between_batches()):
                 run.stop()
@@ -244,7 +268,9 @@ class SparkTopology:
 
 @dataclass
 class _QueryRun:
-    """One run of the data query: one attempt, many batches. `batch` is called on the query's thread, the rest by the supervisor."""
+    """One run of the data query: one attempt, many batches. `batch` is called on the query's thread, the rest
+    by the supervisor.
+    """
 
     session: SparkSession
     plan: PhysicalPlan
@@ -265,11 +291,12 @@ class _QueryRun:
         self._last_ended: float | None = None
         self.query: StreamingQuery | None = None
 
-    # -- the query's thread ----------------------------------------------------------------------------------------------
+    # -- the query's thread ----------------------------------------------------------------------------------
 
     def batch(self, frames: DataFrame, number: int) -> None:
-        """Run one batch: Spark computes the supersteps when their last replies, the reports, are collected."""
-        self._running = True  # first: then either we see that the stop is wanted, or `is_between_batches` sees us
+        """Run one batch: Spark computes its supersteps when the last one's replies are collected."""
+        # First of all: then either we see that the end is wanted, or `is_between_batches` sees us.
+        self._running = True
         if self.stop_wanted.is_set():
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
@@ -277,11 +304,14 @@ class _QueryRun:
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
         except Exception as error:
-            # Not passed on: Spark would log it in full, and chew on its text with a regular expression until the stack ends.
+            # Not passed on: Spark would log it in full, and chew on its text with a regular expression until
+            # the stack ends.
             self.failure = _text(error)
             self._to_the_gate()
         if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
-            self.error = StormsparkError(f"batch {number} ended without a report of each of {self.plan.workers} workers")
+            self.error = StormsparkError(
+                f"batch {number} ended without a report of each of {self.plan.workers} workers"
+            )
             self._to_the_gate()
         self.tally.add_batch(reports, self._seconds_since(began))
         fatal = next((report.fatal for report in reports if report.fatal is not None), None)
@@ -298,12 +328,14 @@ class _QueryRun:
         self.gate.wait()
 
     def _seconds_since(self, began: float) -> float:
-        """A batch's time: from end to end where batches follow each other at once, so that Spark's share is in it."""
+        """A batch's time: from end to end where batches follow each other at once, so that Spark's share is
+        in it.
+        """
         now = time.monotonic()
         last, self._last_ended = self._last_ended, now
         return now - (began if last is None or self.plan.settings.trigger_interval_ms else last)
 
-    # -- the supervisor --------------------------------------------------------------------------------------------------
+    # -- the supervisor --------------------------------------------------------------------------------------
 
     def start(self, checkpoint: str) -> None:
         """Start the query from its checkpoint."""
@@ -353,10 +385,9 @@ class _QueryRun:
 def _host_for_executors(spark: SparkSession) -> str | None:
     """The driver's address for executors on other hosts; None where there are none."""
     context = spark.sparkContext
+    in_one_process = re.match(r"local(\[|$)", context.master or "") is not None
     host = context.getConf().get("spark.driver.host")
-    if context.master.startswith("local[") or context.master == "local" or host in (None, "localhost", "127.0.0.1"):
-        return None
-    return host
+    return None if in_one_process or host in ("localhost", "127.0.0.1") else host
 
 
 def _component_error(report: ErrorReport) -> ComponentError:

@@ -1,19 +1,22 @@
 """The desk of a worker process: takes requests in, lets each run once, and answers all who ask for the same.
 
-The invariant: **within one attempt, a request runs at most once, and everybody who sends it gets that one run's reply.**
+The invariant: **within one attempt, a request runs at most once, and everybody who sends it gets that one
+run's reply.**
 
-Why it holds. A request is named by (batch, superstep, partition). It enters only with its end mark, so a sender that died
-half-way leaves nothing behind. Whoever comes first with a key makes its `Errand`; all later ones are given the same errand and wait for
-it. Errands are run by one thread, in the order in which they came. The reply is kept until a request of a later batch arrives, and Spark
-starts batch N+1 only when N is committed: from then on nobody can ask for N's replies again.
+Why it holds. A request is named by (batch, superstep, partition). It enters only with its end mark, so a
+sender that died half-way leaves nothing behind. Whoever comes first with a key makes its `Errand`; all later
+ones are given the same errand and wait for it. Errands are run by one thread, in the order in which they
+came. The reply is kept until a request of a later batch arrives, and Spark starts batch N+1 only when N is
+committed: from then on nobody can ask for N's replies again.
 
-What breaks it. Running a request twice would execute tuples twice and, worse, send their frames once only: so a request whose
-reply is gone is refused, never run again. The same key with other rows would mean that an earlier superstep was computed
-twice with two outcomes: refused, loudly. A task of an attempt that has ended may still knock (Spark does not wait for the tasks of a job
-that failed): attempts only go up here, and a lower one is refused.
+What breaks it. Running a request twice would execute tuples twice and, worse, send their frames once only: so
+a request whose reply is gone is refused, never run again. The same key with other rows would mean that an
+earlier superstep was computed twice with two outcomes: refused, loudly. A task of an attempt that has ended
+may still knock (Spark does not wait for the tasks of a job that failed): attempts only go up here, and a
+lower one is refused.
 
-Storm has nothing of the kind: its executors push to each other and a message is lost with its connection. Here Spark decides when a
-task runs, and may run it as often as it likes.
+Storm has nothing of the kind: its executors push to each other and a message is lost with its connection.
+Here Spark decides when a task runs, and may run it as often as it likes.
 """
 
 from __future__ import annotations
@@ -50,9 +53,13 @@ class Errand:
 
 
 class Desk:
-    """Thread-safe. ``attempt`` is the one in which this process was started; ``incarnation`` its life of the worker."""
+    """Thread-safe. ``attempt`` is the one in which this process was started; ``incarnation`` its life of the
+    worker.
+    """
 
-    def __init__(self, generation: int, incarnation: int, attempt: int, folder: Path, replies_memory_bytes: int) -> None:
+    def __init__(
+        self, generation: int, incarnation: int, attempt: int, folder: Path, replies_memory_bytes: int
+    ) -> None:
         self._generation, self._incarnation = generation, incarnation
         self._attempt, self._batch = attempt, -1
         self._errands: dict[tuple[int, int, int], Errand] = {}
@@ -113,7 +120,11 @@ class Desk:
         Raises `RefusedError` if it failed, or if the reply has been dropped since.
         """
         with self._lock:
-            if errand.error is None and errand.request.key in self._replies and self._attempt == errand.request.attempt:
+            if (
+                errand.error is None
+                and errand.request.key in self._replies
+                and self._attempt == errand.request.attempt
+            ):
                 return self._replies.count(errand.request.key), self._replies.messages(errand.request.key)
         raise RefusedError(errand.error or "the reply is not kept any more: its batch is committed")
 
@@ -127,7 +138,9 @@ class Desk:
         with self._lock:
             self._replies.validate()
             assert all(key[0] == self._batch for key in self._errands), "an errand of another batch is kept"
-            assert all(e.request.attempt == self._attempt for e in self._errands.values()), "an errand of another attempt"
+            assert all(e.request.attempt == self._attempt for e in self._errands.values()), (
+                "an errand of another attempt"
+            )
             for key, errand in self._errands.items():
                 kept = errand.done.is_set() and errand.error is None
                 assert kept == (key in self._replies), f"{key} is done without a reply, or has one too early"

@@ -1,9 +1,9 @@
 """Python's cyclic garbage collector, kept off the tuple path.
 
-Left alone, the collector runs every 700 allocations and takes half of the time of a word count: tuples and trees are containers,
-all young, hardly any in a cycle. Reference counting frees them; what is in a cycle can wait until a batch has been
-answered and the driver does its part. So it is off, and `collect` runs then: the young objects each time, everything as often as
-costs 1 % of the time.
+Left alone, the collector runs every 700 allocations and takes half of the time of a word count: tuples and
+trees are containers, all young, hardly any in a cycle. Reference counting frees them; what is in a cycle can
+wait until a batch has been answered and the driver does its part. So it is off, and `collect` runs then: the
+young objects each time, everything as often as costs 1 % of the time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import time
 
 __all__ = ["GarbageBetweenBatches"]
 
-#: A full collection that took t seconds is followed by the next one after 100 t, and this many seconds at least.
+#: A full collection that took t seconds is followed by the next one after 100 t, and this many seconds at
+#: least.
 _SHARE = 0.01
 _LEAST_SECS = 10.0
 
@@ -23,7 +24,7 @@ class GarbageBetweenBatches:
 
     def __init__(self) -> None:
         gc.collect()
-        gc.freeze()  # plan, modules and tasks live as long as the process: no collection has to look at them again
+        gc.freeze()  # plan, modules and tasks live as long as the process: nobody has to look at them again
         gc.disable()
         self._next_full = time.monotonic() + _LEAST_SECS
 

@@ -1,9 +1,10 @@
 """Starting a worker process beside the Spark executor that needs it, detached from everything.
 
-The interpreter, its path and its working directory are those of the Spark Python process that starts it, so the worker sees the user's
-modules as Spark has shipped them (``--py-files``, archives, an unpacked environment). What it must know comes by its standard
-input, not by its command line: the key is nobody's business. It forks once more after its imports have worked, so that what fails early comes
-back as an exit code with words, and what lives on is nobody's child.
+The interpreter, its path and its working directory are those of the Spark Python process that starts it, so
+the worker sees the user's modules as Spark has shipped them (``--py-files``, archives, an unpacked
+environment). What it must know comes by its standard input, not by its command line: the key is nobody's
+business. It forks once more after its imports have worked, so that what fails early comes back as an exit
+code with words, and what lives on is nobody's child.
 """
 
 from __future__ import annotations
@@ -51,9 +52,12 @@ def start(launch: Launch, timeout_secs: float) -> None:
 
     Raises `LaunchError` if its interpreter does not come up.
     """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")
+    }
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    # -P: the working directory is on the path only if it is on ours. The words after the module are for readers of `ps`.
+    # -P: the working directory is on the path only if it is on ours. The words after the module are for
+    # readers of `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
@@ -64,7 +68,8 @@ def start(launch: Launch, timeout_secs: float) -> None:
         process.kill()
         msg = f"the worker's interpreter did not come up within {timeout_secs} s"
         raise LaunchError(msg) from None
-    # Not the exit code: PySpark's daemon ignores SIGCHLD, we inherit that, and then Python takes every code for 0.
+    # Not the exit code: PySpark's daemon ignores SIGCHLD, we inherit that, and then Python takes every code
+    # for 0.
     if up != b"up":
         raise LaunchError(said.decode(errors="replace").strip() or f"exit code {process.returncode}")
 
@@ -73,7 +78,7 @@ def own_folder(prefix: str, parent: str | None = None) -> Path:
     """A new folder that only this user can enter, with a path short enough for a socket in it."""
     if parent is None:
         temporary = tempfile.gettempdir()
-        parent = temporary if len(temporary) <= _LONGEST_FOLDER - 30 else "/tmp"  # noqa: S108 - the folder is 0700
+        parent = temporary if len(temporary) <= _LONGEST_FOLDER - 30 else "/tmp"
     return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
 
 

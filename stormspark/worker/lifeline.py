@@ -2,13 +2,16 @@
 
 A worker must outlive the Spark task that started it, so it is nobody's child. Three things end it instead:
 
-- the JVM of the Spark executor beside which it was started is gone (a pidfd tells at once, and can't mean another process);
-- the link to nimbus is cut: the driver is gone, or has given this worker up (both sides hold a cut link for the other's death,
+- the JVM of the Spark executor beside which it was started is gone (a pidfd tells at once, and can't mean
+  another process);
+- the link to nimbus is cut: the driver is gone, or has given this worker up (both sides hold a cut link for
+  the other's death,
   so they never disagree for longer than that takes to notice);
 - silence: nothing was heard from nimbus for the lease (a cut network, a host that froze).
 
-Storm's workers hang on their supervisor's heartbeat directory in the same way, and Heron's on the scheduler's container. A
-parent-death signal would not do: it fires when the *thread* that forked ends, and PySpark ends its Python processes when they idle.
+Storm's workers hang on their supervisor's heartbeat directory in the same way, and Heron's on the scheduler's
+container. A parent-death signal would not do: it fires when the *thread* that forked ends, and PySpark ends
+its Python processes when they idle.
 """
 
 from __future__ import annotations
@@ -27,9 +30,11 @@ __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
 
 class Lifeline:
-    """Watches the executor's JVM and nimbus; runs in a thread of its own so that long supersteps don't silence it.
+    """Watches the executor's JVM and nimbus; runs in a thread of its own so that long supersteps don't
+    silence it.
 
-    ``obey`` is called with every `Orders`; ``end`` with the reason once the process must go, and must not return.
+    ``obey`` is called with every `Orders`; ``end`` with the reason once the process must go, and must not
+    return.
     """
 
     def __init__(
@@ -85,7 +90,9 @@ def is_alive(process: ProcessId) -> bool:
 
 
 def executor_jvm() -> ProcessId | None:
-    """The JVM that the calling Python process works for: the nearest ancestor that is a ``java``; None if there is none."""
+    """The JVM that the calling Python process works for: the nearest ancestor that is a ``java``; None if
+    there is none.
+    """
     pid = os.getpid()
     while pid > 1:
         fields = _stat(pid)

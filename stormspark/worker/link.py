@@ -1,10 +1,12 @@
-"""Connections between the processes of one topology: listened on, dialled, and proved to know the topology's key.
+"""Connections between the processes of one topology: listened on, dialled, and proved to know the topology's
+key.
 
-Driver, Spark's Python processes and workers speak over `multiprocessing.connection.Connection`, which frames messages. Sockets
-are made here rather than by its ``Listener``: that one shakes hands inside ``accept``, so one silent stranger would lock
-everybody out, and it can't be closed while a thread waits in it. The handshake is the standard one (HMAC of a challenge, both
-ways); nothing is unpickled before it has succeeded. The key is random and lives as long as the driver does. Traffic is not
-encrypted, as Spark's own is not unless asked: TCP is for networks that Spark's executors may trust.
+Driver, Spark's Python processes and workers speak over `multiprocessing.connection.Connection`, which frames
+messages. Sockets are made here rather than by its ``Listener``: that one shakes hands inside ``accept``, so
+one silent stranger would lock everybody out, and it can't be closed while a thread waits in it. The handshake
+is the standard one (HMAC of a challenge, both ways); nothing is unpickled before it has succeeded. The key is
+random and lives as long as the driver does. Traffic is not encrypted, as Spark's own is not unless asked: TCP
+is for networks that Spark's executors may trust.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _HANDSHAKE_SECS = 10.0
 
 
 class Endpoint(NamedTuple):
-    """Where a process can be reached: a socket file for those on its host, and (host, port) for the others, if any."""
+    """Where a process can be reached: a socket file for those on its host, and (host, port) for the others,
+    if any.
+    """
 
     unix: str
     tcp: tuple[str, int] | None = None
@@ -34,11 +38,13 @@ class Endpoint(NamedTuple):
 class Door:
     """Listens at an endpoint and hands each authenticated connection to ``serve``, in a thread of its own.
 
-    ``host`` None means the socket file only. ``serve`` may raise `OSError` or `EOFError` when its peer goes away: that
-    ends its connection and nothing else.
+    ``host`` None means the socket file only. ``serve`` may raise `OSError` or `EOFError` when its peer goes
+    away: that ends its connection and nothing else.
     """
 
-    def __init__(self, unix: str, host: str | None, key: bytes, serve: Callable[[Connection], None], name: str) -> None:
+    def __init__(
+        self, unix: str, host: str | None, key: bytes, serve: Callable[[Connection], None], name: str
+    ) -> None:
         self._key, self._serve, self._name = key, serve, name
         self._sockets = [_listening(socket.AF_UNIX, unix)]
         tcp = None
@@ -52,7 +58,8 @@ class Door:
     def close(self) -> None:
         """Take no new connections; those that are open stay."""
         for listening in self._sockets:
-            # shutdown, not only close: a thread that waits in accept() holds the socket open and would never hear of it
+            # shutdown, not only close: a thread that waits in accept() holds the socket open and would never
+            # hear of it
             with contextlib.suppress(OSError):
                 listening.shutdown(socket.SHUT_RDWR)
             listening.close()
@@ -139,7 +146,8 @@ def _listens(sock: socket.socket) -> bool:
 def _connection(sock: socket.socket) -> Connection:
     sock.setblocking(True)
     if sock.family == socket.AF_INET:
-        # A request is several small writes followed by a read: Nagle's algorithm would hold the last one back for 40 ms.
+        # A request is several small writes followed by a read: Nagle's algorithm would hold the last one back
+        # for 40 ms.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return Connection(sock.detach())

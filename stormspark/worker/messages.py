@@ -1,9 +1,10 @@
-"""What the processes of a topology say to each other; pickled, over connections that `link` has authenticated.
+"""What the processes of a topology say to each other; pickled, over connections that `link` has
+authenticated.
 
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
-    worker -> nimbus        Hello -> Welcome; Ready or StartFailed; then Beat -> Orders, again and again; Closed
+    worker -> nimbus        Hello -> Welcome; Ready or StartFailed; Beat -> Orders, again and again; Closed
     nimbus -> worker        Orders, also unasked
 """
 
@@ -35,14 +36,17 @@ __all__ = [
 
 
 class ProcessId(NamedTuple):
-    """A process that can't be mistaken for a later one with the same pid: ``started`` is in the kernel's clock ticks."""
+    """A process that can't be mistaken for a later one with the same pid: ``started`` is in the kernel's
+    clock ticks.
+    """
 
     host: str
     pid: int
     started: int
 
 
-# ---- forwarder and worker -------------------------------------------------------------------------------------------
+# ---- forwarder and worker
+# -------------------------------------------------------------------------------------------
 
 
 class Request(NamedTuple):
@@ -76,7 +80,8 @@ class Reply(NamedTuple):
     error: str | None = None
 
 
-# ---- with nimbus ----------------------------------------------------------------------------------------------------
+# ---- with nimbus
+# ----------------------------------------------------------------------------------------------------
 
 
 class Locate(NamedTuple):
@@ -94,7 +99,9 @@ class There(NamedTuple):
 
 
 class StartHere(NamedTuple):
-    """It runs nowhere: start it on your host. ``replaces`` is an earlier life of it that may hang there still."""
+    """It runs nowhere: start it on your host. ``replaces`` is an earlier life of it that may hang there
+    still.
+    """
 
     incarnation: int
     replaces: ProcessId | None
@@ -125,7 +132,8 @@ class Hello(NamedTuple):
 class Welcome(NamedTuple):
     """The plan of the topology, pickled, for a worker that nimbus expects.
 
-    ``host`` is the address by which the other hosts reach the worker's host: the one that nimbus saw it come from.
+    ``host`` is the address by which the other hosts reach the worker's host: the one that nimbus saw it come
+    from.
     """
 
     plan: bytes
@@ -140,7 +148,7 @@ class Ready(NamedTuple):
 
 
 class StartFailed(NamedTuple):
-    """The worker can't start. ``error`` is a pickled `StormsparkError` if that could be pickled, else empty."""
+    """The worker can't start. ``error`` is the error itself, pickled, if that was possible, else empty."""
 
     worker: int
     incarnation: int

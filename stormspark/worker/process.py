@@ -3,11 +3,13 @@
 Threads, and who may do what:
 
     main             the only one that touches tasks: opens them, runs errands in turn, obeys orders, closes
-    one a connection receives a request whole, waits for its errand, sends the reply (`Desk` is between them and main)
+    one a connection receives a request whole, waits for its errand, sends the reply; `Desk` is between
+                     them and main
     lifeline         heartbeats, orders from nimbus, the executor's JVM; so a long superstep silences nothing
 
-The start: the interpreter is up and its imports worked -> detached -> Hello to nimbus, which sends the plan -> tasks opened ->
-Ready. What fails on the way goes to nimbus, which stops the topology with that error: it would fail again.
+The start: the interpreter is up and its imports worked -> detached -> Hello to nimbus, which sends the plan
+-> tasks opened -> Ready. What fails on the way goes to nimbus, which stops the topology with that error: it
+would fail again.
 """
 
 from __future__ import annotations
@@ -57,9 +59,11 @@ __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: Frames of a reply are laid out as Arrow batches of about this size, so that Spark never has to hold one that is huge.
+#: Frames of a reply are laid out as Arrow batches of about this size, so that Spark never has to hold one
+#: that is huge.
 _MESSAGE_BYTES = 16 * 1024 * 1024
-#: How long the collector waits for a reply to be on its way. Then it runs anyhow: the sender is stuck, not we.
+#: How long the collector waits for a reply to be on its way. Then it runs anyhow: the sender is stuck, not
+#: we.
 _SENT_SECS = 1.0
 _LAST_WORDS_SECS = 5.0
 
@@ -100,7 +104,8 @@ class WorkerProcess:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        # Beside nimbus's socket if that is on this host: the driver removes it all at its end, whatever became of us.
+        # Beside nimbus's socket if that is on this host: the driver removes it all at its end, whatever
+        # became of us.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if os.path.isdir(shared) else None)
         self._bell: queue.SimpleQueue[Orders | None] = queue.SimpleQueue()
@@ -123,13 +128,17 @@ class WorkerProcess:
             plan.settings.log_backup_count,
         ).install()
         launch = self._launch
-        _log.info("worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation)
+        _log.info(
+            "worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation
+        )
         try:
             self._worker = Worker(plan, launch.worker, incarnation=launch.incarnation, logs=logs)
             self._worker.open()
         except BaseException as error:
             _log.exception("the worker can't start")
-            self._lifeline.send(StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error)))
+            self._lifeline.send(
+                StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error))
+            )
             self._leave("it could not start")
         self._garbage = GarbageBetweenBatches()
         settings = plan.settings
@@ -145,12 +154,15 @@ class WorkerProcess:
         with contextlib.suppress(Exception):
             _log.info("the worker ends: %s", reason)
         shutil.rmtree(self._folder, ignore_errors=True)
-        remove_if_dead(self._launch.nimbus)
-        with contextlib.suppress(OSError):
-            self._folder.parent.rmdir()  # succeeds for the last one out, where the driver could not do it any more
+        nimbus = self._launch.nimbus
+        remove_if_dead(nimbus)
+        if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
+            # The driver was killed and could not tidy up: the last one out does.
+            with contextlib.suppress(OSError):
+                self._folder.parent.rmdir()
         os._exit(code)
 
-    # -- nimbus ----------------------------------------------------------------------------------------------------------
+    # -- nimbus ----------------------------------------------------------------------------------------------
 
     def _introduce(self) -> PhysicalPlan:
         launch = self._launch
@@ -169,7 +181,9 @@ class WorkerProcess:
         try:
             plan: PhysicalPlan = pickle.loads(answer.plan)
         except BaseException as error:
-            self._lifeline.send(StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error)))
+            self._lifeline.send(
+                StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error))
+            )
             self._leave("the plan could not be read")
         return plan
 
@@ -187,7 +201,7 @@ class WorkerProcess:
         self._told_to_exit.wait(_LAST_WORDS_SECS)
         self.end(reason, code=1)
 
-    # -- the main thread -------------------------------------------------------------------------------------------------
+    # -- the main thread -------------------------------------------------------------------------------------
 
     def _work(self) -> NoReturn:
         while True:
@@ -224,7 +238,7 @@ class WorkerProcess:
             errand.sent.wait(_SENT_SECS)
             self._garbage.collect()
 
-    # -- connections -----------------------------------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------------
 
     def _serve(self, connection: Connection) -> None:
         """Answer one forwarder, request after request, until it hangs up."""

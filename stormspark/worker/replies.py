@@ -1,7 +1,8 @@
 """Replies that Spark may ask for again, in memory up to a limit and on disk above it.
 
-A reply is a list of Arrow IPC messages. It is kept until its batch is known to be committed, because Spark repeats tasks: a
-retry after a lost connection, a speculative twin, a stage computed anew because its shuffle files went with an executor.
+A reply is a list of Arrow IPC messages. It is kept until its batch is known to be committed, because Spark
+repeats tasks: a retry after a lost connection, a speculative twin, a stage computed anew because its shuffle
+files went with an executor.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ class _File:
 
 
 class Replies:
-    """Keeps replies by request key. Not thread-safe by itself: `Desk` calls it under its lock, but for reading `messages`.
+    """Keeps replies by request key. Not thread-safe by itself: `Desk` calls it under its lock, but for
+    reading `messages`.
 
-    ``folder`` must exist; files in it are named by number and removed by `clear`. A reply that is being read from its file
-    while that is cleared is read to its end (the file has lost its name, not its bytes).
+    ``folder`` must exist; files in it are named by number and removed by `clear`. A reply that is being read
+    from its file while that is cleared is read to its end (the file has lost its name, not its bytes).
 
     >>> replies = Replies(Path("unused"), memory_bytes=100)
     >>> replies.put((0, 0, 0), [b"one", b"two"])
@@ -59,7 +61,9 @@ class Replies:
         self._written = 0
 
     def put(self, key: Key, messages: Sequence[pa.Buffer | bytes]) -> None:
-        """Keep a reply. One that does not fit under the limit goes to disk: the oldest are asked for no less often."""
+        """Keep a reply. One that does not fit under the limit goes to disk: the oldest are asked for no less
+        often.
+        """
         size = sum(len(message) for message in messages)
         if self._memory_bytes + size <= self._limit:
             self._memory[key] = tuple(messages)
@@ -81,7 +85,9 @@ class Replies:
         return len(self._memory[key]) if key in self._memory else self._files[key].messages
 
     def messages(self, key: Key) -> Iterator[pa.Buffer | bytes]:
-        """The messages of a reply, in order; raises `KeyError` where none is kept. The file is open once this returns."""
+        """The messages of a reply, in order; raises `KeyError` where none is kept. The file is open once this
+        returns.
+        """
         if key in self._memory:
             return iter(self._memory[key])
         return _read(self._files[key].path)

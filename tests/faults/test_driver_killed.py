@@ -33,8 +33,7 @@ def driver(tmp_path):
             lambda: (tmp_path / "runs").exists() or process.poll() is not None, 90, "the driver's first batch"
         )
         assert process.poll() is None, (tmp_path / "output").read_text()
-        process.topology = name
-        yield process
+        yield process, name
     finally:
         for left in [*_family(process), *worker_processes(name).values()]:
             left.kill()
@@ -51,14 +50,15 @@ def _family(process: subprocess.Popen) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("what", ["python", "jvm"])
 def test_nothing_is_left_over(driver, what):
-    family = _family(driver)
-    workers = list(worker_processes(driver.topology).values())
+    process, name = driver
+    family = _family(process)
+    workers = list(worker_processes(name).values())
     assert len(workers) == 2
-    jvm = next(process for process in family if process.name() == "java")
-    os.kill(driver.pid if what == "python" else jvm.pid, signal.SIGKILL)
+    jvm = next(one for one in family if one.name() == "java")
+    os.kill(process.pid if what == "python" else jvm.pid, signal.SIGKILL)
     wait_until_gone(workers)
     if what == "python":
         wait_until_gone(family)
     else:
         # The driver's Python lives, in a session without Spark; its topology has ended with an error.
-        wait_until_gone([process for process in family if process.pid != driver.pid])
+        wait_until_gone([one for one in family if one.pid != process.pid])

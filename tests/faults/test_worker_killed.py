@@ -25,11 +25,12 @@ TOTAL = 60
 
 
 def test_the_topology_goes_on_and_survivors_keep_their_memory(start, tmp_path):
-    # The pending limit makes many small batches: what was counted before the kill is known to be in committed ones.
+    # The pending limit makes many small batches: what was counted before the kill is known to be in committed
+    # ones.
     conf = {"topology.workers": 2, "topology.max.spout.pending": 10, FOLDER: str(tmp_path)}
     running = start(holding(TOTAL, at=35), conf=conf)
     try:
-        wait_for(lambda: (tmp_path / "holding").exists(), message="a bolt to hold in the middle of a batch")
+        wait_for((tmp_path / "holding").exists, message="a bolt to hold in the middle of a batch")
         victim = int((tmp_path / "holding").read_text())
         before = {worker: process.pid for worker, process in worker_processes("holding").items()}
         lost = next(worker for worker, pid in before.items() if pid == victim)
@@ -50,9 +51,12 @@ def test_the_topology_goes_on_and_survivors_keep_their_memory(start, tmp_path):
     mine = set(seen)
     assert min(mine) < 35 < max(mine), "it remembers what came before the kill as well as after"
 
-    # The spout that lived replayed what failed: each of its numbers was acked in the end, by one verdict an emit.
+    # The spout that lived replayed what failed: each of its numbers was acked in the end, by one verdict an
+    # emit.
     verdicts = [path.read_text().split("\n")[:-1] for path in tmp_path.glob("verdicts-*")]
-    whole = [lines for lines in verdicts if {line for line in lines if line.startswith("ack")} == _all_acked()]
+    whole = [
+        lines for lines in verdicts if {line for line in lines if line.startswith("ack")} == _all_acked()
+    ]
     assert len(whole) >= 2, "the living spout's numbers and those of the new one are all acked"
     assert running.statistics().components["numbers"].worker_lost > 0
 
@@ -93,7 +97,7 @@ def test_after_so_many_attempts_at_one_batch_the_topology_stops(start, tmp_path)
     conf = {"topology.workers": 2, FOLDER: str(tmp_path), "stormspark.max.attempts": 2}
     running = start(holding(TOTAL, at=35), conf=conf)
     for _ in range(2):
-        wait_for(lambda: (tmp_path / "holding").exists())
+        wait_for((tmp_path / "holding").exists)
         victim = int((tmp_path / "holding").read_text())
         (tmp_path / "holding").unlink()
         os.kill(victim, signal.SIGKILL)

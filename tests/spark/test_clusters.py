@@ -43,7 +43,13 @@ def _run(command: list[str], folder: Path, timeout: float = 150, **environment: 
     """Run an application in a folder where nothing of ours can be imported by chance; its standard output."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     done = subprocess.run(
-        command, cwd=folder, env=clean | environment, capture_output=True, text=True, timeout=timeout, check=False
+        command,
+        cwd=folder,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout
@@ -57,7 +63,9 @@ def test_a_cluster_of_two_separate_executors(tmp_path):
 
 
 def test_spark_submit_with_py_files(tmp_path):
-    """The user's modules, and this package too, come as Spark ships them; nothing is on the workers' path otherwise."""
+    """The user's modules, and this package too, come as Spark ships them; nothing is on the workers' path
+    otherwise.
+    """
     text = tmp_path / "text"
     text.mkdir()
     (text / "some.py").write_text("one two two\nthree three three\n" * 100)

@@ -72,7 +72,9 @@ def test_a_checkpoint_folder_of_another_topology_is_refused(start, tmp_path):
     folder = {FOLDER: str(tmp_path)}
     running = start(word_count(1), checkpoint=tmp_path / "here", conf=folder)
     running.stop()
-    with pytest.raises(CheckpointError, match="belongs to the topology 'word-count', not to 'other'") as refused:
+    with pytest.raises(
+        CheckpointError, match="belongs to the topology 'word-count', not to 'other'"
+    ) as refused:
         start(word_count(1, "other"), checkpoint=tmp_path / "here", conf=folder)
     assert "\n" not in str(refused.value)
 

@@ -1,4 +1,6 @@
-"""Topologies for tests on Spark. They write to the folder ``test.folder`` of their configuration what a test looks at."""
+"""Topologies for tests on Spark. They write to the folder ``test.folder`` of their configuration what a test
+looks at.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ WORDS = ("the", "cow", "jumped", "over", "the", "moon")
 
 
 class Sentences(Spout):
-    """Emits ``total`` sentences, shared out over its tasks; what fails it emits again, unless ``replay`` is false."""
+    """Emits ``total`` sentences, shared out over its tasks; what fails it emits again, unless ``replay`` is
+    false.
+    """
 
     def __init__(self, total, replay=True):
         self.total = total
@@ -174,7 +178,9 @@ class Hold(Bolt):
 
 
 class Numbers(Spout):
-    """Emits 0 .. n-1, in small bites, from each of its tasks; writes verdicts down; what fails it emits again."""
+    """Emits 0 .. n-1, in small bites, from each of its tasks; writes verdicts down; what fails it emits
+    again.
+    """
 
     def __init__(self, total):
         self.total = total

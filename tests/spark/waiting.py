@@ -20,7 +20,9 @@ def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -
         answer = what()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"waited {timeout} s in vain: {message or what}, last answer {answer!r}"
+        assert time.monotonic() < deadline, (
+            f"waited {timeout} s in vain: {message or what}, last answer {answer!r}"
+        )
         time.sleep(0.05)
 
 
