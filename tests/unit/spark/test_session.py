@@ -1,0 +1,56 @@
+"""What a topology can't run on is refused in one line that says what to do. None of this starts Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.spark.session import check_session, require_java
+
+
+def refusal(call, *arguments):
+    with pytest.raises(UnsupportedEnvironmentError) as refused:
+        call(*arguments)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_no_java(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "there is none on the PATH: install a Java 17 runtime" in refusal(require_java)
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert "JAVA_HOME is /nowhere, where there is none: install" in refusal(require_java)
+
+
+@pytest.mark.parametrize("version", ["11.0.2", "1.8.0_292", "nonsense"])
+def test_a_java_that_is_too_old(monkeypatch, tmp_path, version):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert f"Spark needs Java 17 or later, and {java} is" in refusal(require_java)
+
+
+def test_an_old_spark():
+    class Old(SparkSession):
+        version = "4.1.1"
+
+        def __init__(self):
+            """Starts nothing."""
+
+    assert refusal(check_session, Old()) == "stormspark needs Spark 4.2 or later, this session is Spark 4.1.1"
+
+
+def test_a_spark_connect_session():
+    connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
+    assert "a Spark Connect session can't run a topology" in refusal(check_session, connect())
+
+
+def test_something_else():
+    assert "expected a SparkSession, got 'spark' of type str" in refusal(check_session, "spark")

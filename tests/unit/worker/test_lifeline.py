@@ -1,0 +1,109 @@
+"""Which process is meant, and whether it lives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from multiprocessing import Pipe
+
+import pytest
+
+from stormspark.worker.launch import end_process
+from stormspark.worker.lifeline import Lifeline, executor_jvm, is_alive, this_process
+from stormspark.worker.messages import Beat, Orders, ProcessId
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux's /proc")
+
+
+@pytest.fixture
+def other():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with open(f"/proc/{process.pid}/stat") as file:
+        started = int(file.read().rpartition(")")[2].split()[19])
+    yield ProcessId("host", process.pid, started)
+    process.kill()
+    process.communicate()
+
+
+def test_this_process_lives_and_works_for_no_jvm():
+    assert is_alive(this_process())
+    assert executor_jvm() is None
+
+
+def test_a_process_is_not_mistaken_for_a_later_one_with_its_pid(other):
+    assert is_alive(other)
+    later = other._replace(started=other.started - 1)
+    assert not is_alive(later)
+    end_process(later)
+    assert is_alive(other)
+    end_process(other)
+    deadline = time.monotonic() + 10
+    while is_alive(other):  # until the kernel has made a zombie of it
+        assert time.monotonic() < deadline
+
+
+class _Ended(BaseException):
+    pass
+
+
+def watch(jvm, lease=60.0):
+    """A lifeline in a thread: its link's far end, what it obeyed, and why it ended (once that is set)."""
+    near, far = Pipe()
+    obeyed, reasons, ended = [], [], threading.Event()
+
+    def end(reason):
+        reasons.append(reason)
+        raise _Ended
+
+    def run():
+        try:
+            Lifeline(near, jvm, lease, obeyed.append, end).watch()
+        except _Ended:
+            near.close()
+            ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    return far, obeyed, reasons, ended
+
+
+def test_it_ends_with_the_jvm(other):
+    far, _, reasons, ended = watch(other)
+    end_process(other)
+    assert ended.wait(10)
+    assert reasons == ["the Spark executor's JVM is gone"]
+    far.close()
+
+
+def test_it_ends_where_the_jvm_is_gone_already(other):
+    far, _, _, ended = watch(other._replace(started=1))
+    assert ended.wait(10)
+    far.close()
+
+
+def test_it_ends_with_its_link():
+    far, _, reasons, ended = watch(None)
+    far.close()
+    assert ended.wait(10)
+    assert reasons == ["the link to the driver is cut"]
+
+
+def test_it_ends_when_nothing_is_heard_for_the_lease():
+    far, _, reasons, ended = watch(None, lease=0.3)
+    assert ended.wait(10)
+    assert reasons == ["nothing was heard from the driver for 0.3 s"]
+    far.close()
+
+
+def test_it_beats_and_obeys():
+    far, obeyed, _, ended = watch(None, lease=0.3)
+    for _ in range(10):
+        assert far.poll(10)
+        assert far.recv() == Beat()
+        far.send(Orders(active=False))
+    assert not ended.is_set(), "it is answered, so it lives on"
+    far.close()
+    assert ended.wait(10)
+    assert set(obeyed) == {Orders(active=False)}
