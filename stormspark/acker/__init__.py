@@ -2,16 +2,19 @@
 
 from stormspark.acker.ledger import Ledger, LedgerStatistics, Parts, RemoteEdges
 from stormspark.acker.running_clock import RunningClock
-from stormspark.acker.tree import SpoutAccount, Tree
+from stormspark.acker.tree import Branch, Part, Roots, SpoutAccount, Tree
 from stormspark.acker.verdict import ACKED, Outcome, Verdict
 
 __all__ = [
     "ACKED",
+    "Branch",
     "Ledger",
     "LedgerStatistics",
     "Outcome",
+    "Part",
     "Parts",
     "RemoteEdges",
+    "Roots",
     "RunningClock",
     "SpoutAccount",
     "Tree",

@@ -22,11 +22,11 @@ manager does (E19), so a verdict needs no further message.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stormspark.acker.tree import SpoutAccount, Tree
+from stormspark.acker.tree import Branch, Part, SpoutAccount, Tree
 from stormspark.acker.verdict import ACKED, Outcome, Verdict
 
 __all__ = ["Ledger", "LedgerStatistics", "Parts", "RemoteEdges"]
@@ -66,20 +66,20 @@ class LedgerStatistics:
 class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
-    ``edge_id`` gives 64 random bits that are not zero; ``timeout`` is in seconds of the running clock, None for never.
+    ``edge_ids(n)`` gives n times 64 random bits; ``timeout`` is in seconds of the running clock, None for never.
     """
 
-    def __init__(self, worker: int, edge_id: Callable[[], int], timeout: float | None) -> None:
+    def __init__(self, worker: int, edge_ids: Callable[[int], Sequence[int]], timeout: float | None) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        self._edge_id = edge_id
+        self._edge_ids = edge_ids
         self._timeout = timeout
         # Two buckets, rotated once a timeout: a tree fails after one to two timeouts (E10, E28).
         self._newest: dict[Tree, None] = {}
         self._oldest: dict[Tree, None] = {}
         self._rotated_at = 0.0
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
-        self._parts: dict[int, Tree] = {}  # parts of other workers' trees, by root id
+        self._parts: dict[int, Part] = {}  # parts of other workers' trees, by root id
 
     # -- at home ---------------------------------------------------------------------------------------------------------
 
@@ -87,28 +87,26 @@ class Ledger:
         """Keep the tree of a reliable emit, whose copies are on its ``count`` already (B6)."""
         tree.bucket = bucket = self._newest
         bucket[tree] = None
-        account = tree.account
-        assert account is not None
-        account.pending += 1
+        tree.account.pending += 1
 
-    def drained(self, tree: Tree) -> None:
-        """The last local edge of ``tree`` is closed: end the tree, or send its part home."""
-        if tree.account is not None:
-            if not tree.value:
-                self._end(tree, ACKED)
-        elif tree.home != self.worker:
-            del self._parts[tree.root_id]
-            parts = self._parts_for(tree.home)
-            parts.roots.append(tree.root_id)
-            parts.values.append(tree.value)
+    def drained(self, branch: Branch) -> None:
+        """The last local edge of ``branch`` is closed: end the tree, or send the part home."""
+        if type(branch) is Tree:
+            if not branch.value:
+                self._end(branch, ACKED)
+        elif type(branch) is Part and branch.home != self.worker:
+            del self._parts[branch.root_id]
+            parts = self._parts_for(branch.home)
+            parts.roots.append(branch.root_id)
+            parts.values.append(branch.value)
 
-    def fail(self, tree: Tree, verdict: Verdict) -> None:
+    def fail(self, branch: Branch, verdict: Verdict) -> None:
         """Fail a tree at once; what is left of it runs on and is ignored (E11, E24)."""
-        if tree.account is not None:
-            self._end(tree, verdict)
-        elif tree.home != self.worker and tree.verdict is None:
-            tree.verdict = verdict
-            self._parts_for(tree.home).fails.append((tree.root_id, verdict))
+        if type(branch) is Tree:
+            self._end(branch, verdict)
+        elif type(branch) is Part and branch.home != self.worker and branch.verdict is None:
+            branch.verdict = verdict
+            self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
     def take_parts(self, parts: Parts) -> None:
         """Parts came home. Those of trees that have ended, or of an earlier life of this worker, are ignored (E8, E33)."""
@@ -123,12 +121,12 @@ class Ledger:
                 if not tree.value and not tree.count:
                     self._end(tree, ACKED)
 
-    def reset_timeout(self, tree: Tree) -> None:
+    def reset_timeout(self, branch: Branch) -> None:
         """Give an open tree of this worker a whole timeout again (C11)."""
-        if tree.bucket is not None and tree.bucket is not self._newest:
-            del tree.bucket[tree]
-            tree.bucket = self._newest
-            self._newest[tree] = None
+        if type(branch) is Tree and branch.bucket is not None and branch.bucket is not self._newest:
+            del branch.bucket[branch]
+            branch.bucket = self._newest
+            self._newest[branch] = None
 
     def rotate(self, running_seconds: float) -> int:
         """Time out what has been open for too long on the running clock (E10); return how many trees that were."""
@@ -168,50 +166,49 @@ class Ledger:
         if tree.root_id:
             del self._outside[tree.root_id]
         account = tree.account
-        assert account is not None
         account.pending -= 1
         account.ended.append(tree)
 
     # -- between workers -------------------------------------------------------------------------------------------------
 
-    def send(self, counts: dict[Tree, int]) -> RemoteEdges:
+    def send(self, counts: Mapping[Branch, int]) -> RemoteEdges:
         """Hand tuples out to another worker: ``counts`` says how many of each tree the frame holds."""
-        edges = RemoteEdges(array("i"), array("Q"), array("Q"), array("L"))
-        for tree, count in counts.items():
-            root = tree.root_id
-            if not root:
-                tree.root_id = root = self._edge_id()
-                # A tree that has ended is not to be found again: its late parts are ignored.
-                if tree.bucket is not None:
-                    self._outside[root] = tree
-            edge = self._edge_id()
-            tree.value ^= edge
-            tree.count -= count
-            edges.homes.append(self.worker if tree.account is not None else tree.home)
-            edges.roots.append(root)
-            edges.edges.append(edge)
-            edges.counts.append(count)
-            if not tree.count:
-                self.drained(tree)
-        return edges
+        new = [tree for tree in counts if not tree.root_id]
+        for tree, root in zip(new, self._edge_ids(len(new)), strict=True):
+            tree.root_id = root or 1
+            # A tree that has ended is not to be found again: its late parts are ignored.
+            if type(tree) is Tree and tree.bucket is not None:
+                self._outside[tree.root_id] = tree
+        edges = self._edge_ids(len(counts))
+        for (branch, count), edge in zip(counts.items(), edges, strict=True):
+            branch.value ^= edge
+            branch.count -= count
+            if not branch.count:
+                self.drained(branch)
+        here = self.worker
+        return RemoteEdges(
+            array("i", [branch.home if type(branch) is Part else here for branch in counts]),
+            array("Q", [branch.root_id for branch in counts]),
+            array("Q", edges),
+            array("L", counts.values()),
+        )
 
-    def receive(self, edges: RemoteEdges) -> list[Tree]:
+    def receive(self, edges: RemoteEdges) -> list[Branch]:
         """Take the trees of a frame over; the list is parallel to ``edges`` and to the frame's references."""
-        return [self._received(*one) for one in zip(*edges, strict=True)]
-
-    def _received(self, home: int, root: int, edge: int, count: int) -> Tree:
-        tree = self._outside.get(root) if home == self.worker else self._parts.get(root)
-        if tree is None:
-            # A part of another worker's tree; or a tree of ours that has ended, whose tuples still run (E11): it stays
-            # outside of every table, which `drained` and `fail` see from its having no account at home.
-            tree = Tree(None, None, 0.0)
-            tree.root_id = root
-            tree.home = home
-            if home != self.worker:
-                self._parts[root] = tree
-        tree.value ^= edge
-        tree.count += count
-        return tree
+        here, parts, outside = self.worker, self._parts, self._outside
+        branches: list[Branch] = []
+        for home, root, edge, count in zip(*edges, strict=True):
+            branch: Branch | None = outside.get(root) if home == here else parts.get(root)
+            if branch is not None:
+                branch.value ^= edge
+                branch.count += count
+            elif home == here:
+                # A tree of ours that has ended, whose tuples still run (E11): a part that is in no table and never sent.
+                branch = Part(home, root, edge, count)
+            else:
+                branch = parts[root] = Part(home, root, edge, count)
+            branches.append(branch)
+        return branches
 
     def _parts_for(self, home: int) -> Parts:
         parts = self.parts_to_send.get(home)
@@ -235,9 +232,9 @@ class Ledger:
         """Check every invariant that one worker can see; on in tests."""
         for bucket in (self._newest, self._oldest):
             for tree in bucket:
-                assert tree.bucket is bucket and tree.account is not None and tree.verdict is None, tree
+                assert tree.bucket is bucket and tree.verdict is None, tree
                 assert tree.count > 0 or tree.value, f"{tree} is done, yet open"
         for root, tree in self._outside.items():
             assert tree.root_id == root and tree.bucket is not None, tree
-        for root, tree in self._parts.items():
-            assert tree.root_id == root and tree.count > 0 and tree.home not in (-1, self.worker), tree
+        for root, part in self._parts.items():
+            assert part.root_id == root and part.count > 0 and part.home != self.worker, part

@@ -1,14 +1,14 @@
-"""What one worker knows of one tuple tree."""
+"""What one worker knows of one tuple tree: all of it at home, a part of it elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from stormspark.acker.verdict import Verdict
 
-__all__ = ["SpoutAccount", "Tree"]
+__all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Tree"]
 
 
 class SpoutAccount:
@@ -22,30 +22,60 @@ class SpoutAccount:
         self.ended: list[Tree] = []
 
 
-class Tree:
-    """A tree, or the part of it that lives in this worker.
+class Branch:
+    """A tree as far as it lives in this worker: a `Tree` at home, a `Part` elsewhere.
 
-    The tuple path works on the two public numbers directly, since a method call a tuple is what Python can't afford:
+    The tuple path works on the first two numbers directly, since a method call a tuple is what Python can't afford:
 
     - ``count``: edges that are open in this worker. A copy of a tuple emitted here adds one, its ack takes one away, and
       whoever brings it to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to other workers as far as they are known here.
-
-    ``account`` is the spout task's in the worker that owns the tree, None for a part of another worker's tree.
+    - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
 
-    __slots__ = ("account", "bucket", "count", "emitted_at", "home", "message_id", "root_id", "value", "verdict")
+    __slots__ = ("count", "root_id", "value", "verdict")
 
-    def __init__(self, account: SpoutAccount | None, message_id: Hashable, emitted_at: float) -> None:
+    count: int
+    value: int
+    root_id: int
+    #: How it ended; for a part: that its failure was told.
+    verdict: Verdict | None
+
+
+#: The trees that a tuple belongs to: none, one, or several distinct ones.
+Roots: TypeAlias = Branch | tuple[Branch, ...] | None
+
+
+class Tree(Branch):
+    """A tree in the worker of its spout. ``emitted_at`` is when, by the worker's clock."""
+
+    __slots__ = ("account", "bucket", "emitted_at", "message_id")
+
+    def __init__(self, account: SpoutAccount, message_id: Hashable, emitted_at: float) -> None:
         self.count = 0
         self.value = 0
+        self.root_id = 0
+        self.verdict = None
         self.account = account
         self.message_id = message_id
-        self.emitted_at = emitted_at  # wall clock of the emit, for the complete latency
-        self.root_id = 0  # 64 random bits once it is known outside of this worker
-        self.home = -1  # the worker that owns it, for a part
-        self.bucket: dict[Tree, None] | None = None  # where the timeouts keep it
-        self.verdict: Verdict | None = None
+        self.emitted_at = emitted_at
+        self.bucket: dict[Tree, None] | None = None  # where the timeouts keep it; None before its begin and after its end
 
     def __repr__(self) -> str:
         return f"Tree({self.message_id!r}, root={self.root_id:#018x}, count={self.count}, value={self.value:#018x})"
+
+
+class Part(Branch):
+    """What a worker holds of a tree whose ``home`` is another worker, or of one of its own that has ended."""
+
+    __slots__ = ("home",)
+
+    def __init__(self, home: int, root_id: int, value: int, count: int) -> None:
+        self.home = home
+        self.root_id = root_id
+        self.value = value
+        self.count = count
+        self.verdict = None
+
+    def __repr__(self) -> str:
+        return f"Part(home={self.home}, root={self.root_id:#018x}, count={self.count}, value={self.value:#018x})"

@@ -16,6 +16,7 @@ from stormspark.local import LocalTopology, SimulatedClock
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import plan_topology
 from stormspark.testing.components import FixedTuple, FixedTupleSpout
+from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.outlets import Outlet, Send
 
 __all__ = ["CompletedTopology", "complete_topology"]
@@ -68,6 +69,8 @@ def complete_topology(
         for task in worker.tasks.values():
             for stream, outlet in task.outlets.items():
                 task.outlets[stream] = _recording(outlet, seen[task.component.id, stream])
+            if isinstance(task, BoltTask):
+                task.connect()
     running.run_until_idle(timeout)
     running.stop()
     return CompletedTopology(seen, running.statistics())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-from stormspark.acker import Outcome, Tree, Verdict
+from stormspark.acker import Outcome, Verdict
 from stormspark.api import BasicBolt, Bolt, Tuple
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
@@ -41,6 +41,7 @@ class BoltTask(Task):
         """Make the bolt and prepare it."""
         bolt = self._instance()
         context = self._make_context()
+        self.connect()
         try:
             if isinstance(bolt, BasicBolt):
                 self._collector = None
@@ -51,6 +52,10 @@ class BoltTask(Task):
         except Exception as error:
             raise self._component_error("raised in prepare", error) from error
         self.bolt = bolt
+
+    def connect(self) -> None:
+        """Let the collector know the outlets as they are now."""
+        self._basic.connect()
 
     def stop(self) -> None:
         """Call ``cleanup``; what it raises is reported and stops nothing."""
@@ -129,12 +134,12 @@ class BoltTask(Task):
                 tup.roots = collector.roots = roots
                 execute(tup, collector)  # type: ignore[call-arg]
                 if roots is not None:
-                    if type(roots) is Tree:
+                    if isinstance(roots, tuple):
+                        close_edges(ledger, roots)
+                    else:
                         roots.count -= 1
                         if not roots.count:
                             ledger.drained(roots)
-                    else:
-                        close_edges(ledger, roots)
             self.counters.acked += position + 1
         except Exception:
             self._position, self._current = position, tup

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stormspark.acker import Outcome, SpoutAccount, Tree, Verdict
+from stormspark.acker import Branch, Outcome, Roots, SpoutAccount, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, Tuple
 from stormspark.errors import EmitError
 from stormspark.worker.outlets import Outlet
@@ -132,10 +132,10 @@ class BoltCollector:
         roots = self._roots(anchors) if anchors else None
         outlet.send_direct(task, outlet.checked(values), roots)
 
-    def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Any:
+    def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
         """The trees of the anchors: None, the only one, or a tuple of distinct ones (E4)."""
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
-        trees: dict[Tree, None] = {}
+        trees: dict[Branch, None] = {}
         for anchor in tuples:
             if anchor.state == 1:
                 msg = (
@@ -144,10 +144,10 @@ class BoltCollector:
                 )
                 raise EmitError(msg)
             roots = anchor.roots
-            if type(roots) is Tree:
-                trees[roots] = None
-            elif roots is not None:
+            if isinstance(roots, tuple):
                 trees.update(dict.fromkeys(roots))
+            elif roots is not None:
+                trees[roots] = None
         if len(trees) <= 1:
             return next(iter(trees), None)
         return tuple(trees)
@@ -157,7 +157,7 @@ class BoltCollector:
         if self._settled(tup, "ack"):
             return
         self._counters.acked += 1
-        self._close(tup.roots)
+        close_edges(self._ledger, tup.roots)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""
@@ -176,15 +176,6 @@ class BoltCollector:
         tup.state = 1
         return False
 
-    def _close(self, roots: Any) -> None:
-        if roots is not None:
-            if type(roots) is Tree:
-                roots.count -= 1
-                if not roots.count:
-                    self._ledger.drained(roots)
-            else:
-                close_edges(self._ledger, roots)
-
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""
         reset_timeouts(self._ledger, tup.roots)
@@ -195,22 +186,38 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit (C5)."""
+    """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit (C5).
 
-    __slots__ = ("_ledger", "_outlets", "_task", "roots")
+    ``emit`` is a closure that `connect` makes, because no other function is called so often: what it needs is in its own
+    variables, and its usual case, the default stream, takes no look-up.
+    """
+
+    __slots__ = ("_ledger", "_outlets", "_task", "emit", "roots")
+
+    emit: Callable[..., list[int]]
 
     def __init__(self, task: Task, ledger: Ledger) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
-        self.roots: Any = None
+        self.roots: Roots = None
 
-    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one."""
-        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
-        if type(values) is not tuple or len(values) != outlet.width:
-            values = outlet.checked(values)
-        return outlet.send(values, self.roots)
+    def connect(self) -> None:
+        """Make ``emit`` for the outlets as they are now."""
+        task, outlets = self._task, self._outlets
+        usual = outlets.get(DEFAULT_STREAM)
+        usual_width, usual_send = (usual.width, usual.send) if usual is not None else (-1, None)
+
+        def emit(values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
+            """Emit a tuple anchored to the current one."""
+            if stream is DEFAULT_STREAM and type(values) is tuple and len(values) == usual_width:
+                return usual_send(values, self.roots)  # type: ignore[misc]
+            outlet = outlets.get(stream) or _outlet(task, stream)
+            if type(values) is not tuple or len(values) != outlet.width:
+                values = outlet.checked(values)
+            return outlet.send(values, self.roots)
+
+        self.emit = emit
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit to one task on a direct stream (D11)."""
@@ -226,22 +233,29 @@ class BasicCollector:
         self._task.report_error(error)
 
 
-def close_edges(ledger: Ledger, roots: Any) -> None:
+def close_edges(ledger: Ledger, roots: Roots) -> None:
     """Take one open edge off every tree in ``roots``."""
-    for tree in (roots,) if type(roots) is Tree else roots or ():
-        tree.count -= 1
-        if not tree.count:
-            ledger.drained(tree)
+    if isinstance(roots, tuple):
+        for branch in roots:
+            branch.count -= 1
+            if not branch.count:
+                ledger.drained(branch)
+    elif roots is not None:
+        roots.count -= 1
+        if not roots.count:
+            ledger.drained(roots)
 
 
-def fail_roots(ledger: Ledger, roots: Any, verdict: Verdict) -> None:
+def fail_roots(ledger: Ledger, roots: Roots, verdict: Verdict) -> None:
     """Fail every tree in ``roots`` and close the failed tuple's edge."""
-    for tree in (roots,) if type(roots) is Tree else roots or ():
-        ledger.fail(tree, verdict)
+    for branch in roots if isinstance(roots, tuple) else (roots,):
+        if branch is not None:
+            ledger.fail(branch, verdict)
     close_edges(ledger, roots)
 
 
-def reset_timeouts(ledger: Ledger, roots: Any) -> None:
+def reset_timeouts(ledger: Ledger, roots: Roots) -> None:
     """Reset the timeouts of every tree in ``roots``."""
-    for tree in (roots,) if type(roots) is Tree else roots or ():
-        ledger.reset_timeout(tree)
+    for branch in roots if isinstance(roots, tuple) else (roots,):
+        if branch is not None:
+            ledger.reset_timeout(branch)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
@@ -71,7 +72,7 @@ class Worker:
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
         self._tuple_marks = WaterMarks(settings.queue_high_mark_tuples, settings.queue_low_mark_tuples)
         self._byte_marks = WaterMarks(settings.queue_high_mark_bytes, settings.queue_low_mark_bytes)
-        self.ledger = Ledger(index, self._edge_id, settings.timeout_secs)
+        self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs)
         self._lanes = {
             worker: Lanes(worker, self.ledger, self._complain) for worker in range(plan.workers) if worker != index
         }
@@ -345,8 +346,8 @@ class Worker:
                     depth[edge.target] = depth[edge.source] + 1
         yield from sorted(self.tasks.values(), key=lambda task: (depth.get(task.component.id, 0), task.id))
 
-    def _edge_id(self) -> int:
-        return self._random.getrandbits(64) or 1
+    def _edge_ids(self, count: int) -> Sequence[int]:
+        return array("Q", self._random.randbytes(8 * count))
 
     def _complain(self, task: int, message: str) -> None:
         self.tasks[task].report_error(message)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from stormspark.acker import Ledger, Outcome, RemoteEdges, Tree, Verdict
+from stormspark.acker import Branch, Ledger, Outcome, Part, RemoteEdges, Roots, Tree, Verdict
 from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
 from stormspark.worker.outlets import Delivery, Push
@@ -40,11 +40,14 @@ class _Block(NamedTuple):
 
 
 class _Trees(NamedTuple):
-    """The trees of a frame: their edges; what a tuple's roots may be (``keys``: None, a tree's number, or several of these);
-    and for each block its tuples' keys by position, or None where the frame has no trees at all."""
+    """The trees of a frame, and which of them each tuple belongs to.
+
+    ``keys``: what a tuple's roots may be: None, a tree's number, or several of these; None where every tuple has one tree, so that
+    keys are numbers. ``references``: for each block its tuples' keys by position, or None where the frame has no trees at all.
+    """
 
     edges: RemoteEdges
-    keys: list[int | tuple[int, ...] | None]
+    keys: list[int | tuple[int, ...] | None] | None
     references: list[list[int] | None]
 
 
@@ -60,9 +63,11 @@ class Lanes:
         self._ledger = ledger
         self._complain = complain
         self._lanes: dict[tuple[int, int], list[Delivery]] = {}
+        self._streams: Counter[tuple[int, int]] = Counter()  # a lane of one stream needs no cutting into runs
 
     def inbox(self, sender: int, target: int) -> Push:
-        """Where task ``sender`` puts its tuples for task ``target``."""
+        """Where task ``sender`` puts its tuples of one more stream for task ``target``."""
+        self._streams[sender, target] += 1
         return self._lanes.setdefault((sender, target), []).append
 
     def __len__(self) -> int:
@@ -79,13 +84,13 @@ class Lanes:
 
         Tuples whose values can't be pickled fail, with a reason that names them; the others go.
         """
-        runs = [
-            (sender, target, list(run))
-            for (sender, target), lane in self._lanes.items()
-            for _, run in groupby(lane, _source_of)
-        ]
-        for lane in self._lanes.values():
-            lane.clear()
+        runs: list[tuple[int, int, list[Delivery]]] = []
+        for (sender, target), lane in self._lanes.items():
+            if lane and self._streams[sender, target] == 1:
+                runs.append((sender, target, lane[:]))
+            else:
+                runs.extend((sender, target, list(run)) for _, run in groupby(lane, _source_of))
+            lane.clear()  # the same list: senders hold its append
         if not runs:
             return None
         blocks = self._pickled_blocks(runs)
@@ -135,21 +140,30 @@ class Lanes:
         """Give each tree of the frame its edge."""
         roots = [list(map(_roots_of, run)) for _, _, run in runs]
         by_key = Counter(chain.from_iterable(roots))
-        by_tree: dict[Tree, int] = {}
-        for key, count in by_key.items():
-            if key is not None:
-                for tree in (key,) if type(key) is Tree else key:
-                    by_tree[tree] = by_tree.get(tree, 0) + count
-        numbers = {tree: number for number, tree in enumerate(by_tree)}
-        keys = [
-            None if key is None else numbers[key] if type(key) is Tree else tuple(numbers[tree] for tree in key)
-            for key in by_key
-        ]
-        positions = {key: position for position, key in enumerate(by_key)}
+        if set(map(type, by_key)) <= {Tree, Part}:
+            by_tree, keys = by_key, None
+        else:
+            by_tree, keys = _by_tree(by_key)
+        positions = dict(zip(by_key, range(len(by_key)), strict=True))
         edges = self._ledger.send(by_tree)
         if not by_tree:
             return _Trees(edges, keys, [None] * len(runs))
         return _Trees(edges, keys, [list(map(positions.__getitem__, of_run)) for of_run in roots])
+
+
+def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
+    """Tuples that belong to no tree or to several: count them by tree, and say which trees each key stands for."""
+    by_tree: Counter[Branch] = Counter()
+    for key, count in by_key.items():
+        for tree in key if isinstance(key, tuple) else (key,):
+            if tree is not None:
+                by_tree[tree] += count
+    numbers = {tree: number for number, tree in enumerate(by_tree)}
+    keys: list[int | tuple[int, ...] | None] = [
+        tuple(numbers[tree] for tree in key) if isinstance(key, tuple) else None if key is None else numbers[key]  # type: ignore[index]
+        for key in by_key
+    ]
+    return by_tree, keys
 
 
 def unpack(
@@ -162,10 +176,11 @@ def unpack(
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
     edges, keys, references = pickle.loads(view[_LENGTH.size : split])
-    trees = ledger.receive(edges)
-    roots = [
-        None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key) for key in keys
-    ]
+    trees: list[Any] = ledger.receive(edges)
+    if keys is not None:
+        trees = [
+            None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key) for key in keys
+        ]
     received = 0
     for (target, sender, stream, count, columns), reference in zip(
         pickle.loads(view[split:]), references, strict=True
@@ -173,7 +188,7 @@ def unpack(
         source = sources[sender, stream]
         values: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * count
         inbox = inboxes[target]
-        trees_of: Iterable[Any] = repeat(None) if reference is None else map(roots.__getitem__, reference)
+        trees_of: Iterable[Any] = repeat(None) if reference is None else map(trees.__getitem__, reference)
         inbox.extend(zip(values, repeat(source), trees_of))  # noqa: B905 - one of them is endless
         received += count
     return received

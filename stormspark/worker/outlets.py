@@ -12,17 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from stormspark.acker import Tree
+from stormspark.acker import Roots
 from stormspark.api import TupleSource
 from stormspark.errors import EmitError
 
 __all__ = ["Delivery", "Outlet", "Send", "Subscription", "add_edge", "make_outlet"]
 
-#: A tuple on its way: values, source, and the trees it belongs to (None, one `Tree`, or a tuple of several). A plain tuple,
-#: because that is what Python makes fastest.
-Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Any]
-#: Takes the values and the trees they belong to (None, one `Tree`, or a tuple of several); returns the task ids.
-Send = Callable[[tuple[Any, ...], Any], list[int]]
+#: A tuple on its way: values, source, and the trees it belongs to. A plain tuple, because that is what Python makes fastest.
+Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
+#: Takes the values and the trees they belong to; returns the task ids.
+Send = Callable[[tuple[Any, ...], Roots], list[int]]
 #: Appends to the inbox of a task.
 Push = Callable[[Delivery], None]
 
@@ -45,7 +44,7 @@ class Outlet:
     source: TupleSource
     width: int
     send: Send
-    send_direct: Callable[[int, tuple[Any, ...], Any], int]
+    send_direct: Callable[[int, tuple[Any, ...], Roots], int]
     #: Emits and copies so far.
     counts: Callable[[], tuple[int, int]]
 
@@ -67,14 +66,13 @@ class Outlet:
         return tuple(values)
 
 
-def add_edge(roots: Any) -> None:
+def add_edge(roots: Roots) -> None:
     """Count one more open edge for every tree in ``roots``."""
-    if roots is not None:
-        if type(roots) is Tree:
-            roots.count += 1
-        else:
-            for tree in roots:
-                tree.count += 1
+    if isinstance(roots, tuple):
+        for branch in roots:
+            branch.count += 1
+    elif roots is not None:
+        roots.count += 1
 
 
 def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> Outlet:
@@ -99,16 +97,16 @@ def _send_one(source: TupleSource, subscription: Subscription) -> tuple[Send, _C
     choose, inboxes = subscription.choose, subscription.inboxes
     emitted = 0  # a closure's own variable is the cheapest counter there is
 
-    def send(values: tuple[Any, ...], roots: Any) -> list[int]:
+    def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
         nonlocal emitted
         task = choose(values)
         inboxes[task]((values, source, roots))
         emitted += 1
         if roots is not None:
-            if type(roots) is Tree:
-                roots.count += 1
-            else:
+            if isinstance(roots, tuple):
                 add_edge(roots)
+            else:
+                roots.count += 1
         return [task]
 
     return send, lambda: (emitted, emitted)
@@ -118,7 +116,7 @@ def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> tup
     """Each subscriber's grouping is applied on its own; the result is their concatenation (D15)."""
     emitted = copies = 0
 
-    def send(values: tuple[Any, ...], roots: Any) -> list[int]:
+    def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
         nonlocal emitted, copies
         # All choices before the first copy leaves: a chooser that raises must not leave half an emit behind.
         chosen = [
@@ -144,10 +142,10 @@ def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> tup
 
 def _send_direct(
     source: TupleSource, subscriptions: Sequence[Subscription]
-) -> tuple[Callable[[int, tuple[Any, ...], Any], int], _Counts]:
+) -> tuple[Callable[[int, tuple[Any, ...], Roots], int], _Counts]:
     emitted = copies = 0
 
-    def send(task: int, values: tuple[Any, ...], roots: Any) -> int:
+    def send(task: int, values: tuple[Any, ...], roots: Roots) -> int:
         nonlocal emitted, copies
         sent = 0
         for subscription in subscriptions:

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stormspark.acker import ACKED, Ledger, Outcome, Parts, RemoteEdges, SpoutAccount, Tree, Verdict
+from stormspark.acker import ACKED, Branch, Ledger, Outcome, Parts, RemoteEdges, SpoutAccount, Tree, Verdict
 
 
 @dataclass
@@ -28,7 +28,7 @@ class OpenTuple:
     """A tuple that waits in a worker: the model's trees, and what the ledger handed out for them."""
 
     models: list[Model]
-    trees: list[Tree]
+    trees: list[Branch]
 
 
 @dataclass
@@ -48,7 +48,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @initialize(workers=st.integers(1, 4), seed=st.integers(0, 2**32))
     def begin(self, workers: int, seed: int) -> None:
         random = Random(seed)
-        self.ledgers = [Ledger(i, lambda: random.getrandbits(64) or 1, timeout=30) for i in range(workers)]
+        self.ledgers = [Ledger(i, lambda n: [random.getrandbits(64) for _ in range(n)], timeout=30) for i in range(workers)]
         self.accounts = [SpoutAccount(i) for i in range(workers)]
         self.waiting: list[list[OpenTuple]] = [[] for _ in range(workers)]
         self.under_way: list[Message] = []
@@ -105,7 +105,7 @@ class LedgerMachine(RuleBasedStateMachine):
         source = data.draw(st.sampled_from([w for w, tuples in enumerate(self.waiting) if tuples]))
         target = data.draw(st.sampled_from([w for w in range(len(self.ledgers)) if w != source]))
         sent = [self.pick(data, self.waiting[source]) for _ in range(min(most, len(self.waiting[source])))]
-        counts: dict[Tree, int] = {}
+        counts: dict[Branch, int] = {}
         for one in sent:
             for tree in one.trees:
                 counts[tree] = counts.get(tree, 0) + 1

@@ -15,7 +15,7 @@ def account() -> SpoutAccount:
 @pytest.fixture
 def ledger() -> Ledger:
     random = Random(1)
-    return Ledger(0, lambda: random.getrandbits(64) or 1, timeout=30)
+    return Ledger(0, lambda n: [random.getrandbits(64) for _ in range(n)], timeout=30)
 
 
 def opened(ledger: Ledger, account: SpoutAccount, copies: int, message_id: object = "m") -> Tree:
@@ -32,7 +32,7 @@ def close(ledger: Ledger, tree: Tree) -> None:
 
 
 def test_a_tree_inside_one_worker_needs_no_random_bits(account: SpoutAccount) -> None:
-    def no_bits() -> int:
+    def no_bits(n: int) -> list[int]:
         raise AssertionError
 
     ledger = Ledger(0, no_bits, timeout=30)
@@ -77,7 +77,7 @@ def test_reset_timeout_gives_a_whole_timeout_again(ledger: Ledger, account: Spou
 
 
 def test_no_timeouts_where_they_are_switched_off(account: SpoutAccount) -> None:
-    ledger = Ledger(0, lambda: 1, timeout=None)
+    ledger = Ledger(0, lambda n: [1] * n, timeout=None)
     opened(ledger, account, 1)
     assert ledger.rotate(1e9) == 0
 
