@@ -8,7 +8,9 @@ __all__ = ["CpuMeter"]
 
 
 class CpuMeter:
-    """Adds up the CPU time of every process that belongs to a run; a process that ended keeps its last reading."""
+    """Adds up the CPU time of every process that belongs to a run; a process that ended keeps its last
+    reading.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, float], tuple[str, float]] = {}

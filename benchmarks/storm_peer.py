@@ -11,12 +11,15 @@ from typing import Any
 
 __all__ = ["run_storm"]
 
-#: Storm without its idle spin, which on few cores takes the CPU from its own bolts: the fair and faster setting.
+#: Storm without its idle spin, which on few cores takes the CPU from its own bolts: the fair and faster
+#: setting.
 TUNED = "-Dstorm.options=topology.bolt.wait.progressive.level2.count=0"
 
 
 def run_storm(case: str, seconds: float, warmup: float) -> dict[str, Any]:
-    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON. STORM_PEER names the folder of its sources."""
+    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON. STORM_PEER names the folder of its
+    sources.
+    """
     root = Path(__file__).resolve().parent.parent
     source = Path(os.environ.get("STORM_PEER", root.parent / "shared" / "peers" / "storm"))
     if not (source / "run.sh").exists():

@@ -1,9 +1,11 @@
 """Measures the word count: words a second, latency, CPU.
 
-    python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 20 [--vs-storm [--rounds 3]]
+    python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 20 [--vs-storm
+    [--rounds 3]]
 
-Prints one JSON line with the keys of the Storm peer. What is counted is what the count bolts executed, between the ends of two
-batches, after a warm-up. With ``--vs-storm`` Storm and stormspark run in turn, and the ratio of each round is printed.
+Prints one JSON line with the keys of the Storm peer. What is counted is what the count bolts executed,
+between the ends of two batches, after a warm-up. With ``--vs-storm`` Storm and stormspark run in turn, and
+the ratio of each round is printed.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ def result(case: str, engine: str, workers: int, first: Mark, last: Mark) -> dic
     }
 
 
-def run(case: str, engine: str, workers: int, seconds: float, warmup: float, conf: dict[str, Any]) -> dict[str, Any]:
+def run(
+    case: str, engine: str, workers: int, seconds: float, warmup: float, conf: dict[str, Any]
+) -> dict[str, Any]:
     """Measure one case once."""
     topology = build(case, (workers, workers, workers))
     settings = {"topology.workers": workers, **conf}
@@ -112,18 +116,26 @@ def run(case: str, engine: str, workers: int, seconds: float, warmup: float, con
 
 def spread(values: list[float]) -> dict[str, float]:
     """Minimum, median and maximum."""
-    return {"min": round(min(values), 3), "median": round(statistics.median(values), 3), "max": round(max(values), 3)}
+    return {
+        "min": round(min(values), 3),
+        "median": round(statistics.median(values), 3),
+        "max": round(max(values), 3),
+    }
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--case", choices=CASES, default="wordcount_acked")
     parser.add_argument("--engine", choices=("spark", "local"), default="spark")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--warmup", type=float, default=10)
-    parser.add_argument("--vs-storm", action="store_true", help="run Storm's own word count in turn, print the ratio")
+    parser.add_argument(
+        "--vs-storm", action="store_true", help="run Storm's own word count in turn, print the ratio"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="with --vs-storm: how often each runs")
     parser.add_argument("-c", dest="conf", action="append", default=[], metavar="KEY=VALUE")
     args = parser.parse_args()
@@ -138,7 +150,16 @@ def main() -> None:
         ours = run(args.case, args.engine, args.workers, args.seconds, args.warmup, conf)
         print(json.dumps(ours), flush=True)
         ratios.append(ours["words_per_s"] / storm["words_per_s"])
-    print(json.dumps({"case": args.case, "engine": args.engine, "ratio_to_storm": spread(ratios), "rounds": args.rounds}))
+    print(
+        json.dumps(
+            {
+                "case": args.case,
+                "engine": args.engine,
+                "ratio_to_storm": spread(ratios),
+                "rounds": args.rounds,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Settings of a topology: Storm's ``topology.*`` keys and ours, typed.
 
-A configuration is a plain mapping, as in Storm (A20-A25). `Settings` is what the engine reads out of it. Keys that neither
-Storm nor stormspark knows are the user's own and pass through untouched; one that begins with ``topology.`` or
-``stormspark.`` but is unknown is most likely misspelt, and `unknown_keys` finds the nearest one that exists.
+A configuration is a plain mapping, as in Storm (A20-A25). `Settings` is what the engine reads out of it. Keys
+that neither Storm nor stormspark knows are the user's own and pass through untouched; one that begins with
+``topology.`` or ``stormspark.`` but is unknown is most likely misspelt, and `unknown_keys` finds the nearest
+one that exists.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from stormspark.errors import InvalidTopologyError
 
 __all__ = ["KNOWN_KEYS", "Settings", "merged", "parse_assignment", "unknown_keys"]
 
-#: Keys of Storm and Heron that change nothing here but are no mistake in a configuration that was written for them.
+#: Keys of Storm and Heron that change nothing here but are no mistake in a configuration that was written for
+#: them.
 _ACCEPTED = """
 topology.backpressure.check.millis topology.backpressure.enable topology.backpressure.wait.strategy
 topology.bolt.wait.strategy topology.bolts.late.tuple.stream topology.bolts.message.id.field.name
@@ -78,7 +80,9 @@ class Settings:
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     fields_ints: str = _setting("stormspark.fields.ints", "long", str)
     trigger_interval_ms: float = _setting("stormspark.trigger.interval.ms", 0, int, float, least=0)
-    worker_start_timeout_secs: float = _setting("stormspark.worker.start.timeout.secs", 60, int, float, least=1)
+    worker_start_timeout_secs: float = _setting(
+        "stormspark.worker.start.timeout.secs", 60, int, float, least=1
+    )
     #: A worker that hears nothing from its driver for so long exits.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: Replies kept for requests that Spark may repeat; above this size they go to disk.
@@ -87,7 +91,8 @@ class Settings:
     log_level: str = _setting("stormspark.log.level", "INFO", str)
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
-    #: A batch is tried so many times (a worker is lost, Spark fails) before the topology stops with the reason.
+    #: A batch is tried so many times (a worker is lost, Spark fails) before the topology stops with the
+    #: reason.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
 
     @property
@@ -111,7 +116,11 @@ class Settings:
 
         Raises `InvalidTopologyError` naming the key when a value has a wrong type or is too small (J5).
         """
-        given = {f.name: _checked(f, conf[f.metadata["key"]]) for f in fields(cls) if conf.get(f.metadata["key"]) is not None}
+        given = {
+            f.name: _checked(f, conf[f.metadata["key"]])
+            for f in fields(cls)
+            if conf.get(f.metadata["key"]) is not None
+        }
         if given.get("fields_ints", "long") not in ("long", "integer", "json"):
             msg = f"stormspark.fields.ints must be 'long', 'integer' or 'json' (D3), got {given['fields_ints']!r}"
             raise InvalidTopologyError(msg)
@@ -131,7 +140,8 @@ def _checked(setting: Field[Any], value: Any) -> Any:
     return value
 
 
-#: Every key that is no spelling mistake: those `Settings` reads, and those of Storm's and Heron's that change nothing here.
+#: Every key that is no spelling mistake: those `Settings` reads, and those of Storm's and Heron's that change
+#: nothing here.
 KNOWN_KEYS: frozenset[str] = frozenset(f.metadata["key"] for f in fields(Settings)) | frozenset(_ACCEPTED)
 
 

@@ -13,8 +13,8 @@
     │   └── ReportedFailedException          the same, and reported as an error
     └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
 
-Messages say which component, task, stream and line of the user's file it was, what was expected, what came, and what to
-do next.
+Messages say which component, task, stream and line of the user's file it was, what was expected, what came,
+and what to do next.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class StormsparkError(Exception):
 
 
 class InvalidTopologyError(StormsparkError, ValueError):
-    """The topology can't run as it is written: Storm's InvalidTopologyException and IllegalArgumentException (J5, A2)."""
+    """The topology can't run as it is written: Storm's InvalidTopologyException and IllegalArgumentException
+    (J5, A2).
+    """
 
 
 class EmitError(StormsparkError, ValueError):
@@ -56,7 +58,9 @@ class ValueNotHashableError(StormsparkError, TypeError):
 
 
 class ComponentError(StormsparkError):
-    """A spout or bolt raised in ``open``/``prepare``, or too many times in a row; carries its traceback (W22)."""
+    """A spout or bolt raised in ``open``/``prepare``, or too many times in a row; carries its traceback
+    (W22).
+    """
 
 
 class WorkerLostError(StormsparkError):

@@ -1,22 +1,25 @@
 """The XOR ledger of one worker (E1-E18, tiers 1 and 2).
 
-Storm gives every edge of a tuple tree 64 random bits and XORs them at an acker when the edge is made and again when it is acked:
-zero means that nothing is open. A message an edge is dear, and most edges begin and end in one worker. So here:
+Storm gives every edge of a tuple tree 64 random bits and XORs them at an acker when the edge is made and
+again when it is acked: zero means that nothing is open. A message an edge is dear, and most edges begin and
+end in one worker. So here:
 
-1. *Inside a worker* edges are counted (`Tree.count`), not numbered; a tree that never leaves its worker ends when its count
-   is zero and needs no random bits at all.
-2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. Handing the frame out XORs the
-   edge into the sender's value and takes the tuples off its count (`send`); the receiver XORs it into its own value and puts
-   them on its count (`receive`). A worker sends its value home, as a *part*, only when its count is zero.
+1. *Inside a worker* edges are counted (`Tree.count`), not numbered; a tree that never leaves its worker ends
+   when its count is zero and needs no random bits at all.
+2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. Handing the
+   frame out XORs the edge into the sender's value and takes the tuples off its count (`send`); the receiver
+   XORs it into its own value and puts them on its count (`receive`). A worker sends its value home, as a
+   *part*, only when its count is zero.
 
-Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero, and a worker whose
-count is not zero still holds back a value. Hence, at home: count = 0 and value = 0 if and only if every edge is acked (but for
-a chance of 2^-64), in whatever order parts arrive, also before the home knows of the edges (E7). What breaks it: a part
-or frame that is lost or delivered twice. Frames are never delivered twice (replies are remembered per request), and when some
-may be lost, with a worker, `abandon` fails every tree with something outside: its value is not zero.
+Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero,
+and a worker whose count is not zero still holds back a value. Hence, at home: count = 0 and value = 0 if and
+only if every edge is acked (but for a chance of 2^-64), in whatever order parts arrive, also before the home
+knows of the edges (E7). What breaks it: a part or frame that is lost or delivered twice. Frames are never
+delivered twice (replies are remembered per request), and when some may be lost, with a worker, `abandon`
+fails every tree with something outside: its value is not zero.
 
-What Storm does otherwise: an acker task keeps the record and tells the spout; here the spout's own worker keeps it, as Heron's stream
-manager does (E19), so a verdict needs no further message.
+What Storm does otherwise: an acker task keeps the record and tells the spout; here the spout's own worker
+keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ __all__ = ["Ledger", "LedgerStatistics", "Parts", "RemoteEdges"]
 
 
 class RemoteEdges(NamedTuple):
-    """The trees of one frame: for each its home worker, root id, edge, and how many of its tuples the frame holds."""
+    """The trees of one frame: for each its home worker, root id, edge, and how many of its tuples the frame
+    holds.
+    """
 
     homes: array[int]
     roots: array[int]
@@ -55,7 +60,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class LedgerStatistics:
-    """Sizes of a ledger's tables: open trees, those with edges elsewhere, parts of other workers' trees, parts to send."""
+    """Sizes of a ledger's tables: open trees, those with edges elsewhere, parts of other workers' trees,
+    parts to send.
+    """
 
     open: int
     known_outside: int
@@ -66,7 +73,8 @@ class LedgerStatistics:
 class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
-    ``edge_ids(n)`` gives n times 64 random bits; ``timeout`` is in seconds of the running clock, None for never.
+    ``edge_ids(n)`` gives n times 64 random bits; ``timeout`` is in seconds of the running clock, None for
+    never.
     """
 
     def __init__(self, worker: int, edge_ids: Callable[[int], Sequence[int]], timeout: float | None) -> None:
@@ -81,7 +89,8 @@ class Ledger:
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
         self._parts: dict[int, Part] = {}  # parts of other workers' trees, by root id
 
-    # -- at home ---------------------------------------------------------------------------------------------------------
+    # -- at home
+    # ---------------------------------------------------------------------------------------------------------
 
     def begin(self, tree: Tree) -> None:
         """Keep the tree of a reliable emit, whose copies are on its ``count`` already (B6)."""
@@ -109,7 +118,9 @@ class Ledger:
             self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
     def take_parts(self, parts: Parts) -> None:
-        """Parts came home. Those of trees that have ended, or of an earlier life of this worker, are ignored (E8, E33)."""
+        """Parts came home. Those of trees that have ended, or of an earlier life of this worker, are ignored
+        (E8, E33).
+        """
         outside = self._outside
         # A fail is told before the part that follows it, so that the XOR can't ack what a bolt has failed.
         for root, verdict in parts.fails:
@@ -129,7 +140,9 @@ class Ledger:
             self._newest[branch] = None
 
     def rotate(self, running_seconds: float) -> int:
-        """Time out what has been open for too long on the running clock (E10); return how many trees that were."""
+        """Time out what has been open for too long on the running clock (E10); return how many trees that
+        were.
+        """
         timeout = self._timeout
         if timeout is None or running_seconds - self._rotated_at < timeout:
             return 0
@@ -169,7 +182,8 @@ class Ledger:
         account.pending -= 1
         account.ended.append(tree)
 
-    # -- between workers -------------------------------------------------------------------------------------------------
+    # -- between workers
+    # -------------------------------------------------------------------------------------------------
 
     def send(self, counts: Mapping[Branch, int]) -> RemoteEdges:
         """Hand tuples out to another worker: ``counts`` says how many of each tree the frame holds."""
@@ -203,7 +217,8 @@ class Ledger:
                 branch.value ^= edge
                 branch.count += count
             elif home == here:
-                # A tree of ours that has ended, whose tuples still run (E11): a part that is in no table and never sent.
+                # A tree of ours that has ended, whose tuples still run (E11): a part that is in no table and
+                # never sent.
                 branch = Part(home, root, edge, count)
             else:
                 branch = parts[root] = Part(home, root, edge, count)
@@ -216,7 +231,8 @@ class Ledger:
             parts = self.parts_to_send[home] = Parts()
         return parts
 
-    # -- for people and tests --------------------------------------------------------------------------------------------
+    # -- for people and tests
+    # --------------------------------------------------------------------------------------------
 
     def open_trees(self) -> Iterator[Tree]:
         """The open trees of this worker's spouts, oldest bucket first."""
@@ -226,7 +242,9 @@ class Ledger:
     def statistics(self) -> LedgerStatistics:
         """A frozen snapshot of the tables' sizes."""
         outgoing = sum(len(parts) for parts in self.parts_to_send.values())
-        return LedgerStatistics(len(self._newest) + len(self._oldest), len(self._outside), len(self._parts), outgoing)
+        return LedgerStatistics(
+            len(self._newest) + len(self._oldest), len(self._outside), len(self._parts), outgoing
+        )
 
     def validate(self) -> None:
         """Check every invariant that one worker can see; on in tests."""

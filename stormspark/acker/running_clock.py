@@ -1,4 +1,6 @@
-"""The clock that message timeouts run on: it stands still while the topology waits for something that is not its own."""
+"""The clock that message timeouts run on: it stands still while the topology waits for something that is not
+its own.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ __all__ = ["RunningClock"]
 class RunningClock:
     """Counts the seconds a topology was running.
 
-    Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds: it takes that long to plan a batch,
-    while a longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on (W2, W3).
+    Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds: it takes that
+    long to plan a batch, while a longer gap is an outage, a restart or a pause, and must not fail tuples that
+    nobody could work on (W2, W3).
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -29,14 +32,17 @@ class RunningClock:
 
     def begin_batch(self, now: float) -> None:
         """A batch begins at ``now`` (monotonic seconds)."""
-        # An attempt that never ended (its worker was lost) was followed by a restart of the query: a gap as well.
+        # An attempt that never ended (its worker was lost) was followed by a restart of the query: a gap as
+        # well.
         if self._last is not None:
             self.seconds += min(max(now - self._last, 0.0), self._gap)
         self._last = now
         self._in_batch = True
 
     def advance(self, now: float) -> float:
-        """Note that work goes on at ``now``; return the running seconds. Clocks that jump back count as no time."""
+        """Note that work goes on at ``now``; return the running seconds. Clocks that jump back count as no
+        time.
+        """
         if self._last is not None and self._in_batch:
             self.seconds += max(now - self._last, 0.0)
             self._last = now

@@ -25,10 +25,11 @@ class SpoutAccount:
 class Branch:
     """A tree as far as it lives in this worker: a `Tree` at home, a `Part` elsewhere.
 
-    The tuple path works on the first two numbers directly, since a method call a tuple is what Python can't afford:
+    The tuple path works on the first two numbers directly, since a method call a tuple is what Python can't
+    afford:
 
-    - ``count``: edges that are open in this worker. A copy of a tuple emitted here adds one, its ack takes one away, and
-      whoever brings it to zero calls `Ledger.drained`.
+    - ``count``: edges that are open in this worker. A copy of a tuple emitted here adds one, its ack takes
+      one away, and whoever brings it to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to other workers as far as they are known here.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
@@ -59,7 +60,9 @@ class Tree(Branch):
         self.account = account
         self.message_id = message_id
         self.emitted_at = emitted_at
-        self.bucket: dict[Tree, None] | None = None  # where the timeouts keep it; None before its begin and after its end
+        self.bucket: dict[Tree, None] | None = (
+            None  # where the timeouts keep it; None before its begin and after its end
+        )
 
     def __repr__(self) -> str:
         return f"Tree({self.message_id!r}, root={self.root_id:#018x}, count={self.count}, value={self.value:#018x})"
@@ -78,4 +81,6 @@ class Part(Branch):
         self.verdict = None
 
     def __repr__(self) -> str:
-        return f"Part(home={self.home}, root={self.root_id:#018x}, count={self.count}, value={self.value:#018x})"
+        return (
+            f"Part(home={self.home}, root={self.root_id:#018x}, count={self.count}, value={self.value:#018x})"
+        )

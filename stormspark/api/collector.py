@@ -1,4 +1,6 @@
-"""Collectors: how spouts and bolts emit, ack and fail. Engines hand out objects with these methods (B5, C2, C5)."""
+"""Collectors: how spouts and bolts emit, ack and fail. Engines hand out objects with these methods (B5, C2,
+C5).
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,16 @@ class SpoutOutputCollector(Protocol):
     ) -> list[int]:
         """Emit a tuple; return the ids of the tasks that it goes to.
 
-        With a message id, exactly one of ``ack`` and ``fail`` is called with that id later, once for each emit (B6).
-        Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
+        With a message id, exactly one of ``ack`` and ``fail`` is called with that id later, once for each
+        emit (B6). Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
         """
 
     def emit_direct(
-        self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        message_id: Hashable | None = None,
     ) -> None:
         """Emit on a direct stream to one task; a task that does not subscribe gets nothing (B9, D11)."""
 
@@ -49,16 +55,23 @@ class OutputCollector(Protocol):
     ) -> list[int]:
         """Emit a tuple anchored to ``anchors``; without any it is untracked. Returns the target task ids.
 
-        Raises `EmitError` for an unknown stream, a wrong number of values, or an anchor that is acked or failed already.
+        Raises `EmitError` for an unknown stream, a wrong number of values, or an anchor that is acked or
+        failed already.
         """
 
     def emit_direct(
-        self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] = (),
     ) -> None:
         """Emit on a direct stream to one task (B9, D11)."""
 
     def ack(self, tup: Tuple) -> None:
-        """This bolt is done with ``tup``. A second ack or fail of the same tuple is reported and changes nothing (E14)."""
+        """This bolt is done with ``tup``. A second ack or fail of the same tuple is reported and changes
+        nothing (E14).
+        """
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail every tree that ``tup`` belongs to, at once; ``reason`` goes into the verdict (W4)."""

@@ -1,7 +1,8 @@
 """Spouts and bolts: the classes that users subclass (B1, C1, C5).
 
-A component is made and pickled where the topology is built; every task works on a copy of its own (A3). So keep what can't be
-pickled (connections, files, locks) out of ``__init__`` and make it in ``open`` or ``prepare``.
+A component is made and pickled where the topology is built; every task works on a copy of its own (A3). So
+keep what can't be pickled (connections, files, locks) out of ``__init__`` and make it in ``open`` or
+``prepare``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Component:
 
 
 class Spout(Component, ABC):
-    """A source of tuples (B1). All of its methods run on one thread, and `next_tuple` must not block for long.
+    """A source of tuples (B1). All of its methods run on one thread, and `next_tuple` must not block for
+    long.
 
     >>> from stormspark import Fields
     >>> class Numbers(Spout):
@@ -45,7 +47,9 @@ class Spout(Component, ABC):
     """
 
     @abstractmethod
-    def open(self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector) -> None:
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
         """Called once, in the worker, before anything else (B2)."""
 
     @abstractmethod
@@ -56,7 +60,9 @@ class Spout(Component, ABC):
         """The tree of an emit with this id is fully processed."""
 
     def fail(self, message_id: Hashable) -> None:
-        """The tree of an emit with this id failed; ``collector.verdict`` says why. Emit it again to replay it (E11)."""
+        """The tree of an emit with this id failed; ``collector.verdict`` says why. Emit it again to replay it
+        (E11).
+        """
 
     def activate(self) -> None:
         """Called after `open`, and whenever the topology becomes active again."""

@@ -1,4 +1,6 @@
-"""Building a topology (A1-A10): the builder collects declarations, `create_topology` pickles and freezes them."""
+"""Building a topology (A1-A10): the builder collects declarations, `create_topology` pickles and freezes
+them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ __all__ = ["BoltDeclarer", "ComponentDeclaration", "SpoutDeclarer", "Topology", 
 
 @dataclass(frozen=True)
 class ComponentDeclaration:
-    """A spout or bolt as declared: pickled once (A3), with what it emits, subscribes to and is configured with."""
+    """A spout or bolt as declared: pickled once (A3), with what it emits, subscribes to and is configured
+    with.
+    """
 
     id: str
     kind: str  # "spout" | "bolt"
@@ -45,7 +49,9 @@ class ComponentDeclaration:
 
 @dataclass(frozen=True)
 class Topology:
-    """A topology as written: plain data, not yet validated. `stormspark.plan.plan_topology` makes a plan of it."""
+    """A topology as written: plain data, not yet validated. `stormspark.plan.plan_topology` makes a plan of
+    it.
+    """
 
     name: str
     components: Mapping[str, ComponentDeclaration]
@@ -175,12 +181,16 @@ class TopologyBuilder:
         self._declarers: dict[str, _Declarer] = {}
 
     def set_spout(self, component_id: str, spout: Spout, parallelism: int = 1) -> SpoutDeclarer:
-        """Add a spout. Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no spout (A2)."""
+        """Add a spout. Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no spout
+        (A2).
+        """
         where = _caller()
         if not isinstance(spout, Spout):
             msg = f"{where}: spout {component_id!r} must be an instance of Spout, got {_described(spout)}"
             raise InvalidTopologyError(msg)
-        return self._added(SpoutDeclarer(component_id, spout, self._checked(component_id, parallelism, where), where))
+        return self._added(
+            SpoutDeclarer(component_id, spout, self._checked(component_id, parallelism, where), where)
+        )
 
     def set_bolt(self, component_id: str, bolt: Bolt | BasicBolt, parallelism: int = 1) -> BoltDeclarer:
         """Add a bolt. Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no bolt (A2)."""
@@ -188,7 +198,9 @@ class TopologyBuilder:
         if not isinstance(bolt, Bolt | BasicBolt):
             msg = f"{where}: bolt {component_id!r} must be an instance of Bolt or BasicBolt, got {_described(bolt)}"
             raise InvalidTopologyError(msg)
-        return self._added(BoltDeclarer(component_id, bolt, self._checked(component_id, parallelism, where), where))
+        return self._added(
+            BoltDeclarer(component_id, bolt, self._checked(component_id, parallelism, where), where)
+        )
 
     def create_topology(self, name: str, conf: Mapping[str, Any] | None = None) -> Topology:
         """Pickle the components and freeze all. ``conf`` is the topology's configuration (A20).
@@ -234,7 +246,9 @@ def _pickled(component_id: str, component: Component, where: str) -> bytes:
     try:
         pickled: bytes = cloudpickle.dumps(component)
     except Exception as error:
-        culprits = [name for name, value in getattr(component, "__dict__", {}).items() if not _can_pickle(value)]
+        culprits = [
+            name for name, value in getattr(component, "__dict__", {}).items() if not _can_pickle(value)
+        ]
         attributes = f"attribute {', '.join(map(repr, culprits))} of " if culprits else ""
         msg = (
             f"{where}: {attributes}component {component_id!r} ({type(component).__qualname__}) can't be pickled: {error}. "

@@ -34,8 +34,9 @@ class Tuple:
     ('storm', 3, ('storm', 3), 'count', True)
     """
 
-    # `roots` and `state` are the acker's: the trees that this tuple's edge belongs to (None, one, or a tuple of several), and
-    # whether the edge is still open (0), acked or failed (1), or held by its bolt over an execute (2).
+    # `roots` and `state` are the acker's: the trees that this tuple's edge belongs to (None, one, or a tuple
+    # of several), and whether the edge is still open (0), acked or failed (1), or held by its bolt over an
+    # execute (2).
     __slots__ = ("_source", "roots", "state", "values")
 
     def __init__(self, values: tuple[Any, ...], source: TupleSource, roots: Any = None) -> None:

@@ -8,13 +8,15 @@ __all__ = ["SpoutQuantum"]
 class SpoutQuantum:
     """Steers the time that spouts get so that a whole batch lasts about ``target`` seconds.
 
-    A batch costs more than its spouts' time: exchanges, the supersteps of other workers, commits. The quantum follows the
-    measured batches, by at most a factor of two a batch, and only batches that used their quantum up teach it anything.
+    A batch costs more than its spouts' time: exchanges, the supersteps of other workers, commits. The quantum
+    follows the measured batches, by at most a factor of two a batch, and only batches that used their quantum
+    up teach it anything.
 
     >>> quantum = SpoutQuantum(target=1.0)
     >>> quantum.seconds
     0.25
-    >>> for _ in range(8): quantum.batch_took(0.2 + 2 * quantum.seconds, used_up=True)   # 200 ms fixed, twice the quantum besides
+    # 200 ms fixed, twice the quantum besides
+    >>> for _ in range(8): quantum.batch_took(0.2 + 2 * quantum.seconds, used_up=True)
     >>> round(quantum.seconds, 2)
     0.4
     """

@@ -6,7 +6,8 @@ __all__ = ["WaterMarks"]
 
 
 class WaterMarks:
-    """Closed above ``high``, open again below ``low``; between the two it stays as it is, so it does not flap.
+    """Closed above ``high``, open again below ``low``; between the two it stays as it is, so it does not
+    flap.
 
     Raises ValueError when the marks are the wrong way round.
 

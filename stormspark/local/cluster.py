@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from random import Random
 from types import TracebackType
 from typing import Any, Self
-
-import time
 
 from stormspark.api import Topology
 from stormspark.config import merged
@@ -22,8 +21,9 @@ __all__ = ["LocalCluster", "submit"]
 class LocalCluster:
     """Runs topologies without Spark or Java; a context manager that ends them all.
 
-    With ``simulated_time`` nothing happens by itself: `advance_time` lets time pass, `LocalTopology.run_until_idle` runs what
-    there is to do at this moment. ``seed`` makes shuffles and edge ids repeatable.
+    With ``simulated_time`` nothing happens by itself: `advance_time` lets time pass,
+    `LocalTopology.run_until_idle` runs what there is to do at this moment. ``seed`` makes shuffles and edge
+    ids repeatable.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, FixedTupleSpout
@@ -45,7 +45,8 @@ class LocalCluster:
     def submit_topology(self, name: str, conf: Mapping[str, Any], topology: Topology) -> LocalTopology:
         """Run a topology under ``name``; ``conf`` overrides its own configuration (A20).
 
-        Raises `InvalidTopologyError` when one of that name runs (A14), `ComponentError` when a component can't start.
+        Raises `InvalidTopologyError` when one of that name runs (A14), `ComponentError` when a component
+        can't start.
         """
         if name in self._topologies:
             msg = f"a topology named {name!r} runs already (A14); kill it first or choose another name"

@@ -1,4 +1,6 @@
-"""Workers of one process, run batch by batch: the same cores, frames and supersteps as on Spark, without Spark."""
+"""Workers of one process, run batch by batch: the same cores, frames and supersteps as on Spark, without
+Spark.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ class InProcessWorkers:
         self.plan = plan
         self.random = random or Random()
         self.workers = [
-            Worker(plan, index, clock=clock, random=Random(self.random.getrandbits(64))) for index in range(plan.workers)
+            Worker(plan, index, clock=clock, random=Random(self.random.getrandbits(64)))
+            for index in range(plan.workers)
         ]
         self._batch = 0
         self._attempt = 0

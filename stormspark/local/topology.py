@@ -27,7 +27,9 @@ class LocalTopology:
     Raises `ComponentError` at once when a component can't be opened or prepared.
     """
 
-    def __init__(self, plan: PhysicalPlan, clock: Callable[[], float] = time.monotonic, random: Random | None = None) -> None:
+    def __init__(
+        self, plan: PhysicalPlan, clock: Callable[[], float] = time.monotonic, random: Random | None = None
+    ) -> None:
         self.plan = plan
         self.error: BaseException | None = None
         self._clock = clock
@@ -76,7 +78,8 @@ class LocalTopology:
         self._end(graceful=False)
 
     def run_until_idle(self, timeout: float = 60.0) -> None:
-        """Wait until nothing is emitted, queued or pending any more; raises TimeoutError after ``timeout`` real seconds.
+        """Wait until nothing is emitted, queued or pending any more; raises TimeoutError after ``timeout``
+        real seconds.
 
         On a simulated clock this runs batches in the caller's thread, and no time passes.
         """
@@ -91,7 +94,12 @@ class LocalTopology:
             self._raise_error()
             statistics = self.statistics()
             done = statistics.total("emitted") + statistics.total("executed")
-            idle = done == before and statistics.batches and not statistics.total("pending") and not self._backlog
+            idle = (
+                done == before
+                and statistics.batches
+                and not statistics.total("pending")
+                and not self._backlog
+            )
             quiet = quiet + 1 if idle else 0
             before = done
             if time.monotonic() > deadline:
@@ -113,8 +121,8 @@ class LocalTopology:
             self._raise_error()
 
     def _run(self) -> None:
-        # The cyclic collector costs half of the tuple path's time; young objects are looked at between batches instead.
-        # This process is the user's, so its setting is given back at the end.
+        # The cyclic collector costs half of the tuple path's time; young objects are looked at between
+        # batches instead. This process is the user's, so its setting is given back at the end.
         collecting = gc.isenabled()
         gc.disable()
         try:

@@ -3,4 +3,11 @@
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.statistics import ComponentStatistics, TaskCounters, TopologyStatistics, summarise
 
-__all__ = ["ComponentStatistics", "Histogram", "LatencySummary", "TaskCounters", "TopologyStatistics", "summarise"]
+__all__ = [
+    "ComponentStatistics",
+    "Histogram",
+    "LatencySummary",
+    "TaskCounters",
+    "TopologyStatistics",
+    "summarise",
+]

@@ -62,10 +62,14 @@ class Histogram:
         >>> histogram.since(earlier).count
         2
         """
-        return Histogram(self.buckets - earlier.buckets, self.count - earlier.count, self.seconds - earlier.seconds)
+        return Histogram(
+            self.buckets - earlier.buckets, self.count - earlier.count, self.seconds - earlier.seconds
+        )
 
     def percentile(self, share: float) -> float | None:
-        """The duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None when empty."""
+        """The duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None when
+        empty.
+        """
         wanted = self.count * share
         seen = 0
         for index in sorted(self.buckets):
@@ -79,7 +83,9 @@ class Histogram:
         if not self.count:
             return LatencySummary()
         return LatencySummary(
-            mean=round(self.seconds / self.count * 1000, 6), p50=self.percentile(0.5), p99=self.percentile(0.99)
+            mean=round(self.seconds / self.count * 1000, 6),
+            p50=self.percentile(0.5),
+            p99=self.percentile(0.99),
         )
 
 

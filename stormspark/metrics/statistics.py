@@ -1,7 +1,8 @@
 """What a run has done: counters a task, and the summary of a topology that engines hand out.
 
-The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls, a spout's
-acked and failed = trees that ended so, a bolt's = tuples it acked and failed. Storm samples these (J13); here they are exact (W21).
+The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute
+calls, a spout's acked and failed = trees that ended so, a bolt's = tuples it acked and failed. Storm samples
+these (J13); here they are exact (W21).
 """
 
 from __future__ import annotations
@@ -105,10 +106,14 @@ class TopologyStatistics:
         }
 
 
-def summarise(kind: str, tasks: int, counters: Iterable[TaskCounters], last_error: str | None) -> ComponentStatistics:
+def summarise(
+    kind: str, tasks: int, counters: Iterable[TaskCounters], last_error: str | None
+) -> ComponentStatistics:
     """Add the counters of a component's tasks up and freeze them."""
     total = TaskCounters()
     for one in counters:
         total.merge(one)
     counts = {name: getattr(total, name) for name in _COUNTS}
-    return ComponentStatistics(kind=kind, tasks=tasks, last_error=last_error, histogram=total.latency, **counts)
+    return ComponentStatistics(
+        kind=kind, tasks=tasks, last_error=last_error, histogram=total.latency, **counts
+    )

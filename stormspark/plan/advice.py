@@ -1,4 +1,6 @@
-"""What is legal in a plan but most likely not meant, or slower than it need be: said once, when a topology starts."""
+"""What is legal in a plan but most likely not meant, or slower than it need be: said once, when a topology
+starts.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def advice(plan: PhysicalPlan) -> list[str]:
                 f"(W15); set topology.enable.message.timeouts to true"
             )
         if not settings.acking:
-            said.append(f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)")
+            said.append(
+                f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
+            )
         elif plan.supersteps:
             batch = settings.batch_target_ms / 1000
             rate = limit * len(component.tasks) / batch

@@ -13,8 +13,8 @@ __all__ = ["cut_edges"]
 def cut_edges(topology: Topology, tasks: Mapping[int, TaskPlan]) -> tuple[EdgePlan, ...]:
     """Every subscription, with whether some sender may choose a task of another worker.
 
-    A local-or-shuffle edge does not cross where each worker with a sender has a target too, a global one does not where all
-    senders live beside the lowest target, and with one worker nothing does.
+    A local-or-shuffle edge does not cross where each worker with a sender has a target too, a global one does
+    not where all senders live beside the lowest target, and with one worker nothing does.
     """
     by_component: dict[str, list[TaskPlan]] = {}
     for task in tasks.values():
@@ -27,6 +27,8 @@ def cut_edges(topology: Topology, tasks: Mapping[int, TaskPlan]) -> tuple[EdgePl
             crosses = False
             for sender in by_component[source]:
                 local = tuple(task.id for task in targets if task.worker == sender.worker)
-                crosses |= any(tasks[id].worker != sender.worker for id in grouping.candidates(all_ids, local))
+                crosses |= any(
+                    tasks[id].worker != sender.worker for id in grouping.candidates(all_ids, local)
+                )
             edges.append(EdgePlan(source, stream, component.id, grouping, crosses))
     return tuple(edges)

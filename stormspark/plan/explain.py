@@ -10,11 +10,17 @@ __all__ = ["explain_mermaid", "explain_text"]
 
 
 def explain_text(plan: PhysicalPlan) -> str:
-    """Components with their tasks and streams, edges with their groupings, workers with their tasks, and the supersteps."""
+    """Components with their tasks and streams, edges with their groupings, workers with their tasks, and the
+    supersteps.
+    """
     lines = [
         f"topology {plan.topology}: {_many(len(plan.components), 'component')}, {_many(len(plan.tasks), 'task')}, "
         f"{_many(plan.workers, 'worker')}, "
-        + (f"{_many(plan.supersteps, 'exchange')} and one more for the acks" if plan.supersteps else "no exchange"),
+        + (
+            f"{_many(plan.supersteps, 'exchange')} and one more for the acks"
+            if plan.supersteps
+            else "no exchange"
+        ),
         "",
         "components",
     ]
@@ -59,7 +65,11 @@ def _edge(edge: EdgePlan) -> str:
 
 
 def _tasks(component: ComponentPlan) -> str:
-    executors = "" if component.parallelism == len(component.tasks) else f" in {_many(component.parallelism, 'executor')}"
+    executors = (
+        ""
+        if component.parallelism == len(component.tasks)
+        else f" in {_many(component.parallelism, 'executor')}"
+    )
     return f"{_many(len(component.tasks), 'task')}{executors}, ids {_ranges(component.tasks)}"
 
 

@@ -11,7 +11,8 @@ __all__ = ["pack"]
 
 
 def pack(tasks: Iterable[NumberedTask], workers: int) -> dict[int, TaskPlan]:
-    """Deal executors out to workers in turn, in the order of their first task; an executor's tasks stay together.
+    """Deal executors out to workers in turn, in the order of their first task; an executor's tasks stay
+    together.
 
     >>> [task.worker for task in pack([NumberedTask(i + 1, "a", i, i // 2) for i in range(6)], 2).values()]
     [0, 0, 1, 1, 0, 0]

@@ -1,6 +1,7 @@
 """The phases of planning, in order. The body of `plan_topology` is their documentation.
 
-    graph -> validated -> tasks (A16-A18) -> packed into workers -> edges that can cross -> supersteps -> physical plan
+graph -> validated -> tasks (A16-A18) -> packed into workers -> edges that can cross -> supersteps -> physical
+plan
 """
 
 from __future__ import annotations

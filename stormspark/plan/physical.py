@@ -1,4 +1,6 @@
-"""The physical plan: frozen data that says which task runs where, and how batches are cut. It prints; see `explain`."""
+"""The physical plan: frozen data that says which task runs where, and how batches are cut. It prints; see
+`explain`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class EdgePlan:
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """One instance of a component: task id (A18), index among its component's tasks, executor (A17) and worker."""
+    """One instance of a component: task id (A18), index among its component's tasks, executor (A17) and
+    worker.
+    """
 
     id: int
     component: str
@@ -45,7 +49,9 @@ class TaskPlan:
 
 @dataclass(frozen=True)
 class ComponentPlan:
-    """A spout or bolt: one pickled copy (A3), its streams, its own configuration, and where the user declared it."""
+    """A spout or bolt: one pickled copy (A3), its streams, its own configuration, and where the user declared
+    it.
+    """
 
     id: str
     kind: str  # "spout" | "bolt"
@@ -61,8 +67,8 @@ class ComponentPlan:
 class PhysicalPlan:
     """All that a worker or an engine needs to know of a topology.
 
-    ``supersteps`` is S: the number of exchanges a tuple tree may need to reach its leaves. A batch runs supersteps 0..S and,
-    where S > 0, one more in which acks come home.
+    ``supersteps`` is S: the number of exchanges a tuple tree may need to reach its leaves. A batch runs
+    supersteps 0..S and, where S > 0, one more in which acks come home.
     """
 
     topology: str
@@ -76,7 +82,9 @@ class PhysicalPlan:
 
     @property
     def last_superstep(self) -> int:
-        """The superstep whose replies end the batch: S, plus one for the acks that come home if anything crosses."""
+        """The superstep whose replies end the batch: S, plus one for the acks that come home if anything
+        crosses.
+        """
         return self.supersteps + 1 if self.supersteps else 0
 
     def tasks_of_worker(self, worker: int) -> tuple[TaskPlan, ...]:

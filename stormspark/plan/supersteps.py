@@ -1,13 +1,14 @@
 """Cutting a topology into supersteps.
 
-A superstep is one exchange and one run of every worker to quiescence. So a tuple tree is through after as many exchanges as there are
-edges that can cross workers on the longest path that its tuples may take. The graph may have loops (A15): no number of
-exchanges is enough for these, so a loop's edges count once (each strongly connected component is one node, whose weight is the
-number of its crossing edges), and what goes round again waits for the next batch.
+A superstep is one exchange and one run of every worker to quiescence. So a tuple tree is through after as
+many exchanges as there are edges that can cross workers on the longest path that its tuples may take. The
+graph may have loops (A15): no number of exchanges is enough for these, so a loop's edges count once (each
+strongly connected component is one node, whose weight is the number of its crossing edges), and what goes
+round again waits for the next batch.
 
-What breaks it: an edge that crosses but was not counted. Then tuples still arrive, one batch later; nothing is lost. Storm
-needs none of this, because there every hop is a message; a batch an exchange is the price of Spark, and chaining pays it back:
-edges that stay in a worker cost no exchange at all.
+What breaks it: an edge that crosses but was not counted. Then tuples still arrive, one batch later; nothing
+is lost. Storm needs none of this, because there every hop is a message; a batch an exchange is the price of
+Spark, and chaining pays it back: edges that stay in a worker cost no exchange at all.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class NumberedTask(NamedTuple):
 
 def size_component(component: ComponentDeclaration, settings: Settings) -> Size:
     """Storm's rule (A16): tasks = set_num_tasks, else ``topology.tasks``, else the parallelism; capped by
-    ``topology.max.task.parallelism``; and no more executors than tasks."""
+    ``topology.max.task.parallelism``; and no more executors than tasks.
+    """
     own = Settings.read(merged({"topology.tasks": settings.tasks}, component.conf))
     tasks = component.num_tasks or own.tasks or component.parallelism
     cap = own.max_task_parallelism or settings.max_task_parallelism
@@ -53,7 +54,8 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
 def number_tasks(sizes: Mapping[str, Size], ackers: int) -> list[NumberedTask]:
     """Give out task ids from 1 over all components in byte order of their ids, the acker's among them (A18).
 
-    The acker's ids stay unused here (the ledger lives in the workers), but user tasks have the ids that Storm gives them.
+    The acker's ids stay unused here (the ledger lives in the workers), but user tasks have the ids that Storm
+    gives them.
 
     >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, ackers=2)
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]

@@ -1,4 +1,6 @@
-"""Storm's rules for a topology (J5, A13, A14), each with the component, the stream, the user's line and what to do."""
+"""Storm's rules for a topology (J5, A13, A14), each with the component, the stream, the user's line and what
+to do.
+"""
 
 from __future__ import annotations
 

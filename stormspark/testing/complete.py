@@ -24,13 +24,17 @@ __all__ = ["CompletedTopology", "complete_topology"]
 
 @dataclass(frozen=True)
 class CompletedTopology:
-    """What `complete_topology` saw: every tuple by (component, stream), in the order of emission, and the statistics."""
+    """What `complete_topology` saw: every tuple by (component, stream), in the order of emission, and the
+    statistics.
+    """
 
     tuples: Mapping[tuple[str, str], list[tuple[Any, ...]]]
     statistics: TopologyStatistics
 
     def read_tuples(self, component: str, stream: str = DEFAULT_STREAM) -> list[tuple[Any, ...]]:
-        """The values of all tuples that ``component`` emitted on ``stream``; raises KeyError that lists what there is."""
+        """The values of all tuples that ``component`` emitted on ``stream``; raises KeyError that lists what
+        there is.
+        """
         try:
             return self.tuples[component, stream]
         except KeyError:
@@ -48,8 +52,9 @@ def complete_topology(
 ) -> CompletedTopology:
     """Run ``topology`` on the local engine, in simulated time, until nothing is emitted or pending any more.
 
-    ``mocked_sources`` replaces spouts by given tuples, emitted once and reliably. ``conf`` overrides the topology's. Raises
-    InvalidTopologyError for a mock of what is no spout, TimeoutError when a spout never ends, ComponentError as engines do.
+    ``mocked_sources`` replaces spouts by given tuples, emitted once and reliably. ``conf`` overrides the
+    topology's. Raises InvalidTopologyError for a mock of what is no spout, TimeoutError when a spout never
+    ends, ComponentError as engines do.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, TestWordSpout

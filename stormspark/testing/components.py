@@ -45,7 +45,9 @@ class FixedTupleSpout(Spout):
         self._tuples = [one if isinstance(one, FixedTuple) else FixedTuple(tuple(one)) for one in tuples]
         self._streams = [StreamDeclaration(DEFAULT_STREAM, fields)] if fields is not None else list(streams)
 
-    def open(self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector) -> None:
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
         """Find this task's share."""
         self._collector = collector
         tasks = len(context.component_tasks(context.this_component_id))
@@ -69,7 +71,8 @@ class FixedTupleSpout(Spout):
 class TestWordSpout(Spout):
     """Emits random names for ever, as Storm's TestWordSpout: nathan, mike, jackson, golda, bertels.
 
-    ``limit`` ends it after so many words a task; ``reliable`` gives each a message id, and failed ones are emitted again.
+    ``limit`` ends it after so many words a task; ``reliable`` gives each a message id, and failed ones are
+    emitted again.
     """
 
     __test__ = False  # not a test case, whatever its name says
@@ -79,7 +82,9 @@ class TestWordSpout(Spout):
         self.limit = limit
         self.reliable = reliable
 
-    def open(self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector) -> None:
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
         """Seed the choice by the task, so that runs can be repeated."""
         self._collector = collector
         self._random = Random(context.this_task_id)

@@ -1,9 +1,9 @@
 """The row that Spark carries between workers.
 
-A frame holds thousands of tuples (or acks), so that Spark's cost a row disappears; Heron batches for the same reason.
-Spark promises no order between rows fetched from different map tasks, so each frame says who sent it and its place among the
-frames of that sender; `frames_from` puts them in order again. That is what keeps tuples between one sender task and
-one receiver task in order (E31).
+A frame holds thousands of tuples (or acks), so that Spark's cost a row disappears; Heron batches for the same
+reason. Spark promises no order between rows fetched from different map tasks, so each frame says who sent it
+and its place among the frames of that sender; `frames_from` puts them in order again. That is what keeps
+tuples between one sender task and one receiver task in order (E31).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class FrameKind(IntEnum):
 
 
 class Frame(NamedTuple):
-    """One row. ``target`` and ``sender`` are worker indices; ``count`` is the number of tuples or acks inside."""
+    """One row. ``target`` and ``sender`` are worker indices; ``count`` is the number of tuples or acks
+    inside.
+    """
 
     target: int
     kind: int

@@ -17,7 +17,8 @@ __all__ = ["BoltTask"]
 #: A chunk should take about so long: the deadline is looked at between chunks.
 _CHUNK_SECONDS = 0.01
 _CHUNK_MOST = 1024
-#: Above this mean each execute is timed alone; below it a chunk is timed as a whole, which costs nothing a tuple.
+#: Above this mean each execute is timed alone; below it a chunk is timed as a whole, which costs nothing a
+#: tuple.
 _TIMED_ALONE = 50e-6
 
 
@@ -50,7 +51,8 @@ class BoltTask(Task):
                 self._collector = BoltCollector(self, self._ledger, self._held)
                 bolt.prepare(self._conf, context, self._collector)
         except Exception as error:
-            raise self._component_error("raised in prepare", error) from error
+            failure = self._component_error("raised in prepare", error)
+            raise failure from error
         self.bolt = bolt
 
     def connect(self) -> None:
@@ -90,7 +92,11 @@ class BoltTask(Task):
 
     def _take(self) -> list[Delivery]:
         """The next chunk, in order; so many tuples that the chunk is short."""
-        most = _CHUNK_MOST if self._mean * _CHUNK_MOST < _CHUNK_SECONDS else max(1, int(_CHUNK_SECONDS / self._mean))
+        most = (
+            _CHUNK_MOST
+            if self._mean * _CHUNK_MOST < _CHUNK_SECONDS
+            else max(1, int(_CHUNK_SECONDS / self._mean))
+        )
         if self._next >= len(self._taken):
             inbox = self.inbox
             if len(inbox) <= most:
@@ -116,8 +122,9 @@ class BoltTask(Task):
         self._raised_in_row = 0
         return len(batch)
 
-    # In both loops the user's tuple object is used again for the next tuple if nobody has kept it, which its reference count tells
-    # (2: this frame's variable and getrefcount's argument). That is half the price of a new object a tuple.
+    # In both loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
+    # reference count tells (2: this frame's variable and getrefcount's argument). That is half the price of a
+    # new object a tuple.
 
     def _execute_basic(self, batch: list[Delivery]) -> None:
         collector, execute, ledger = self._basic, self.bolt.execute, self._ledger
@@ -125,7 +132,7 @@ class BoltTask(Task):
         tup = Tuple(values, source)
         position = -1
         try:
-            for position, (values, source, roots) in enumerate(batch):
+            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
                 if getrefcount(tup) != 2:
                     tup = Tuple(values, source)
                 else:
@@ -154,7 +161,7 @@ class BoltTask(Task):
         tup = Tuple(values, source)
         position = -1
         try:
-            for position, (values, source, roots) in enumerate(batch):
+            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
                 if getrefcount(tup) != 2:
                     tup = Tuple(values, source, roots)
                 else:
@@ -171,9 +178,13 @@ class BoltTask(Task):
             raise
 
     def _raised(self, tup: Tuple, error: Exception) -> None:
-        """``execute`` raised: fail the tuple; begin anew unless the user meant nothing but to fail it (C5, W22)."""
+        """``execute`` raised: fail the tuple; begin anew unless the user meant nothing but to fail it (C5,
+        W22).
+        """
         self.counters.failed += 1
-        verdict = Verdict(Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id)
+        verdict = Verdict(
+            Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
+        )
         if tup.state != 1:
             self._held.pop(id(tup), None)
             tup.state = 1
@@ -185,7 +196,12 @@ class BoltTask(Task):
             return
         self.report_error(error)
         # What the old instance held can't be acked by anyone any more.
-        lost = Verdict(Outcome.FAILED, f"the task that held it was restarted after {verdict.reason}", self.component.id, self.id)
+        lost = Verdict(
+            Outcome.FAILED,
+            f"the task that held it was restarted after {verdict.reason}",
+            self.component.id,
+            self.id,
+        )
         for held in list(self._held.values()):
             held.state = 1
             self.counters.failed += 1

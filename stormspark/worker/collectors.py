@@ -30,11 +30,26 @@ def _outlet(task: Task, stream: str) -> Outlet:
 
 
 class SpoutCollector:
-    """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` is set by each of them."""
+    """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` is set by each of
+    them.
+    """
 
-    __slots__ = ("_account", "_acking", "_ledger", "_on_ack", "_outlets", "_task", "_told", "emitted", "now", "verdict")
+    __slots__ = (
+        "_account",
+        "_acking",
+        "_ledger",
+        "_on_ack",
+        "_outlets",
+        "_task",
+        "_told",
+        "emitted",
+        "now",
+        "verdict",
+    )
 
-    def __init__(self, task: Task, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any) -> None:
+    def __init__(
+        self, task: Task, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any
+    ) -> None:
         self._task = task
         self._account = account
         self._ledger = ledger
@@ -65,7 +80,11 @@ class SpoutCollector:
         return tasks
 
     def emit_direct(
-        self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        message_id: Hashable | None = None,
     ) -> None:
         """Emit to one task on a direct stream (D11)."""
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
@@ -125,7 +144,11 @@ class BoltCollector:
         return outlet.send(values, self._roots(anchors) if anchors else None)
 
     def emit_direct(
-        self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] = (),
     ) -> None:
         """Emit to one task on a direct stream (D11)."""
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
@@ -169,7 +192,9 @@ class BoltCollector:
 
     def _settled(self, tup: Tuple, what: str) -> bool:
         if tup.state == 1:
-            self._task.report_error(f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)")
+            self._task.report_error(
+                f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
+            )
             return True
         if tup.state == 2:
             self._held.pop(id(tup), None)
@@ -186,10 +211,11 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit (C5).
+    """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit
+    (C5).
 
-    ``emit`` is a closure that `connect` makes, because no other function is called so often: what it needs is in its own
-    variables, and its usual case, the default stream, takes no look-up.
+    ``emit`` is a closure that `connect` makes, because no other function is called so often: what it needs is
+    in its own variables, and its usual case, the default stream, takes no look-up.
     """
 
     __slots__ = ("_ledger", "_outlets", "_task", "emit", "roots")

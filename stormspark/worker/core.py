@@ -1,12 +1,13 @@
 """The worker: its tasks, run in supersteps until nothing local is left to do.
 
-A superstep begins with the frames that other workers addressed to this one (superstep 0: with the spouts) and ends when no task
-here has work left, or at the deadline; what is left stays queued, in order, ahead of later input. Its reply is the frames for
-other workers. The reply of the last superstep is the report to the driver; what is addressed to others then waits for superstep 0 of
-the next batch.
+A superstep begins with the frames that other workers addressed to this one (superstep 0: with the spouts) and
+ends when no task here has work left, or at the deadline; what is left stays queued, in order, ahead of later
+input. Its reply is the frames for other workers. The reply of the last superstep is the report to the driver;
+what is addressed to others then waits for superstep 0 of the next batch.
 
-The same class serves every engine: a process beside a Spark executor, the local engine, and the in-process runner of supersteps.
-It knows no Spark, no sockets and no processes; its clock and its randomness are arguments.
+The same class serves every engine: a process beside a Spark executor, the local engine, and the in-process
+runner of supersteps. It knows no Spark, no sockets and no processes; its clock and its randomness are
+arguments.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ from stormspark.worker.task_logs import TaskLogs
 
 __all__ = ["Worker"]
 
-#: ``next_tuple`` calls between two looks at the bolts: few enough to stay in the caches, many enough to forget the loop's cost.
+#: ``next_tuple`` calls between two looks at the bolts: few enough to stay in the caches, many enough to
+#: forget the loop's cost.
 _BURST = 64
 _MOST_BURSTS = 100_000
-#: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as objects.
+#: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
+#: objects.
 _FRAME_TUPLES = 8192
 _FRAME_BYTES = 4 * 1024 * 1024
 
@@ -46,8 +49,8 @@ _FRAME_BYTES = 4 * 1024 * 1024
 class Worker:
     """One Storm worker. Call `open`, then `run` once for every superstep, then `close`; from one thread.
 
-    ``incarnation`` tells lives of the same worker apart. ``clock`` gives monotonic seconds. ``logs`` sends each task's log and
-    prints to a file of its own, where the process belongs to us.
+    ``incarnation`` tells lives of the same worker apart. ``clock`` gives monotonic seconds. ``logs`` sends
+    each task's log and prints to a file of its own, where the process belongs to us.
     """
 
     def __init__(
@@ -74,7 +77,9 @@ class Worker:
         self._byte_marks = WaterMarks(settings.queue_high_mark_bytes, settings.queue_low_mark_bytes)
         self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs)
         self._lanes = {
-            worker: Lanes(worker, self.ledger, self._complain) for worker in range(plan.workers) if worker != index
+            worker: Lanes(worker, self.ledger, self._complain)
+            for worker in range(plan.workers)
+            if worker != index
         }
         self._ready: list[Frame] = []  # sealed frames that wait for the superstep's end
         self._ready_bytes = 0
@@ -95,7 +100,8 @@ class Worker:
         for task in self.tasks.values():
             self._connect(task)
 
-    # -- life ------------------------------------------------------------------------------------------------------------
+    # -- life
+    # ------------------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Make every task: bolts are prepared, then spouts opened and activated. Raises `ComponentError`."""
@@ -123,16 +129,21 @@ class Worker:
         self._enter(None)
 
     def begin_attempt(self, reason: str) -> None:
-        """The batch runs again because a worker is gone or Spark failed: what was under way between workers is lost.
+        """The batch runs again because a worker is gone or Spark failed: what was under way between workers
+        is lost.
 
-        Trees with something outside of this worker fail with ``reason``; what is queued here stays, and so does what bolts hold.
+        Trees with something outside of this worker fail with ``reason``; what is queued here stays, and so
+        does what bolts hold.
         """
         self.ledger.abandon(reason)
 
-    # -- a superstep -----------------------------------------------------------------------------------------------------
+    # -- a superstep
+    # -----------------------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
-        """Run one superstep; ``frames`` are in the order of (sender, sequence). Returns the frames for other workers, or the report."""
+        """Run one superstep; ``frames`` are in the order of (sender, sequence). Returns the frames for other
+        workers, or the report.
+        """
         now = self._clock()
         if step.superstep == 0:
             self._begin_batch(now)
@@ -164,7 +175,9 @@ class Worker:
             self.ledger.take_parts(pickle.loads(frame.payload))
 
     def _ask_spouts(self, deadline: float) -> None:
-        """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too much waits."""
+        """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too
+        much waits.
+        """
         until = min(deadline, self._clock() + self._quantum.seconds)
         # A clock that tests drive stands still here: then only this bound ends a spout that emits for ever.
         for _ in range(_MOST_BURSTS):
@@ -186,7 +199,9 @@ class Worker:
         self._enter(None)
 
     def _work(self, deadline: float) -> None:
-        """Run bolts until every inbox is empty, at the latest until ``deadline``; then tell spouts how trees ended."""
+        """Run bolts until every inbox is empty, at the latest until ``deadline``; then tell spouts how trees
+        ended.
+        """
         clock, bolts = self._clock, self._bolts
         late = False
         busy = True
@@ -216,7 +231,8 @@ class Worker:
         too_many = self._tuple_marks.observe(waiting)
         return self._byte_marks.observe(self._ready_bytes) or too_many
 
-    # -- frames ----------------------------------------------------------------------------------------------------------
+    # -- frames
+    # ----------------------------------------------------------------------------------------------------------
 
     def _seal_full_lanes(self) -> None:
         for lanes in self._lanes.values():
@@ -269,7 +285,8 @@ class Worker:
     def _fatal(self) -> ErrorReport | None:
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
 
-    # -- wiring ----------------------------------------------------------------------------------------------------------
+    # -- wiring
+    # ----------------------------------------------------------------------------------------------------------
 
     def _make_task(self, task: TaskPlan) -> Task:
         plan = self.plan
@@ -280,7 +297,9 @@ class Worker:
         if component.kind == "bolt":
             return BoltTask(*arguments, restarts)
         settings = Settings.read(conf)
-        return SpoutTask(*arguments, restarts, max_pending=settings.max_spout_pending, acking=plan.settings.acking)
+        return SpoutTask(
+            *arguments, restarts, max_pending=settings.max_spout_pending, acking=plan.settings.acking
+        )
 
     def _context(self, task: TaskPlan) -> TopologyContext:
         plan = self.plan
@@ -296,9 +315,13 @@ class Worker:
                 component.id: {stream.id: Fields(stream.fields) for stream in component.streams.values()}
                 for component in plan.components.values()
             },
-            sources=tuple(GlobalStreamId(e.source, e.stream) for e in plan.edges if e.target == task.component),
+            sources=tuple(
+                GlobalStreamId(e.source, e.stream) for e in plan.edges if e.target == task.component
+            ),
             targets={
-                stream: tuple(e.target for e in plan.edges if (e.source, e.stream) == (task.component, stream))
+                stream: tuple(
+                    e.target for e in plan.edges if (e.source, e.stream) == (task.component, stream)
+                )
                 for stream in streams
             },
         )
@@ -356,7 +379,8 @@ class Worker:
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 
-    # -- for people and tests --------------------------------------------------------------------------------------------
+    # -- for people and tests
+    # --------------------------------------------------------------------------------------------
 
     def statistics(self) -> LedgerStatistics:
         """The sizes of this worker's ledger."""
@@ -367,4 +391,6 @@ class Worker:
         self.ledger.validate()
         for task in self._spouts:
             mine = sum(tree.account is task.account for tree in self.ledger.open_trees())
-            assert mine == task.account.pending, f"{task.name}: {task.account.pending} pending, but {mine} trees open"
+            assert mine == task.account.pending, (
+                f"{task.name}: {task.account.pending} pending, but {mine} trees open"
+            )

@@ -1,8 +1,9 @@
 """Lanes to other workers: tuples wait here until they leave as frames.
 
-A lane holds what one task sends to one task of another worker, in order, so that emitting there costs the same as
-emitting to a neighbour. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
-each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+A lane holds what one task sends to one task of another worker, in order, so that emitting there costs the
+same as emitting to a neighbour. `seal` packs all lanes to one worker into a frame: columns of values, and a
+table of trees in which each tree has one edge for all of its tuples in the frame (see
+`stormspark.acker.ledger`).
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ class _Block(NamedTuple):
 class _Trees(NamedTuple):
     """The trees of a frame, and which of them each tuple belongs to.
 
-    ``keys``: what a tuple's roots may be: None, a tree's number, or several of these; None where every tuple has one tree, so that
-    keys are numbers. ``references``: for each block its tuples' keys by position, or None where the frame has no trees at all.
+    ``keys``: what a tuple's roots may be: None, a tree's number, or several of these; None where every tuple
+    has one tree, so that keys are numbers. ``references``: for each block its tuples' keys by position, or
+    None where the frame has no trees at all.
     """
 
     edges: RemoteEdges
@@ -75,9 +77,7 @@ class Lanes:
 
     def estimated_bytes(self) -> int:
         """A guess at the size of what waits, by the newest tuple of each lane."""
-        return sum(
-            len(lane) * sum(map(sys.getsizeof, lane[-1][0])) for lane in self._lanes.values() if lane
-        )
+        return sum(len(lane) * sum(map(sys.getsizeof, lane[-1][0])) for lane in self._lanes.values() if lane)
 
     def seal(self) -> tuple[int, bytes] | None:
         """Take all that waits as one payload: (tuples, bytes); None if nothing waits.
@@ -152,7 +152,9 @@ class Lanes:
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Tuples that belong to no tree or to several: count them by tree, and say which trees each key stands for."""
+    """Tuples that belong to no tree or to several: count them by tree, and say which trees each key stands
+    for.
+    """
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():
         for tree in key if isinstance(key, tuple) else (key,):
@@ -160,7 +162,11 @@ def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | t
                 by_tree[tree] += count
     numbers = {tree: number for number, tree in enumerate(by_tree)}
     keys: list[int | tuple[int, ...] | None] = [
-        tuple(numbers[tree] for tree in key) if isinstance(key, tuple) else None if key is None else numbers[key]  # type: ignore[index]
+        tuple(numbers[tree] for tree in key)
+        if isinstance(key, tuple)
+        else None
+        if key is None
+        else numbers[key]
         for key in by_key
     ]
     return by_tree, keys
@@ -172,14 +178,17 @@ def unpack(
     sources: Mapping[tuple[int, str], TupleSource],
     inboxes: Mapping[int, list[Delivery]],
 ) -> int:
-    """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their number."""
+    """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their
+    number.
+    """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
     edges, keys, references = pickle.loads(view[_LENGTH.size : split])
     trees: list[Any] = ledger.receive(edges)
     if keys is not None:
         trees = [
-            None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key) for key in keys
+            None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key)
+            for key in keys
         ]
     received = 0
     for (target, sender, stream, count, columns), reference in zip(
@@ -189,7 +198,7 @@ def unpack(
         values: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * count
         inbox = inboxes[target]
         trees_of: Iterable[Any] = repeat(None) if reference is None else map(trees.__getitem__, reference)
-        inbox.extend(zip(values, repeat(source), trees_of))  # noqa: B905 - one of them is endless
+        inbox.extend(zip(values, repeat(source), trees_of))
         received += count
     return received
 

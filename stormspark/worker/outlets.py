@@ -1,9 +1,10 @@
 """Where an emitted tuple goes: one outlet a stream of a task, made of its subscribers' choosers and inboxes.
 
-This is the hottest code there is: once an emit. So an outlet is a closure over what never changes, made for the common shapes of
-a stream (nobody listens; one subscriber that gets one copy) and for the rest. What is sent is a plain `Delivery`; the object that
-users see is made when it is executed. An inbox is a plain list, of a task here or of a lane to another worker: the sender does not
-know the difference, and the ledger counts the edge here until the lane's frame leaves.
+This is the hottest code there is: once an emit. So an outlet is a closure over what never changes, made for
+the common shapes of a stream (nobody listens; one subscriber that gets one copy) and for the rest. What is
+sent is a plain `Delivery`; the object that users see is made when it is executed. An inbox is a plain list,
+of a task here or of a lane to another worker: the sender does not know the difference, and the ledger counts
+the edge here until the lane's frame leaves.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from stormspark.errors import EmitError
 
 __all__ = ["Delivery", "Outlet", "Send", "Subscription", "add_edge", "make_outlet"]
 
-#: A tuple on its way: values, source, and the trees it belongs to. A plain tuple, because that is what Python makes fastest.
+#: A tuple on its way: values, source, and the trees it belongs to. A plain tuple, because that is what Python
+#: makes fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
 #: Takes the values and the trees they belong to; returns the task ids.
 Send = Callable[[tuple[Any, ...], Roots], list[int]]
@@ -49,7 +51,9 @@ class Outlet:
     counts: Callable[[], tuple[int, int]]
 
     def checked(self, values: Any) -> tuple[Any, ...]:
-        """Make ``values`` the tuple that is sent; raises `EmitError` when their number or type is wrong (A12)."""
+        """Make ``values`` the tuple that is sent; raises `EmitError` when their number or type is wrong
+        (A12).
+        """
         source = self.source
         place = f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
         if not isinstance(values, tuple | list):

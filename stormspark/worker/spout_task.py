@@ -36,7 +36,8 @@ class SpoutTask(Task):
         try:
             spout.open(self._conf, self._make_context(), self._collector)
         except Exception as error:
-            raise self._component_error("raised in open", error) from error
+            failure = self._component_error("raised in open", error)
+            raise failure from error
         if self.active:
             self.active = False
             self.set_active(True)
@@ -52,7 +53,8 @@ class SpoutTask(Task):
             else:
                 self.spout.deactivate()
         except Exception as error:
-            raise self._component_error("raised in activate or deactivate", error) from error
+            failure = self._component_error("raised in activate or deactivate", error)
+            raise failure from error
 
     def stop(self) -> None:
         """Deactivate and close; what that raises is reported and stops nothing."""

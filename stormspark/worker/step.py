@@ -21,7 +21,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """An error of a task: raised by user code or reported with ``report_error`` (C4). ``text`` is its traceback."""
+    """An error of a task: raised by user code or reported with ``report_error`` (C4). ``text`` is its
+    traceback.
+    """
 
     component: str
     task: int

@@ -1,8 +1,9 @@
-"""What is known of a topology's work outside of its workers; both engines use it: the reports of all lives of all workers, added up.
+"""What is known of a topology's work outside of its workers; both engines use it: the reports of all lives of
+all workers, added up.
 
-Counters in a report are totals since its process began, so the latest report of each (worker, incarnation) is all that is
-needed, a report that comes twice harms nothing, and a dead incarnation's last totals stay in the sum. Its gauges do not: what
-was pending or queued in it is no more.
+Counters in a report are totals since its process began, so the latest report of each (worker, incarnation) is
+all that is needed, a report that comes twice harms nothing, and a dead incarnation's last totals stay in the
+sum. Its gauges do not: what was pending or queued in it is no more.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class Tally:
                 batches=self._batch_times.count,
                 batch_ms=self._batch_times.summary(),
                 components={
-                    name: summarise(plan.kind, len(plan.tasks), by_component[name], self._last_error.get(name))
+                    name: summarise(
+                        plan.kind, len(plan.tasks), by_component[name], self._last_error.get(name)
+                    )
                     for name, plan in self._plan.components.items()
                 },
             )

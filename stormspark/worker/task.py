@@ -26,8 +26,9 @@ _ERRORS_KEPT = 20  # a batch; the counter goes on
 class Task:
     """One instance of a component.
 
-    One rule for each kind of error (W22): what `open`, `prepare` or `activate` raises stops the topology; what a task raises at work
-    restarts this task alone, and after ``max_restarts`` executions in a row that raised it stops the topology too.
+    One rule for each kind of error (W22): what `open`, `prepare` or `activate` raises stops the topology;
+    what a task raises at work restarts this task alone, and after ``max_restarts`` executions in a row that
+    raised it stops the topology too.
     """
 
     def __init__(
@@ -60,7 +61,8 @@ class Task:
         try:
             return cloudpickle.loads(self.component.pickled)
         except Exception as error:
-            raise self._component_error("can't be unpickled in the worker", error) from error
+            failure = self._component_error("can't be unpickled in the worker", error)
+            raise failure from error
 
     def start(self) -> None:
         """Make the instance and call what Storm calls first; raises `ComponentError`."""
@@ -95,7 +97,9 @@ class Task:
         """After ``error``: begin anew, or give up; true if this task goes on."""
         self._raised_in_row += 1
         if self._raised_in_row > self._max_restarts:
-            self.stop_topology(self._component_error(f"raised {self._raised_in_row} times in a row, last in {what}", error))
+            self.stop_topology(
+                self._component_error(f"raised {self._raised_in_row} times in a row, last in {what}", error)
+            )
             return False
         self.counters.restarts += 1
         try:

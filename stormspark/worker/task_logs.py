@@ -1,7 +1,8 @@
 """A log file for each task (X53e), and ``print`` that does no harm (W8).
 
-In a worker process nothing but log files listens to stdout. What a task prints or logs goes to its own file, by the task that the
-worker's thread is in at the moment; what other threads and the worker itself say goes to the worker's.
+In a worker process nothing but log files listens to stdout. What a task prints or logs goes to its own file,
+by the task that the worker's thread is in at the moment; what other threads and the worker itself say goes to
+the worker's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class TaskLogs(logging.Handler):
-    """Routes log records to ``<directory>/<component>-<index>.log``, rotated at ``max_bytes``, ``backup_count`` old ones kept."""
+    """Routes log records to ``<directory>/<component>-<index>.log``, rotated at ``max_bytes``,
+    ``backup_count`` old ones kept.
+    """
 
     def __init__(self, directory: Path, worker: int, level: str, max_bytes: int, backup_count: int) -> None:
         super().__init__(level)
@@ -34,7 +37,9 @@ class TaskLogs(logging.Handler):
         directory.mkdir(parents=True, exist_ok=True)
 
     def install(self) -> TaskLogs:
-        """Take over the root logger, stdout and stderr of this process; call it on the thread that runs tasks."""
+        """Take over the root logger, stdout and stderr of this process; call it on the thread that runs
+        tasks.
+        """
         self._thread = threading.get_ident()
         root = logging.getLogger()
         root.handlers[:] = [self]

@@ -1,4 +1,6 @@
-"""Components whose effects can be looked at from outside, whatever process they ran in: they write lines to files."""
+"""Components whose effects can be looked at from outside, whatever process they ran in: they write lines to
+files.
+"""
 
 from __future__ import annotations
 
@@ -33,25 +35,32 @@ class Effects:
         self._path = folder / f"{context.this_component_id}-{context.this_task_id}.jsonl"
 
     def write(self, *values: Any) -> None:
-        # Opened anew each time: what a killed worker has written is there, and nothing stays open in this process.
+        # Opened anew each time: what a killed worker has written is there, and nothing stays open in this
+        # process.
         with self._path.open("a") as file:
             file.write(json.dumps(values) + "\n")
 
 
 def read_effects(folder: Path, component: str) -> list[list[Any]]:
     """All effects of a component's tasks."""
-    lines = [line for path in sorted(folder.glob(f"{component}-*.jsonl")) for line in path.read_text().splitlines()]
+    lines = [
+        line for path in sorted(folder.glob(f"{component}-*.jsonl")) for line in path.read_text().splitlines()
+    ]
     return [json.loads(line) for line in lines]
 
 
 class Numbers(Spout):
-    """Emits 0..n-1 shared out over its tasks; writes every ack and fail; replays what failed, up to ``replays`` times."""
+    """Emits 0..n-1 shared out over its tasks; writes every ack and fail; replays what failed, up to
+    ``replays`` times.
+    """
 
     def __init__(self, n: int, replays: int = 3) -> None:
         self.n = n
         self.replays = replays
 
-    def open(self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector) -> None:
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
         self.collector = collector
         self.effects = Effects(conf, context)
         tasks = len(context.component_tasks(context.this_component_id))
@@ -99,7 +108,9 @@ class Repeat(BasicBolt):
 
 
 class Record(BasicBolt):
-    """Writes its task and every tuple's values; fails or raises for some numbers, the first time it sees them."""
+    """Writes its task and every tuple's values; fails or raises for some numbers, the first time it sees
+    them.
+    """
 
     def __init__(self, fail: tuple[int, ...] = (), error: tuple[int, ...] = ()) -> None:
         self.fail = fail

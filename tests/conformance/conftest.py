@@ -40,7 +40,9 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     engine, workers = request.param
     runs = 0
 
-    def run_topology(topology: Topology, conf: Mapping[str, Any] | None = None, timeout: float = 90.0) -> Outcome:
+    def run_topology(
+        topology: Topology, conf: Mapping[str, Any] | None = None, timeout: float = 90.0
+    ) -> Outcome:
         nonlocal runs
         runs += 1
         folder = tmp_path / f"effects-{runs}"

@@ -23,12 +23,20 @@ def test_every_tuple_arrives_once_and_every_message_is_acked_once(run: Run) -> N
     builder.set_bolt("repeat", Repeat(4), parallelism=2).shuffle_grouping("numbers")
     builder.set_bolt("record", Record(), parallelism=3).fields_grouping("repeat", Fields("n"))
     done = run(builder.create_topology("delivery"))
-    arrived = Counter((n, copy) for _, _, _, n, copy in (e for e in done.effects("record") if e != ["cleanup"]))
+    arrived = Counter(
+        (n, copy) for _, _, _, n, copy in (e for e in done.effects("record") if e != ["cleanup"])
+    )
     assert arrived == Counter((n, copy) for n in range(500) for copy in range(4))
     verdicts = Counter(tuple(e) for e in done.effects("numbers") if e[0] in ("ack", "fail"))
     assert verdicts == Counter(("ack", n) for n in range(500))
     numbers = done.statistics.components["numbers"]
-    assert (numbers.emitted, numbers.transferred, numbers.acked, numbers.failed, numbers.pending) == (500, 500, 500, 0, 0)
+    assert (numbers.emitted, numbers.transferred, numbers.acked, numbers.failed, numbers.pending) == (
+        500,
+        500,
+        500,
+        0,
+        0,
+    )
     assert done.statistics.components["repeat"].executed == 500
     assert done.statistics.components["record"].executed == 2000
 
@@ -158,7 +166,10 @@ def test_a_graceful_end_calls_deactivate_close_and_cleanup(run: Run) -> None:
     builder.set_spout("numbers", Numbers(5), parallelism=2)
     builder.set_bolt("record", Record(), parallelism=2).shuffle_grouping("numbers")
     done = run(builder.create_topology("ends"))
-    assert [e for e in done.effects("numbers") if e[0] in ("deactivate", "close")] == [["deactivate"], ["close"]] * 2
+    assert [e for e in done.effects("numbers") if e[0] in ("deactivate", "close")] == [
+        ["deactivate"],
+        ["close"],
+    ] * 2
     assert done.effects("record").count(["cleanup"]) == 2
 
 
@@ -167,5 +178,7 @@ def test_a_bolt_that_always_raises_stops_the_topology_with_its_error(run: Run) -
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(40))
     builder.set_bolt("record", Record(error=tuple(range(40)))).shuffle_grouping("numbers")
-    with pytest.raises(ComponentError, match=r"bolt 'record', task \d+ .* raised 4 times in a row, last in execute: KeyError"):
+    with pytest.raises(
+        ComponentError, match=r"bolt 'record', task \d+ .* raised 4 times in a row, last in execute: KeyError"
+    ):
         run(builder.create_topology("broken"), {"stormspark.task.max.restarts.in.row": 3})

@@ -48,7 +48,10 @@ class LedgerMachine(RuleBasedStateMachine):
     @initialize(workers=st.integers(1, 4), seed=st.integers(0, 2**32))
     def begin(self, workers: int, seed: int) -> None:
         random = Random(seed)
-        self.ledgers = [Ledger(i, lambda n: [random.getrandbits(64) for _ in range(n)], timeout=30) for i in range(workers)]
+        self.ledgers = [
+            Ledger(i, lambda n: [random.getrandbits(64) for _ in range(n)], timeout=30)
+            for i in range(workers)
+        ]
         self.accounts = [SpoutAccount(i) for i in range(workers)]
         self.waiting: list[list[OpenTuple]] = [[] for _ in range(workers)]
         self.under_way: list[Message] = []
@@ -72,7 +75,9 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(self.waiting))
     @rule(data=st.data(), children=st.integers(0, 3), joined=st.booleans(), fails=st.booleans())
     def bolt_executes(self, data: st.DataObject, children: int, joined: bool, fails: bool) -> None:
-        """Take one or two tuples, emit children anchored to both, then ack both, or fail the first and ack the second."""
+        """Take one or two tuples, emit children anchored to both, then ack both, or fail the first and ack
+        the second.
+        """
         worker = data.draw(st.sampled_from([w for w, tuples in enumerate(self.waiting) if tuples]))
         ledger, tuples = self.ledgers[worker], self.waiting[worker]
         inputs = [self.pick(data, tuples)]
@@ -144,7 +149,9 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.under_way)
     @rule()
     def all_under_way_is_lost(self) -> None:
-        """A worker is lost with all that was under way: trees with something outside fail, local ones live on."""
+        """A worker is lost with all that was under way: trees with something outside fail, local ones live
+        on.
+        """
         outside = [m for message in self.under_way for models in message.tuples for m in models]
         self.under_way.clear()
         for worker, tuples in enumerate(self.waiting):
@@ -153,7 +160,8 @@ class LedgerMachine(RuleBasedStateMachine):
             ledger.abandon("lost")
         for model in outside:
             model.lost = True
-        # Every tree that failed so must have had an open tuple elsewhere, or acks under way: the model can't see the latter.
+        # Every tree that failed so must have had an open tuple elsewhere, or acks under way: the model can't
+        # see the latter.
         for number, model in self.models.items():
             verdict = self.trees[number].verdict
             model.lost = model.lost or (verdict is not None and verdict.outcome is Outcome.WORKER_LOST)
@@ -170,7 +178,9 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.verdicts[number] = tree.verdict  # type: ignore[index]
                 model = self.models[number]  # type: ignore[index]
                 if tree.verdict is ACKED:
-                    assert model.open == 0 and not model.failed, "acked although something was open or failed (E20, E23)"
+                    assert model.open == 0 and not model.failed, (
+                        "acked although something was open or failed (E20, E23)"
+                    )
                 elif tree.verdict.outcome is Outcome.FAILED:
                     assert model.failed
             account.ended.clear()

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from stormspark.acker import ACKED, Ledger, Outcome, Parts, SpoutAccount, Tree, Verdict
+from stormspark.acker import ACKED, Branch, Ledger, Outcome, Parts, SpoutAccount, Tree, Verdict
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def opened(ledger: Ledger, account: SpoutAccount, copies: int, message_id: objec
     return tree
 
 
-def close(ledger: Ledger, tree: Tree) -> None:
+def close(ledger: Ledger, tree: Branch) -> None:
     tree.count -= 1
     if not tree.count:
         ledger.drained(tree)
@@ -95,7 +95,9 @@ def test_parts_of_trees_that_ended_are_ignored(ledger: Ledger, account: SpoutAcc
     assert ledger.statistics().known_outside == 0
 
 
-def test_tuples_that_come_back_to_an_ended_tree_run_on_without_a_trace(ledger: Ledger, account: SpoutAccount) -> None:
+def test_tuples_that_come_back_to_an_ended_tree_run_on_without_a_trace(
+    ledger: Ledger, account: SpoutAccount
+) -> None:
     """E11: failing keeps the other branches running."""
     tree = opened(ledger, account, 1)
     edges = ledger.send({tree: 1})
@@ -109,7 +111,9 @@ def test_tuples_that_come_back_to_an_ended_tree_run_on_without_a_trace(ledger: L
     ledger.validate()
 
 
-def test_a_lost_worker_fails_the_trees_with_something_outside_and_no_others(ledger: Ledger, account: SpoutAccount) -> None:
+def test_a_lost_worker_fails_the_trees_with_something_outside_and_no_others(
+    ledger: Ledger, account: SpoutAccount
+) -> None:
     outside, back, local = (opened(ledger, account, 1, name) for name in ("outside", "back", "local"))
     ledger.send({outside: 1})
     (returned,) = ledger.receive(ledger.send({back: 1}))
@@ -119,7 +123,9 @@ def test_a_lost_worker_fails_the_trees_with_something_outside_and_no_others(ledg
     assert back.verdict is None and local.verdict is None
 
 
-def test_a_spout_that_starts_anew_hears_nothing_of_its_old_trees(ledger: Ledger, account: SpoutAccount) -> None:
+def test_a_spout_that_starts_anew_hears_nothing_of_its_old_trees(
+    ledger: Ledger, account: SpoutAccount
+) -> None:
     """B10, E35."""
     other = SpoutAccount(task=8)
     opened(ledger, account, 1)

@@ -6,9 +6,13 @@ from stormspark.acker import ACKED, Ledger, SpoutAccount, Tree
 
 
 def test_the_message_that_makes_0010_and_1011() -> None:
-    """A message makes two tuples; bolts 1 and 2 turn each into another; bolt 3 acks both. Every task has its own worker."""
+    """A message makes two tuples; bolts 1 and 2 turn each into another; bolt 3 acks both. Every task has its
+    own worker.
+    """
     ids: Iterator[int] = iter([0b1111, 0b0010, 0b1011, 0b0110, 0b0111])  # the root, then the edges in order
-    home, bolt1, bolt2, bolt3 = (Ledger(worker, lambda n: [next(ids) for _ in range(n)], timeout=30) for worker in range(4))
+    home, bolt1, bolt2, bolt3 = (
+        Ledger(worker, lambda n: [next(ids) for _ in range(n)], timeout=30) for worker in range(4)
+    )
     account = SpoutAccount(task=1)
 
     message = Tree(account, "message", emitted_at=0.0)

@@ -23,7 +23,9 @@ class Unpicklable(BasicBolt):
 def test_what_was_declared_is_there() -> None:
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout(), parallelism=2)
-    builder.set_bolt("count", TestWordCounter(), parallelism=4).fields_grouping("words", Fields("word")).set_num_tasks(8)
+    builder.set_bolt("count", TestWordCounter(), parallelism=4).fields_grouping(
+        "words", Fields("word")
+    ).set_num_tasks(8)
     topology = builder.create_topology("word-count", {"topology.workers": 2})
     count = topology.components["count"]
     assert (topology.name, topology.conf["topology.workers"]) == ("word-count", 2)
@@ -51,7 +53,9 @@ def test_a_fields_grouping_without_fields_is_the_global_one() -> None:
 
 def test_streams_of_one_source_have_groupings_of_their_own() -> None:
     builder = TopologyBuilder()
-    builder.set_bolt("b", TestWordCounter()).shuffle_grouping("a").fields_grouping("a", Fields("n"), stream="again")
+    builder.set_bolt("b", TestWordCounter()).shuffle_grouping("a").fields_grouping(
+        "a", Fields("n"), stream="again"
+    )
     assert builder.create_topology("t").components["b"].inputs == {
         GlobalStreamId("a", "default"): ShuffleGrouping(),
         GlobalStreamId("a", "again"): FieldsGrouping(("n",)),
@@ -61,7 +65,9 @@ def test_streams_of_one_source_have_groupings_of_their_own() -> None:
 def test_an_id_in_use_is_refused_with_both_lines() -> None:
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
-    with pytest.raises(InvalidTopologyError, match=r"test_builder\.py:\d+: the id 'words' .* declared at .*test_builder\.py"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_builder\.py:\d+: the id 'words' .* declared at .*test_builder\.py"
+    ):
         builder.set_bolt("words", TestWordCounter())
 
 
@@ -79,7 +85,9 @@ def test_a_class_instead_of_an_instance_is_told_apart() -> None:
 def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> None:
     builder = TopologyBuilder()
     builder.set_bolt("bad", Unpicklable())
-    with pytest.raises(SerializationError, match=r"attribute 'lock' of component 'bad' \(Unpicklable\).*prepare"):
+    with pytest.raises(
+        SerializationError, match=r"attribute 'lock' of component 'bad' \(Unpicklable\).*prepare"
+    ):
         builder.create_topology("t")
 
 

@@ -30,7 +30,9 @@ class Keep(Bolt):
 
 
 class Steady(Spout):
-    """One tuple for each call; remembers what it hears (in the class: the task works on a copy of the instance)."""
+    """One tuple for each call; remembers what it hears (in the class: the task works on a copy of the
+    instance).
+    """
 
     heard: ClassVar[list[tuple[str, Any]]] = []
 

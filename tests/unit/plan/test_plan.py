@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from stormspark import BasicBolt, BasicOutputCollector, Fields, OutputFieldsDeclarer, Topology, TopologyBuilder, Tuple
+from stormspark import (
+    BasicBolt,
+    BasicOutputCollector,
+    Fields,
+    OutputFieldsDeclarer,
+    Topology,
+    TopologyBuilder,
+    Tuple,
+)
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan import plan_topology
 from stormspark.plan.supersteps import count_supersteps
@@ -46,7 +54,9 @@ def test_task_ids_run_over_all_components_in_byte_order_with_the_ackers() -> Non
     builder.set_spout("Words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter(), parallelism=2).shuffle_grouping("Words")
     topology = builder.create_topology("ids")
-    ids = {c.id: c.tasks for c in plan_topology(topology, {"topology.acker.executors": 3}).components.values()}
+    ids = {
+        c.id: c.tasks for c in plan_topology(topology, {"topology.acker.executors": 3}).components.values()
+    }
     assert ids == {"Words": (1,), "count": (5, 6)}
     without = plan_topology(topology, {"topology.acker.executors": 0})
     assert {c.id: c.tasks for c in without.components.values()} == {"Words": (1,), "count": (2, 3)}
@@ -78,7 +88,10 @@ def test_local_or_shuffle_needs_no_exchange_where_every_worker_has_a_target() ->
     builder.set_bolt("pass", Pass(), parallelism=2).local_or_shuffle_grouping("words")
     builder.set_bolt("last", Pass(), parallelism=1).local_or_shuffle_grouping("pass")
     plan = plan_topology(builder.create_topology("t"), {"topology.workers": 2})
-    assert {(e.source, e.target): e.crosses for e in plan.edges} == {("words", "pass"): False, ("pass", "last"): True}
+    assert {(e.source, e.target): e.crosses for e in plan.edges} == {
+        ("words", "pass"): False,
+        ("pass", "last"): True,
+    }
     assert plan.supersteps == 1
 
 
@@ -111,7 +124,9 @@ def test_unknown_sources_streams_and_fields_are_named_with_the_nearest() -> None
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter()).shuffle_grouping("wrods")
-    assert "'count' subscribes to 'wrods', which does not exist (J5); did you mean 'words'?" in refused(builder)
+    assert "'count' subscribes to 'wrods', which does not exist (J5); did you mean 'words'?" in refused(
+        builder
+    )
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter()).shuffle_grouping("words", stream="other")

@@ -8,7 +8,9 @@ from stormspark import BasicBolt, Bolt, Fields, Spout
 
 
 class Script(Spout):
-    """Emits what it is given, one a call, each with its position as id; what it hears goes to ``heard`` of the instance."""
+    """Emits what it is given, one a call, each with its position as id; what it hears goes to ``heard`` of
+    the instance.
+    """
 
     def __init__(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...] = ("value",)) -> None:
         self.rows = rows
@@ -48,7 +50,9 @@ class Collect(BasicBolt):
 class Call(Bolt):
     """Runs a given function as its execute: ``function(bolt, tup)``."""
 
-    def __init__(self, function: Any, streams: dict[str, tuple[str, ...]] | None = None, direct: bool = False) -> None:
+    def __init__(
+        self, function: Any, streams: dict[str, tuple[str, ...]] | None = None, direct: bool = False
+    ) -> None:
         self.function = function
         self.streams = streams or {"default": ("value",)}
         self.direct = direct
