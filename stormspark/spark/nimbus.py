@@ -15,18 +15,18 @@ import contextlib
 import logging
 import pickle
 import secrets
-import shutil
 import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from stormspark.errors import StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
-from stormspark.worker.launch import end_process, own_folder
+from stormspark.worker.launch import end_process
 from stormspark.worker.link import Door, Endpoint, peer_host
 from stormspark.worker.messages import (
     Beat,
@@ -71,9 +71,10 @@ class _Link:
 class Nimbus:
     """Serves the workers and forwarders of one topology in one generation, until `close`.
 
-    ``host`` is the address at which other hosts reach this one; None where all of Spark runs on this host,
-    and then nothing is opened to the network. ``on_trouble`` is called, from any thread, when the attempt or
-    the topology can't go on; `broken` and `error` say why.
+    ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``host`` is the
+    address at which other hosts reach this one; None where all of Spark runs on this host, and then nothing is
+    opened to the network. ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
+    `broken` and `error` say why.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Nimbus:
         plan: bytes,
         workers: int,
         *,
+        folder: Path,
         host: str | None,
         lease_secs: float,
         start_timeout_secs: float,
@@ -96,8 +98,7 @@ class Nimbus:
         self._error: BaseException | None = None
         self._closed: set[int] = set()
         self.key = secrets.token_bytes(32)
-        self._folder = own_folder("stormspark-")
-        self._door = Door(str(self._folder / "nimbus"), host, self.key, self._serve, "nimbus")
+        self._door = Door(str(folder / "nimbus"), host, self.key, self._serve, "nimbus")
         self.endpoint: Endpoint = self._door.endpoint
 
     # -- for the driver --------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class Nimbus:
                 end_process(link.process)
 
     def close(self) -> None:
-        """Take no more calls and remove what is left of us in the file system."""
+        """Take no more calls, and end the workers that are left."""
         self._door.close()
         with self._changed:
             self._assignments.end("the topology has ended")
@@ -164,7 +165,6 @@ class Nimbus:
             self._changed.notify_all()
         for link in links:
             link.send(self._orders._replace(exit=True))
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def validate(self) -> None:
         """Check every invariant; raises `AssertionError`."""

@@ -7,6 +7,7 @@ micro-batches on one host.
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.errors import UnsupportedEnvironmentError
 
-__all__ = ["check_session", "local_session", "require_java"]
+__all__ = ["check_session", "default_log_folder", "local_session", "require_java"]
 
 _LEAST_SPARK = (4, 2)
 _LEAST_JAVA = 17
@@ -143,9 +144,14 @@ def _start_jvm(settings: Mapping[str, str], log: Path) -> None:
 
 
 def _log_file(conf: Mapping[str, Any]) -> Path:
-    folder = Path(conf.get("stormspark.log.dir") or tempfile.mkdtemp(prefix="stormspark-logs-"))
+    folder = Path(conf.get("stormspark.log.dir") or default_log_folder())
     folder.mkdir(parents=True, exist_ok=True)
     return folder / "spark.log"
+
+
+def default_log_folder() -> Path:
+    """Where logs are if ``stormspark.log.dir`` is not set: one place a user, under the temporary folder."""
+    return Path(tempfile.gettempdir(), f"stormspark-logs-{getpass.getuser()}")
 
 
 def _package_file(name: str) -> Path:

@@ -17,15 +17,16 @@ import logging
 import pickle
 import re
 import shutil
-import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -41,8 +42,9 @@ from stormspark.spark.forwarder import Attempt
 from stormspark.spark.gate import Gate
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import data_query, session_for_query
-from stormspark.spark.session import check_session, local_session
+from stormspark.spark.session import check_session, default_log_folder, local_session
 from stormspark.spark.tally import Tally
+from stormspark.worker.launch import own_folder
 from stormspark.worker.step import ErrorReport, WorkerReport
 
 __all__ = ["SparkTopology", "submit"]
@@ -86,13 +88,17 @@ class SparkTopology:
     def __init__(self, plan: PhysicalPlan, spark: SparkSession, checkpoint: str | Path | None) -> None:
         self._plan, self._settings = plan, plan.settings
         self._session = session_for_query(spark)
-        self._temporary = None if checkpoint else tempfile.mkdtemp(prefix="stormspark-checkpoint-")
-        self._folder = CheckpointFolder(self._session, str(checkpoint or self._temporary))
-        control = next_generation(self._folder.control_file(), plan)
-        self._generation = control.generation
-        self._log_folder = plan.settings.log_dir or str(
-            Path(tempfile.gettempdir(), "stormspark-logs", plan.topology)
-        )
+        # Sockets, the workers' own folders, and the checkpoint if the user wants none. Removed at the end, at
+        # the latest when the interpreter exits; by the workers if it is killed.
+        self._scratch = own_folder("stormspark-")
+        self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
+        try:
+            self._generation = next_generation(self._folder.control_file(), plan).generation
+        except BaseException:
+            self._tidy_up()
+            raise
+        self._log_folder = plan.settings.log_dir or str(default_log_folder() / plan.topology)
         self._tally = Tally(plan, "spark")
         self._wake = threading.Event()
         self._stop_wanted = threading.Event()
@@ -103,6 +109,7 @@ class SparkTopology:
         self._nimbus = Nimbus(
             cloudpickle.dumps(plan),
             plan.workers,
+            folder=self._scratch,
             host=_host_for_executors(spark),
             lease_secs=plan.settings.worker_lease_secs,
             start_timeout_secs=plan.settings.worker_start_timeout_secs,
@@ -186,15 +193,16 @@ class SparkTopology:
     def _supervise(self) -> None:
         try:
             self._run_attempts()
+        except (Py4JNetworkError, ConnectionError):
+            self._error = StormsparkError("Spark's JVM is gone")
         except Exception as error:
             _log.exception("topology %s stops", self.name)
-            self._error = self._error or error
+            self._error = error
         finally:
             with contextlib.suppress(Exception):
                 self._end_workers()
             self._nimbus.close()
-            if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
+            self._tidy_up()
             self._tally.stop()
             self._ended.set()
 
@@ -218,6 +226,9 @@ class SparkTopology:
             failures = failures + 1 if run.batch_number == failed_batch else 1
             failed_batch = run.batch_number
             reason = self._nimbus.broken or run.failure or "the query ended"
+            if self._session.sparkContext._jsc.sc().isStopped():
+                self._error = StormsparkError("the Spark session was stopped while the topology ran")
+                return
             if failures >= self._settings.max_attempts:
                 msg = f"batch {failed_batch} failed {failures} times (stormspark.max.attempts): {reason}"
                 self._error = WorkerLostError(msg) if self._nimbus.broken else StormsparkError(msg)

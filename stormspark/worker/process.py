@@ -157,9 +157,8 @@ class WorkerProcess:
         nimbus = self._launch.nimbus
         remove_if_dead(nimbus)
         if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
-            # The driver was killed and could not tidy up: the last one out does.
-            with contextlib.suppress(OSError):
-                self._folder.parent.rmdir()
+            # The driver was killed and could not tidy up: what it had there is of no use to anybody now.
+            shutil.rmtree(self._folder.parent, ignore_errors=True)
         os._exit(code)
 
     # -- nimbus ----------------------------------------------------------------------------------------------

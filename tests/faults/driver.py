@@ -12,3 +12,4 @@ running = submit(word_count(10, name), conf=conf, checkpoint=folder / "checkpoin
 while not running.wait(0.1):
     if running.statistics().batches:
         (folder / "runs").touch()
+print(running.error)

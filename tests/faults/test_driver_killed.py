@@ -49,7 +49,7 @@ def _family(process: subprocess.Popen) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize("what", ["python", "jvm"])
-def test_nothing_is_left_over(driver, what):
+def test_nothing_is_left_over(driver, tmp_path, what):
     process, name = driver
     family = _family(process)
     workers = list(worker_processes(name).values())
@@ -57,8 +57,7 @@ def test_nothing_is_left_over(driver, what):
     jvm = next(one for one in family if one.name() == "java")
     os.kill(process.pid if what == "python" else jvm.pid, signal.SIGKILL)
     wait_until_gone(workers)
-    if what == "python":
-        wait_until_gone(family)
-    else:
-        # The driver's Python lives, in a session without Spark; its topology has ended with an error.
-        wait_until_gone([one for one in family if one.pid != process.pid])
+    wait_until_gone(family)
+    assert not list(tmp_path.glob("stormspark-*/nimbus")), "the sockets are gone too"
+    if what == "jvm":
+        assert "Spark's JVM is gone" in (tmp_path / "output").read_text()
