@@ -42,7 +42,7 @@ _BURST = 64
 _MOST_BURSTS = 100_000
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
-_FRAME_TUPLES = 8192
+_FRAME_TUPLES = 4096
 _FRAME_BYTES = 4 * 1024 * 1024
 
 
@@ -152,6 +152,7 @@ class Worker:
         deadline = now + self._settings.superstep_deadline_ms / 1000
         for frame in frames:
             self._take(frame)
+            self._work(deadline)  # frame by frame, while what it brought is in the processor's caches
         if step.superstep == 0 and self._fatal() is None:
             self._ask_spouts(deadline)
         self._work(deadline)
