@@ -71,19 +71,17 @@ def run_topology(run: Run) -> int:
     notes = Console(stderr=True, highlight=False)
     table = notes if run.json_to == "-" else Console(highlight=False)
     notes.print(Text(f"starting {run.topology.name} on {run.engine}"), soft_wrap=True)
-    try:
-        running = ENGINES[run.engine](run)
-    except ComponentError as error:  # the local engine opens and prepares before it gives the topology away
-        notes.print(Text(_told(error, run.topology.name)), style="red", soft_wrap=True)
-        return _FAILED
-    # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
-    with (
-        _only_json_on_stdout(run),
-        Interrupts() as interrupts,
-        ProgressLine(notes) as line,
-        LogLines(line.say),
-    ):
-        ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
+    with _only_json_on_stdout(run):
+        try:
+            running = ENGINES[run.engine](run)
+        except (
+            ComponentError
+        ) as error:  # the local engine opens and prepares before it hands the topology out
+            notes.print(Text(_told(error, run.topology.name)), style="red", soft_wrap=True)
+            return _FAILED
+        # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
+        with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
+            ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
     print_summary(statistics, _wide_enough(table))
     # Not part of the protocol: the local engine logs where its process does.
