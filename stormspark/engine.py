@@ -23,6 +23,10 @@ class RunningTopology(Protocol):
     def error(self) -> BaseException | None:
         """Why the topology stopped by itself, or None."""
 
+    @property
+    def log_folder(self) -> str | None:
+        """Where the logs of tasks are, on each host that runs workers; None where they go to this process's own log."""
+
     def statistics(self) -> TopologyStatistics:
         """What has been done so far; also after the end."""
 

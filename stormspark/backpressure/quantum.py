@@ -12,10 +12,11 @@ class SpoutQuantum:
     follows the measured batches, by at most a factor of two a batch, and only batches that used their quantum
     up teach it anything.
 
+    Here a batch costs 200 ms whatever happens, and twice the quantum besides:
+
     >>> quantum = SpoutQuantum(target=1.0)
     >>> quantum.seconds
     0.25
-    # 200 ms fixed, twice the quantum besides
     >>> for _ in range(8): quantum.batch_took(0.2 + 2 * quantum.seconds, used_up=True)
     >>> round(quantum.seconds, 2)
     0.4

@@ -85,9 +85,8 @@ def run_topology(run: Run) -> int:
     statistics = running.statistics()
     print_summary(statistics, _wide_enough(table))
     # Not part of the protocol: the local engine logs where its process does.
-    log_folder = getattr(running, "log_folder", None)
-    if log_folder is not None:
-        notes.print(Text(f"logs: {log_folder}"), soft_wrap=True)
+    if running.log_folder is not None:
+        notes.print(Text(f"logs: {running.log_folder}"), soft_wrap=True)
     if run.json_to is not None:
         _write_json(statistics, run.json_to)
     if running.error is not None:

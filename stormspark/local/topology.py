@@ -53,6 +53,11 @@ class LocalTopology:
         """The topology's name."""
         return self.plan.topology
 
+    @property
+    def log_folder(self) -> str | None:
+        """None: what tasks log goes to this process's own log."""
+        return None
+
     def statistics(self) -> TopologyStatistics:
         """What has been done so far."""
         return self._tally.statistics()
@@ -74,7 +79,7 @@ class LocalTopology:
         self._end(graceful=True)
 
     def kill(self) -> None:
-        """End at the next batch boundary without ``close`` and ``cleanup``: a thread can't be killed."""
+        """Wait for nothing and close nothing; a thread can't be killed, so it goes when its batch ends, or with the process."""
         self._end(graceful=False)
 
     def run_until_idle(self, timeout: float = 60.0) -> None:
@@ -165,7 +170,8 @@ class LocalTopology:
         self._graceful = graceful
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join()
+            if graceful:
+                self._thread.join()
         elif not self._ended.is_set():
             if graceful and self.error is None:
                 self.workers.close()

@@ -20,6 +20,7 @@ import os
 import pickle
 import queue
 import shutil
+import signal
 import sys
 import threading
 import traceback
@@ -159,6 +160,7 @@ class WorkerProcess:
         if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
             # The driver was killed and could not tidy up: what it had there is of no use to anybody now.
             shutil.rmtree(self._folder.parent, ignore_errors=True)
+        _end_children()
         os._exit(code)
 
     # -- nimbus ----------------------------------------------------------------------------------------------
@@ -266,6 +268,15 @@ class WorkerProcess:
                     connection.send_bytes(message)
             finally:
                 errand.sent.set()
+
+
+def _end_children() -> None:
+    """Take along what user code has started and not ended: it is in our process group, which `_detach` made."""
+    group, me = os.getpgid(0), os.getpid()
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+            if pid != me and os.getpgid(pid) == group:
+                os.kill(pid, signal.SIGKILL)
 
 
 def _batches(messages: Sequence[pa.Buffer | bytes]) -> list[pa.RecordBatch]:
