@@ -182,20 +182,20 @@ class Worker:
         until = min(deadline, self._clock() + self._quantum.seconds)
         # A clock that tests drive stands still here: then only this bound ends a spout that emits for ever.
         for _ in range(_MOST_BURSTS):
-            emitted = False
+            emitted, full = False, self._full()
             for spout in self._spouts:
                 if spout.account.ended or spout.may_emit:
                     self._enter(spout)
                     spout.deliver()
-                    if spout.may_emit:
+                    if spout.may_emit and not full:
                         emitted |= spout.ask(_BURST, until)
             self._work(until)
             if self._clock() >= until:
                 self._quantum_used_up = True
                 break
-            if not emitted and not any(spout.account.ended for spout in self._spouts):
+            if full or self._fatal() is not None:
                 break
-            if self._full() or self._fatal() is not None:
+            if not emitted and not any(spout.account.ended for spout in self._spouts):
                 break
         self._enter(None)
 

@@ -302,3 +302,17 @@ def test_max_spout_pending_over_workers_is_never_exceeded() -> None:
     rig = Rig(two(Collect(), [(n,) for n in range(100)]), 2, topology_max_spout_pending=7)
     rig.batches(20)
     assert len(rig.users("a")[0].heard) == 100
+
+
+def test_spouts_pause_above_the_high_mark_until_below_the_low_one() -> None:
+    """F10, W1: by levels read anew each batch; nothing is lost."""
+    conf = {"stormspark_queue_high_mark_tuples": 100, "stormspark_queue_low_mark_tuples": 10}
+    rig = Rig(two(Collect(), [(n,) for n in range(1000)]), 2, **conf)
+    (spout,) = rig.tasks("a")
+    worker = next(w for w in rig.workers if spout.id in w.tasks)
+    worker.run(Step(0, 0, 0), [])
+    assert 100 < spout.account.pending < 1000
+    worker.begin_attempt("its frames were never delivered")
+    rig.batches(20)
+    verdicts = [h[0] for h in rig.users("a")[0].heard]
+    assert len(verdicts) == 1000 and verdicts.count("ack") > 800
