@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import pickle
 import secrets
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -89,6 +91,7 @@ class Nimbus:
         on_trouble: Callable[[], None],
     ) -> None:
         self._plan, self._host = plan, host
+        self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
         self._lease, self._start_timeout = lease_secs, start_timeout_secs
         self._on_trouble = on_trouble
         self._changed = threading.Condition()
@@ -234,7 +237,7 @@ class Nimbus:
         reason = "its process is gone"
         try:
             host = peer_host(connection) or self._host or "127.0.0.1"
-            link.send(Welcome(self._plan, self._lease, host))
+            link.send(Welcome(self._plan, self._lease, host, self._module_path))
             while True:
                 self._hear(link, connection.recv())
         except OSError as error:

@@ -179,6 +179,10 @@ class WorkerProcess:
         self._host = None if launch.nimbus.tcp is None else answer.host
         self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end)
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
+        # Behind our own: what Spark has shipped comes first.
+        sys.path.extend(
+            entry for entry in answer.module_path if entry not in sys.path and os.path.exists(entry)
+        )
         try:
             plan: PhysicalPlan = pickle.loads(answer.plan)
         except BaseException as error:
