@@ -24,6 +24,7 @@ __all__ = ["Door", "Endpoint", "dial", "peer_host", "remove_if_dead"]
 
 _BACKLOG = 128
 _HANDSHAKE_SECS = 10.0
+_ALIVE_SECS = 1.0
 
 
 class Endpoint(NamedTuple):
@@ -123,11 +124,19 @@ def peer_host(connection: Connection) -> str | None:
 
 def remove_if_dead(endpoint: Endpoint) -> None:
     """Remove the socket file of a process that was killed."""
-    with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(_ALIVE_SECS)
         try:
             sock.connect(endpoint.unix)
-        except ConnectionRefusedError:
-            os.unlink(endpoint.unix)
+            # A process that is just being torn down still lets us in, for a moment; one that lives speaks first.
+            if sock.recv(1):
+                return
+        except TimeoutError:
+            return
+        except OSError:
+            pass
+    with contextlib.suppress(OSError):
+        os.unlink(endpoint.unix)
 
 
 def _listening(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import psutil
+import pytest
 
 from stormspark.engine import RunningTopology
 
@@ -68,13 +69,20 @@ def worker_processes(topology: str) -> dict[int, psutil.Process]:
 def wait_until_gone(processes: Iterable[psutil.Process], timeout: float = 30.0) -> None:
     """Wait until none of the processes runs any more; a zombie does not run."""
 
-    def alive() -> list[psutil.Process]:
-        return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    left = list(processes)
 
     def gone() -> bool:
-        try:
-            return not alive()
-        except psutil.NoSuchProcess:
-            return False
+        left[:] = [process for process in left if _runs(process)]
+        return not left
 
-    wait_for(gone, timeout, "processes to end")
+    try:
+        wait_for(gone, timeout)
+    except AssertionError:
+        pytest.fail(f"after {timeout} s these still run: {left}")
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,154 @@
+"""One run of the data query: from its start at the checkpoint to its end at the gate.
+
+It meets two threads: the query's own, which brings every micro-batch to `QueryRun.batch`, and the supervisor's, which
+calls all the rest. The query's thread only notes what happened (`error`, `failure`) and goes to the gate; it
+never decides, and it never lets an exception of a failed batch out to Spark.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from stormspark.errors import ComponentError, StormsparkError
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.forwarder import Attempt
+from stormspark.spark.gate import Gate
+from stormspark.spark.query import data_query
+from stormspark.spark.tally import Tally
+from stormspark.worker.step import ErrorReport, WorkerReport
+
+__all__ = ["QueryRun"]
+
+#: The longest text of an error of Spark's that is passed on.
+_ERROR_TEXT = 4000
+
+
+@dataclass
+class QueryRun:
+    """One run of the data query: one attempt, many batches. `batch` is called on the query's thread, the rest
+    by the supervisor.
+    """
+
+    session: SparkSession
+    plan: PhysicalPlan
+    attempt: Attempt
+    tally: Tally
+    stop_wanted: threading.Event
+    wake: threading.Event
+
+    def __post_init__(self) -> None:
+        self.gate = Gate(self.session)
+        #: The batch that runs, or ran last.
+        self.batch_number = -1
+        #: Why the topology has to stop.
+        self.error: BaseException | None = None
+        #: Why the attempt failed, in Spark's words.
+        self.failure: str | None = None
+        self._running = False
+        self._last_ended: float | None = None
+        self.query: StreamingQuery | None = None
+
+    # -- the query's thread ----------------------------------------------------------------------------------
+
+    def batch(self, frames: DataFrame, number: int) -> None:
+        """Run one batch: Spark computes its supersteps when the last one's replies are collected."""
+        # First of all: then either we see that the end is wanted, or `is_between_batches` sees us.
+        self._running = True
+        if self.stop_wanted.is_set():
+            self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
+        self.batch_number = number
+        began = time.monotonic()
+        try:
+            reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
+        except Exception as error:
+            # Not passed on: Spark would log it in full, and chew on its text with a regular expression until
+            # the stack ends.
+            self.failure = _text(error)
+            self._to_the_gate()
+        if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
+            self.error = StormsparkError(
+                f"batch {number} ended without a report of each of {self.plan.workers} workers"
+            )
+            self._to_the_gate()
+        self.tally.add_batch(reports, self._seconds_since(began))
+        fatal = next((report.fatal for report in reports if report.fatal is not None), None)
+        if fatal is not None:
+            self.error = _component_error(fatal)
+            self._to_the_gate()
+        self._running = False
+        if self.stop_wanted.is_set():
+            self.wake.set()
+
+    def _to_the_gate(self) -> None:
+        self.gate.reached.set()
+        self.wake.set()
+        self.gate.wait()
+
+    def _seconds_since(self, began: float) -> float:
+        """A batch's time: from end to end where batches follow each other at once, so that Spark's share is
+        in it.
+        """
+        now = time.monotonic()
+        last, self._last_ended = self._last_ended, now
+        return now - (began if last is None or self.plan.settings.trigger_interval_ms else last)
+
+    # -- the supervisor --------------------------------------------------------------------------------------
+
+    def start(self, checkpoint: str) -> None:
+        """Start the query from its checkpoint."""
+        interval = int(self.plan.settings.trigger_interval_ms)
+        self.query = (
+            data_query(self.session, self.plan, self.attempt)
+            .writeStream.foreachBatch(self.batch)
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime=f"{interval} milliseconds")
+            .start()
+        )
+
+    def is_between_batches(self) -> bool:
+        """Whether the last batch is committed and no other one has begun, or none ever has.
+
+        One that begins just now goes to the gate, so nothing can happen between this answer and the stop.
+        """
+        if self._running:
+            return False
+        assert self.query is not None
+        if self.batch_number < 0:
+            return not self.query.status["isTriggerActive"]
+        progress = self.query.lastProgress
+        return progress is not None and progress["batchId"] >= self.batch_number
+
+    def is_active(self) -> bool:
+        """Whether the query still runs."""
+        return self.query is not None and bool(self.query.isActive)
+
+    def cancel(self) -> None:
+        """Have the jobs of the batch that runs fail; the query's thread then comes to the gate."""
+        if self.query is not None:
+            self.session.sparkContext.cancelJobGroup(str(self.query.runId))
+
+    def stop(self) -> None:
+        """Stop the query; its thread is at the gate, or between two batches."""
+        assert self.query is not None
+        self.gate.opened.set()
+        self.query.stop()
+
+    def note_end(self) -> None:
+        """The query ended by itself, outside of our code: remember why."""
+        assert self.query is not None
+        self.failure = _text(self.query.exception())
+
+
+def _component_error(report: ErrorReport) -> ComponentError:
+    return ComponentError(f"{report.component}, task {report.task}, raised too often:\n{report.text}")
+
+
+def _text(error: object) -> str:
+    text = str(error).strip()
+    return text if len(text) <= _ERROR_TEXT else f"{text[:_ERROR_TEXT]} ..."
