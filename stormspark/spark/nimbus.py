@@ -32,7 +32,6 @@ from stormspark.worker.launch import end_process
 from stormspark.worker.link import Door, Endpoint, peer_host
 from stormspark.worker.messages import (
     Beat,
-    Closed,
     Fatal,
     Hello,
     Locate,
@@ -99,7 +98,6 @@ class Nimbus:
         self._links: dict[int, _Link] = {}
         self._orders = Orders()
         self._error: BaseException | None = None
-        self._closed: set[int] = set()
         self.key = secrets.token_bytes(32)
         self._door = Door(str(folder / "nimbus"), host, self.key, self._serve, "nimbus")
         self.endpoint: Endpoint = self._door.endpoint
@@ -146,7 +144,7 @@ class Nimbus:
             self._changed.notify_all()
         self._give(self._orders._replace(active=False, close=True))
         with self._changed:
-            return self._changed.wait_for(lambda: waited_for <= self._closed | self._gone(), timeout)
+            return self._changed.wait_for(lambda: waited_for <= self._gone(), timeout)
 
     def kill_workers(self) -> None:
         """End all worker processes now, those of this host without asking them."""
@@ -265,11 +263,6 @@ class Nimbus:
             self._fail(_error(message.error, f"worker {link.worker} can't go on:\n{message.text}"))
         elif isinstance(message, StartFailed):
             self._start_failed(message)
-            link.send(self._orders._replace(exit=True))
-        elif isinstance(message, Closed):
-            with self._changed:
-                self._closed.add(link.worker)
-                self._changed.notify_all()
             link.send(self._orders._replace(exit=True))
 
     # -- changes ---------------------------------------------------------------------------------------------

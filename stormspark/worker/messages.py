@@ -4,7 +4,7 @@ authenticated.
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
-    worker -> nimbus        Hello -> Welcome; Ready or StartFailed; Beat -> Orders, again and again; Closed
+    worker -> nimbus        Hello -> Welcome; Ready or StartFailed; then Beat -> Orders, again and again
     nimbus -> worker        Orders, also unasked
 """
 
@@ -16,7 +16,6 @@ from stormspark.worker.link import Endpoint
 
 __all__ = [
     "Beat",
-    "Closed",
     "End",
     "Fatal",
     "Hello",
@@ -175,7 +174,3 @@ class Orders(NamedTuple):
     active: bool = True
     close: bool = False
     exit: bool = False
-
-
-class Closed(NamedTuple):
-    """The worker has closed its spouts and cleaned up its bolts, and goes."""

@@ -41,7 +41,6 @@ from stormspark.worker.launch import Launch, own_folder
 from stormspark.worker.lifeline import Lifeline, this_process
 from stormspark.worker.link import Door, dial, remove_if_dead
 from stormspark.worker.messages import (
-    Closed,
     End,
     Fatal,
     Hello,
@@ -217,8 +216,7 @@ class WorkerProcess:
                     self._run(errand)
             elif orders.close:
                 self._worker.close()
-                self._lifeline.send(Closed())
-                self._leave("it was closed")
+                self.end("it was closed")
             else:
                 self._worker.set_active(orders.active)
 

@@ -70,9 +70,9 @@ def test_a_worker_killed_between_batches_is_started_again(start, tmp_path):
     running = start(word_count(10), conf=conf)
     try:
         wait_until_idle(running)
-        os.kill(worker_processes("word-count")[1].pid, signal.SIGKILL)
+        os.kill(worker_processes("tested-word-count")[1].pid, signal.SIGKILL)
         wait_for_batches(running, 2)
-        assert len(worker_processes("word-count")) == 2
+        assert len(worker_processes("tested-word-count")) == 2
     finally:
         running.stop()
     assert running.error is None
@@ -83,9 +83,11 @@ def test_a_stopped_worker_is_given_up_and_replaced(start, tmp_path):
     running = start(word_count(10), conf=conf)
     try:
         wait_until_idle(running)
-        frozen = worker_processes("word-count")[0]
+        frozen = worker_processes("tested-word-count")[0]
         os.kill(frozen.pid, signal.SIGSTOP)
-        wait_for(lambda: worker_processes("word-count")[0].pid != frozen.pid or not frozen.is_running())
+        wait_for(
+            lambda: worker_processes("tested-word-count")[0].pid != frozen.pid or not frozen.is_running()
+        )
         wait_for_batches(running, 2)
         wait_until_gone([frozen])  # ended by whoever started its successor
     finally:

@@ -73,7 +73,7 @@ def test_a_checkpoint_folder_of_another_topology_is_refused(start, tmp_path):
     running = start(word_count(1), checkpoint=tmp_path / "here", conf=folder)
     running.stop()
     with pytest.raises(
-        CheckpointError, match="belongs to the topology 'word-count', not to 'other'"
+        CheckpointError, match="belongs to the topology 'tested-word-count', not to 'other'"
     ) as refused:
         start(word_count(1, "other"), checkpoint=tmp_path / "here", conf=folder)
     assert "\n" not in str(refused.value)
@@ -100,7 +100,7 @@ def test_a_bolt_that_always_raises_stops_the_topology(start, tmp_path):
 def test_kill_ends_everything_at_once(start, tmp_path):
     running = start(word_count(10**9), conf={"topology.workers": 2, FOLDER: str(tmp_path)})
     wait_for_batches(running, 1)
-    workers = worker_processes("word-count").values()
+    workers = worker_processes("tested-word-count").values()
     killer = threading.Thread(target=running.kill)
     killer.start()
     assert running.wait(30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.spark.topologies import FOLDER, counted, expected_counts, large_tuple, word_count
-from tests.spark.waiting import wait_until_idle, worker_processes
+from tests.spark.waiting import wait_until_gone, wait_until_idle, worker_processes
 
 pytestmark = pytest.mark.spark
 
@@ -17,9 +17,11 @@ def test_counts_are_exact_on_any_number_of_workers(start, tmp_path, workers):
     running = start(word_count(TOTAL), conf={"topology.workers": workers, FOLDER: str(tmp_path)})
     try:
         wait_until_idle(running)
-        assert len(worker_processes("word-count")) == workers
+        processes = worker_processes(running.name).values()
+        assert len(processes) == workers
     finally:
         running.stop()
+    wait_until_gone(processes)
     assert running.error is None
     assert counted(tmp_path) == expected_counts(TOTAL)
     components = running.statistics().components
@@ -28,7 +30,6 @@ def test_counts_are_exact_on_any_number_of_workers(start, tmp_path, workers):
     assert (components["split"].executed, components["split"].emitted) == (TOTAL, words)
     assert (components["count"].executed, components["count"].acked) == (words, words)
     assert running.statistics().total("failed") == 0
-    assert not worker_processes("word-count")
 
 
 def test_a_tuple_of_50_megabytes_passes_between_workers(start, tmp_path):

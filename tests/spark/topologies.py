@@ -67,7 +67,7 @@ class Count(BasicBolt):
         self.path.write_text(json.dumps(self.counts))
 
 
-def word_count(total, name="word-count", replay=True) -> Topology:
+def word_count(total, name="tested-word-count", replay=True) -> Topology:
     builder = TopologyBuilder()
     builder.set_spout("sentences", Sentences(total, replay), parallelism=2)
     builder.set_bolt("split", Split(), parallelism=2).shuffle_grouping("sentences")
