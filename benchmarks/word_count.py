@@ -41,7 +41,7 @@ def next_batch_end(running: RunningTopology, meter: CpuMeter) -> Mark:
     """Wait for the next batch to end."""
     before = running.statistics().batches
     while (now := running.statistics()).batches == before:
-        if running.wait(0.002):
+        if running.wait(0.01):
             raise running.error or RuntimeError("the topology ended by itself")
     return Mark(time.perf_counter(), now, meter.read(), machine_busy())
 

@@ -20,8 +20,8 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.gate import Gate
 from stormspark.spark.query import data_query
-from stormspark.spark.tally import Tally
-from stormspark.worker.step import ErrorReport, WorkerReport
+from stormspark.worker.step import WorkerReport
+from stormspark.worker.tally import Tally
 
 __all__ = ["QueryRun"]
 
@@ -79,7 +79,7 @@ class QueryRun:
         self.tally.add_batch(reports, self._seconds_since(began))
         fatal = next((report.fatal for report in reports if report.fatal is not None), None)
         if fatal is not None:
-            self.error = _component_error(fatal)
+            self.error = ComponentError(fatal.text)
             self._to_the_gate()
         self._running = False
         if self.stop_wanted.is_set():
@@ -143,10 +143,6 @@ class QueryRun:
         """The query ended by itself, outside of our code: remember why."""
         assert self.query is not None
         self.failure = _text(self.query.exception())
-
-
-def _component_error(report: ErrorReport) -> ComponentError:
-    return ComponentError(f"{report.component}, task {report.task}, raised too often:\n{report.text}")
 
 
 def _text(error: object) -> str:

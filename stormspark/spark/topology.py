@@ -40,8 +40,8 @@ from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.session import check_session, default_log_folder, local_session
-from stormspark.spark.tally import Tally
 from stormspark.worker.launch import own_folder
+from stormspark.worker.tally import Tally
 
 __all__ = ["SparkTopology", "submit"]
 

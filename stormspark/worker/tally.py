@@ -1,5 +1,4 @@
-"""What is known of a topology's work outside of its workers; both engines use it: the reports of all lives of
-all workers, added up.
+"""What is known of a topology's work outside of its workers, on either engine: the reports of all lives of all workers, added up.
 
 Counters in a report are totals since its process began, so the latest report of each (worker, incarnation) is
 all that is needed, a report that comes twice harms nothing, and a dead incarnation's last totals stay in the

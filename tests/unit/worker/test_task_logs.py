@@ -31,7 +31,9 @@ print("again the worker")
 
 
 def test_each_task_has_its_file_and_print_goes_there(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")
     count = (tmp_path / "count-2.log").read_text()
     assert "INFO stdout: printed by count" in count and "half a line" in count

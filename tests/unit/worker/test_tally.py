@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from stormspark.metrics import TaskCounters
-from stormspark.spark.tally import Tally
 from stormspark.worker.step import ErrorReport, WorkerReport
+from stormspark.worker.tally import Tally
 
 PLAN: Any = SimpleNamespace(
     topology="t",
