@@ -37,7 +37,7 @@ class Tuple:
     # `roots` and `state` are the acker's: the trees that this tuple's edge belongs to (None, one, or a tuple
     # of several), and whether the edge is still open (0), acked or failed (1), or held by its bolt over an
     # execute (2).
-    __slots__ = ("_source", "roots", "state", "values")
+    __slots__ = ("__weakref__", "_source", "roots", "state", "values")
 
     def __init__(self, values: tuple[Any, ...], source: TupleSource, roots: Any = None) -> None:
         self.values = values

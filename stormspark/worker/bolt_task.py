@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sys import getrefcount
 from typing import Any
+from weakref import WeakSet
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import BasicBolt, Bolt, Tuple
@@ -31,7 +32,8 @@ class BoltTask(Task):
         self.bolt: Bolt | BasicBolt
         self._taken: list[Delivery] = []  # what has been taken from the inbox, executed from `_next` on
         self._next = 0
-        self._held: dict[int, Tuple] = {}
+        # Weak: a bolt that drops a tuple without ack or fail leaves nothing behind here; its tree times out.
+        self._held: WeakSet[Tuple] = WeakSet()
         self._mean = 0.0
         self._position = -1  # which tuple of a chunk raised
         self._current: Tuple
@@ -117,6 +119,8 @@ class BoltTask(Task):
         try:
             execute(batch)
         except Exception as error:
+            if self._position:  # those before it went well
+                self._raised_in_row = 0
             self._raised(self._current, error)
             return self._position + 1
         self._raised_in_row = 0
@@ -162,7 +166,7 @@ class BoltTask(Task):
         position = -1
         try:
             for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                if getrefcount(tup) != 2:
+                if getrefcount(tup) != 2 or tup.state == 2:
                     tup = Tuple(values, source, roots)
                 else:
                     tup.values = values
@@ -170,9 +174,9 @@ class BoltTask(Task):
                     tup.roots = roots
                     tup.state = 0
                 execute(tup)  # type: ignore[call-arg]
-                if not tup.state:
+                if roots is not None and not tup.state:
                     tup.state = 2
-                    held[id(tup)] = tup
+                    held.add(tup)
         except Exception:
             self._position, self._current = position, tup
             raise
@@ -181,12 +185,12 @@ class BoltTask(Task):
         """``execute`` raised: fail the tuple; begin anew unless the user meant nothing but to fail it (C5,
         W22).
         """
-        self.counters.failed += 1
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )
         if tup.state != 1:
-            self._held.pop(id(tup), None)
+            self.counters.failed += 1
+            self._held.discard(tup)
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
         if isinstance(error, FailedException):
@@ -202,7 +206,7 @@ class BoltTask(Task):
             self.component.id,
             self.id,
         )
-        for held in list(self._held.values()):
+        for held in list(self._held):
             held.state = 1
             self.counters.failed += 1
             fail_roots(self._ledger, held.roots, lost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from stormspark.acker import Branch, Outcome, Roots, SpoutAccount, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, Tuple
@@ -127,12 +128,12 @@ class BoltCollector:
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task")
 
-    def __init__(self, task: Task, ledger: Ledger, held: dict[int, Tuple]) -> None:
+    def __init__(self, task: Task, ledger: Ledger, held: WeakSet[Tuple]) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
         self._counters = task.counters
-        self._held = held  # tuples whose execute has returned without ack or fail, by identity
+        self._held = held  # tuples whose execute has returned without ack or fail
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
@@ -197,7 +198,7 @@ class BoltCollector:
             )
             return True
         if tup.state == 2:
-            self._held.pop(id(tup), None)
+            self._held.discard(tup)
         tup.state = 1
         return False
 

@@ -316,3 +316,37 @@ def test_spouts_pause_above_the_high_mark_until_below_the_low_one() -> None:
     rig.batches(20)
     verdicts = [h[0] for h in rig.users("a")[0].heard]
     assert len(verdicts) == 1000 and verdicts.count("ack") > 800
+
+
+def test_tuples_that_a_bolt_drops_without_ack_leave_nothing_behind() -> None:
+    """C3: a leak until the timeout, in Storm; here not even that."""
+    rig = Rig(two(Call(lambda bolt, tup: None), [(n,) for n in range(50)]), 1)
+    rig.batches(2)
+    (task,) = rig.tasks("b")
+    assert len(task._held) == 0
+    assert rig.tasks("a")[0].account.pending == 50
+    rig = Rig(two(Call(lambda bolt, tup: bolt.kept.append(tup)), [(n,) for n in range(50)]), 1)
+    rig.batches(2)
+    (task,) = rig.tasks("b")
+    assert len(task._held) == 50
+    assert [tup["value"] for tup in task.bolt.kept] == list(range(50))
+
+
+def test_restarts_in_a_row_are_executions_in_a_row() -> None:
+    """W22: a bad tuple now and then stops nothing."""
+
+    def every_other(bolt: Any, tup: Any) -> None:
+        if tup["value"] % 2:
+            raise ValueError(tup["value"])
+        bolt.collector.ack(tup)
+
+    conf = {"stormspark_task_max_restarts_in_row": 1}
+    rig = Rig(two(Call(every_other), [(n,) for n in range(20)]), 1, **conf)
+    rig.batches(3)
+    (task,) = rig.tasks("b")
+    assert (task.counters.restarts, task.counters.acked, task.counters.failed, task.fatal) == (
+        10,
+        10,
+        10,
+        None,
+    )
