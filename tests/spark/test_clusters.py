@@ -39,6 +39,26 @@ spark.stop()
 """
 
 
+ARCHIVE_DRIVER = """
+import importlib, shutil, sys
+from stormspark.spark import local_session, submit
+from tests.spark.waiting import wait_until_idle
+
+copy, archive, text, counts = sys.argv[1:]
+sys.path.insert(0, copy)
+topology = importlib.import_module("word_count").build()
+shutil.rmtree(copy)  # the workers' only way to the module is the archive now
+conf = {"topology.workers": 2, "wordcount.folder": text, "wordcount.output": counts}
+cluster = {"spark.archives": archive + "#shipped", "spark.executorEnv.PYTHONPATH": "shipped"}
+spark = local_session(2, conf | cluster | {"spark.executor.memory": "1024m"}, master="local-cluster[2,1,1024]")
+running = submit(topology, spark, conf=conf)
+wait_until_idle(running, 120)
+running.stop()
+print("error", running.error)
+spark.stop()
+"""
+
+
 def _run(command: list[str], folder: Path, timeout: float = 150, **environment: str) -> str:
     """Run an application in a folder where nothing of ours can be imported by chance; its standard output."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
@@ -60,6 +80,25 @@ def test_a_cluster_of_two_separate_executors(tmp_path):
     assert "error None" in said
     assert "executors 2" in said, "each worker lives beside an executor of its own"
     assert counted(tmp_path) == expected_counts(1000)
+
+
+def _counts(folder: Path) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for file in folder.glob("*.json"):
+        counts.update(json.loads(file.read_text()))
+    return counts
+
+
+def test_modules_in_an_archive(tmp_path):
+    text, copy = tmp_path / "text", tmp_path / "copy"
+    text.mkdir()
+    (text / "some.py").write_text("one two two\nthree three three\n" * 100)
+    shutil.copytree(ROOT / "examples", copy)
+    archive = shutil.make_archive(str(tmp_path / "examples"), "zip", copy)
+    arguments = [str(copy), archive, str(text), str(tmp_path / "counts")]
+    said = _run([sys.executable, "-c", ARCHIVE_DRIVER, *arguments], tmp_path, PYTHONPATH=str(ROOT))
+    assert "error None" in said
+    assert _counts(tmp_path / "counts") == {"one": 100, "two": 200, "three": 300}
 
 
 def test_spark_submit_with_py_files(tmp_path):
@@ -86,7 +125,4 @@ def test_spark_submit_with_py_files(tmp_path):
     )  # fmt: skip
     summary = json.loads(said.splitlines()[-1])
     assert summary["components"]["lines"]["acked"] == 200
-    counts: Counter[str] = Counter()
-    for file in (tmp_path / "counts").glob("*.json"):
-        counts.update(json.loads(file.read_text()))
-    assert counts == {"one": 100, "two": 200, "three": 300}
+    assert _counts(tmp_path / "counts") == {"one": 100, "two": 200, "three": 300}
