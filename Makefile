@@ -90,14 +90,21 @@ notebooks: java $(INSTALLED) ## execute the notebooks
 	@$(BIN)/pytest tests/notebooks
 
 .PHONY: bench
-bench: java $(INSTALLED) ## acked word count: Spark with 2 workers, then the local engine; one JSON line each
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 30
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine local --workers 1 --seconds 15
+bench: java $(INSTALLED) ## word count against Storm (STORM_PEER names its sources; Maven), idle batch against bare Spark
+	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --vs-storm --rounds 3
+	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine local --workers 1
+	@$(BIN)/python -m benchmarks.idle_batch --rounds 4
 
 .PHONY: bench-smoke
 bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do they still run?
 	@$(BIN)/python -m benchmarks.word_count --case heron_acked --engine local --workers 1 --seconds 2
 	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
+
+ROUNDS ?= 10
+.PHONY: soak
+soak: java $(INSTALLED) ## the fault tests again and again, ROUNDS times, and the state machines with many more steps
+	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
+	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from stormspark.spark import SparkTopology
+
+
+# No deadlines: the machines are shared. `make soak` looks at fifty times as many examples.
+settings.register_profile("tests", deadline=None)
+settings.register_profile("soak", deadline=None, max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
 @pytest.fixture(scope="session")
