@@ -13,14 +13,15 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from stormspark.grouping.hashing import value_hasher
-from stormspark.grouping.java_hash import list_hash, to_int32
+from stormspark.grouping.java_hash import list_hash, string_hash, to_int32
 
 __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "shared_memo"]
 
-#: So many keys are remembered; at the next one all are forgotten, and those in use are soon back.
-MOST_KEYS = 100_000
-#: Longer keys (bytes of memory, roughly) aren't remembered, so that a memo can't grow beyond some 100 MB.
-LONGEST_KEY = 512
+#: So many keys are remembered; at the next one all are forgotten, and those in use are soon back. A dictionary of
+#: words fits: with fewer than it has, every second look-up would be a computation, at thirty times the price.
+MOST_KEYS = 500_000
+#: Longer keys (bytes of memory, roughly) aren't remembered, so that a memo can't grow beyond some 140 MB.
+LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
 
@@ -52,11 +53,18 @@ class KeyMemo(dict[Any, int]):
         return self._targets[to_int32(deep) % len(self._targets)]
 
     def __missing__(self, key: Any) -> int:
+        if self._single and type(key) is str:  # nearly always
+            task = self._targets[to_int32(31 + string_hash(key)) % len(self._targets)]
+            if len(key) <= LONGEST_KEY:
+                self._make_room()
+                self[key] = task
+            return task
         types: Any = type(key) if self._single else tuple(map(type, key))
-        task = self._typed.get((types, key))
-        if task is None:
-            task = self.task_of(key)
-            self._remember(key, types, task)
+        known = self._typed.get((types, key))
+        if known is not None:
+            return known
+        task = self.task_of(key)
+        self._remember(key, types, task)
         return task
 
     def _remember(self, key: Any, types: Any, task: int) -> None:
@@ -64,13 +72,16 @@ class KeyMemo(dict[Any, int]):
         parts = (key,) if self._single else key
         if not kinds <= _EXACT or sum(map(_size, parts)) > LONGEST_KEY:
             return
-        if len(self) + len(self._typed) >= MOST_KEYS:
-            self.clear()
-            self._typed.clear()
+        self._make_room()
         if kinds == {str}:
             self[key] = task
         else:
             self._typed[types, key] = task
+
+    def _make_room(self) -> None:
+        if len(self) + len(self._typed) >= MOST_KEYS:
+            self.clear()
+            self._typed.clear()
 
 
 def _size(part: str | bytes | int | None) -> int:
