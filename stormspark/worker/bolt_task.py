@@ -23,6 +23,15 @@ _CHUNK_MOST = 1024
 _TIMED_ALONE = 50e-6
 
 
+def _unshared_count() -> int:
+    """What `getrefcount` says of an object that nothing but one local variable holds: Pythons differ there."""
+    tup = object()
+    return getrefcount(tup)
+
+
+_UNSHARED = _unshared_count()
+
+
 class BoltTask(Task):
     """One task of a `Bolt` or `BasicBolt`. ``inbox`` is a list that senders append to."""
 
@@ -127,17 +136,16 @@ class BoltTask(Task):
         return len(batch)
 
     # In both loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
-    # reference count tells (2: this frame's variable and getrefcount's argument). That is half the price of a
-    # new object a tuple.
+    # reference count tells. That is half the price of a new object a tuple.
 
     def _execute_basic(self, batch: list[Delivery]) -> None:
-        collector, execute, ledger = self._basic, self.bolt.execute, self._ledger
+        collector, execute, ledger, unshared = self._basic, self.bolt.execute, self._ledger, _UNSHARED
         values, source, roots = batch[0]
         tup = Tuple(values, source)
         position = -1
         try:
             for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                if getrefcount(tup) != 2:
+                if getrefcount(tup) != unshared:
                     tup = Tuple(values, source)
                 else:
                     tup.values = values
@@ -160,13 +168,13 @@ class BoltTask(Task):
             collector.roots = None
 
     def _execute_plain(self, batch: list[Delivery]) -> None:
-        execute, held = self.bolt.execute, self._held
+        execute, held, unshared = self.bolt.execute, self._held, _UNSHARED
         values, source, roots = batch[0]
         tup = Tuple(values, source)
         position = -1
         try:
             for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                if getrefcount(tup) != 2 or tup.state == 2:
+                if getrefcount(tup) != unshared or tup.state == 2:
                     tup = Tuple(values, source, roots)
                 else:
                     tup.values = values

@@ -49,10 +49,10 @@ class Rig:
         ]
 
 
-def two(bolt: Any, rows: list[tuple[Any, ...]], fields: tuple[str, ...] = ("value",)) -> TopologyBuilder:
+def two(bolt: Any, rows: list[tuple[Any, ...]] | Script) -> TopologyBuilder:
     """Spout -> bolt; with two workers the bolt lives in the other one."""
     builder = TopologyBuilder()
-    builder.set_spout("a", Script(rows, fields))
+    builder.set_spout("a", rows if isinstance(rows, Script) else Script(rows))
     builder.set_bolt("b", bolt).shuffle_grouping("a")
     return builder
 
@@ -239,12 +239,13 @@ def test_a_lost_attempt_fails_what_was_under_way_and_keeps_what_bolts_hold() -> 
     rig = Rig(builder, 2)
     (a,), (b,), (far,) = rig.tasks("a"), rig.tasks("b"), rig.tasks("far")
     worker = next(w for w in rig.workers if a.id in w.tasks)
-    assert far.id not in worker.tasks or b.id not in worker.tasks
+    assert far.id in worker.tasks and b.id not in worker.tasks
     worker.run(Step(0, 0, 0), [])  # its frames get lost: the other worker dies
     worker.begin_attempt("worker 1 was lost")
     worker.run(Step(0, 1, 0), [])
     assert [(h[0], h[2]) for h in a.spout.heard] == [("fail", "worker lost: worker 1 was lost")] * 4
     assert a.counters.worker_lost == 4
+    assert [tup["value"] for tup in far.bolt.kept] == [0, 1, 2, 3], "it lives beside the spout"
     worker.validate()
 
 
@@ -275,7 +276,7 @@ def test_a_spout_that_always_raises_stops_the_topology() -> None:
             super().next_tuple()
             raise OSError("gone")
 
-    rig = Rig(raising(Raises([(n,) for n in range(50)])), 1)
+    rig = Rig(two(Collect(), Raises([(n,) for n in range(50)])), 1)
     for _ in range(20):
         (report,) = rig.cluster.run_batch()
     assert report.fatal is not None
@@ -283,13 +284,6 @@ def test_a_spout_that_always_raises_stops_the_topology() -> None:
         "spout 'a', task" in report.fatal.text
         and "raised 11 times in a row, last in next_tuple: OSError" in report.fatal.text
     )
-
-
-def raising(spout: Script) -> TopologyBuilder:
-    builder = TopologyBuilder()
-    builder.set_spout("a", spout)
-    builder.set_bolt("b", Collect()).shuffle_grouping("a")
-    return builder
 
 
 def test_max_spout_pending_over_workers_is_never_exceeded() -> None:
