@@ -219,4 +219,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(stateful_step_count=40)
+TestLedgerMachine.settings = settings(stateful_step_count=60)

@@ -82,6 +82,20 @@ def test_no_timeouts_where_they_are_switched_off(account: SpoutAccount) -> None:
     assert ledger.rotate(1e9) == 0
 
 
+def test_parts_that_come_home_end_nothing_while_something_is_open_there(
+    ledger: Ledger, account: SpoutAccount
+) -> None:
+    """E20: count and value, both."""
+    far = Ledger(1, lambda n: [9] * n, timeout=30)
+    tree = opened(ledger, account, 2)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    close(far, part)
+    ledger.take_parts(far.parts_to_send.pop(0))
+    assert (tree.value, tree.count, tree.verdict) == (0, 1, None)
+    close(ledger, tree)
+    assert tree.verdict is ACKED
+
+
 def test_parts_of_trees_that_ended_are_ignored(ledger: Ledger, account: SpoutAccount) -> None:
     """E8, E33: late acks settle nothing, and leave nothing behind."""
     tree = opened(ledger, account, 1)
