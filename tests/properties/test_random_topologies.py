@@ -139,7 +139,7 @@ def expected(nodes: list[Node], message: tuple[str, int, int]) -> tuple[dict[str
     emitted = {message[0].partition("[")[0]: 1}
     executed: dict[str, int] = {}
     for node in nodes:  # in the order of the edges
-        copies = {AllGrouping: node.tasks}
+        copies: dict[type[Grouping], int] = {AllGrouping: node.tasks}
         executed[node.name] = sum(
             emitted.get(source, 0) * copies.get(type(grouping), 1) for source, grouping in node.inputs
         )
