@@ -10,12 +10,12 @@ import argparse
 import importlib
 import json
 import sys
-import time
 
 from pyspark.sql import SparkSession
 
 from stormspark.config import parse_assignment
 from stormspark.spark import submit
+from stormspark.ui.watch import Idleness
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--checkpoint", help="a folder or URL that all of the cluster can reach")
@@ -27,12 +27,9 @@ del sys.path[0]  # the folder of this file, which has the same name as the modul
 topology = importlib.import_module("word_count").build()
 spark = SparkSession.builder.appName("word-count").getOrCreate()
 running = submit(topology, spark, checkpoint=options.checkpoint, conf=dict(options.settings))
-done, since = -1, time.monotonic()
+idleness = Idleness(options.until_idle)
 while not running.wait(0.2):
-    now = running.statistics()
-    if now.total("executed") != done or now.total("pending") or not now.batches:
-        done, since = now.total("executed"), time.monotonic()
-    elif time.monotonic() - since > options.until_idle:
+    if idleness.reached(running.statistics()):
         running.stop()
 print(json.dumps(running.statistics().as_json()))
 if running.error is not None:

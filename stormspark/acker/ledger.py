@@ -89,8 +89,7 @@ class Ledger:
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
         self._parts: dict[int, Part] = {}  # parts of other workers' trees, by root id
 
-    # -- at home
-    # ---------------------------------------------------------------------------------------------------------
+    # -- at home ---------------------------------------------------------------------------------------------
 
     def begin(self, tree: Tree) -> None:
         """Keep the tree of a reliable emit, whose copies are on its ``count`` already (B6)."""
@@ -182,8 +181,7 @@ class Ledger:
         account.pending -= 1
         account.ended.append(tree)
 
-    # -- between workers
-    # -------------------------------------------------------------------------------------------------
+    # -- between workers -------------------------------------------------------------------------------------
 
     def send(self, counts: Mapping[Branch, int]) -> RemoteEdges:
         """Hand tuples out to another worker: ``counts`` says how many of each tree the frame holds."""
@@ -231,8 +229,7 @@ class Ledger:
             parts = self.parts_to_send[home] = Parts()
         return parts
 
-    # -- for people and tests
-    # --------------------------------------------------------------------------------------------
+    # -- for people and tests --------------------------------------------------------------------------------
 
     def open_trees(self) -> Iterator[Tree]:
         """The open trees of this worker's spouts, oldest bucket first."""

@@ -74,9 +74,8 @@ def run_topology(run: Run) -> int:
     with _only_json_on_stdout(run):
         try:
             running = ENGINES[run.engine](run)
-        except (
-            ComponentError
-        ) as error:  # the local engine opens and prepares before it hands the topology out
+        except ComponentError as error:
+            # The local engine opens and prepares before it hands the topology out.
             notes.print(Text(_told(error, run.topology.name)), style="red", soft_wrap=True)
             return _FAILED
         # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
@@ -84,7 +83,6 @@ def run_topology(run: Run) -> int:
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
     print_summary(statistics, _wide_enough(table))
-    # Not part of the protocol: the local engine logs where its process does.
     if running.log_folder is not None:
         notes.print(Text(f"logs: {running.log_folder}"), soft_wrap=True)
     if run.json_to is not None:

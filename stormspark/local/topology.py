@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from random import Random
 
-from stormspark.errors import ComponentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.step import fatal_error
 from stormspark.worker.tally import Tally
 
 __all__ = ["LocalTopology"]
@@ -159,10 +159,9 @@ class LocalTopology:
         reports = self.workers.run_batch()
         self._tally.add_batch(reports, time.monotonic() - begun)
         self._backlog = sum(report.backlog for report in reports)
-        fatal = next((report.fatal for report in reports if report.fatal is not None), None)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
-        if fatal is not None:
-            self.error = ComponentError(fatal.text)
+        self.error = fatal_error(reports)
+        if self.error is not None:
             self._stopping.set()
         return self._work_done != before
 

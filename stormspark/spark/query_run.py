@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stormspark.errors import ComponentError, StormsparkError
+from stormspark.errors import StormsparkError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.gate import Gate
 from stormspark.spark.query import data_query
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
 
 __all__ = ["QueryRun"]
@@ -77,9 +77,8 @@ class QueryRun:
             )
             self._to_the_gate()
         self.tally.add_batch(reports, self._seconds_since(began))
-        fatal = next((report.fatal for report in reports if report.fatal is not None), None)
-        if fatal is not None:
-            self.error = ComponentError(fatal.text)
+        self.error = fatal_error(reports)
+        if self.error is not None:
             self._to_the_gate()
         self._running = False
         if self.stop_wanted.is_set():

@@ -10,7 +10,6 @@ from typing import Any
 import cloudpickle
 
 from stormspark.api import DEFAULT_STREAM, Topology
-from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError
 from stormspark.local import LocalTopology, SimulatedClock
 from stormspark.metrics import TopologyStatistics
@@ -66,7 +65,7 @@ def complete_topology(
     [('a', 1), ('a', 2), ('b', 1)]
     """
     mocked = _with_mocks(topology, mocked_sources or {})
-    running = LocalTopology(plan_topology(mocked, merged(conf or {})), SimulatedClock(), Random(seed))
+    running = LocalTopology(plan_topology(mocked, conf), SimulatedClock(), Random(seed))
     seen: dict[tuple[str, str], list[tuple[Any, ...]]] = {
         (component.id, stream): [] for component in mocked.components.values() for stream in component.streams
     }

@@ -100,8 +100,7 @@ class Worker:
         for task in self.tasks.values():
             self._connect(task)
 
-    # -- life
-    # ------------------------------------------------------------------------------------------------------------
+    # -- life ------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Make every task: bolts are prepared, then spouts opened and activated. Raises `ComponentError`."""
@@ -137,8 +136,7 @@ class Worker:
         """
         self.ledger.abandon(reason)
 
-    # -- a superstep
-    # -----------------------------------------------------------------------------------------------------
+    # -- a superstep -----------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
         """Run one superstep; ``frames`` are in the order of (sender, sequence). Returns the frames for other
@@ -227,13 +225,15 @@ class Worker:
 
     def _full(self) -> bool:
         """Whether so much waits that spouts must pause, by the level read anew (W1)."""
-        waiting = sum(bolt.waiting for bolt in self._bolts) + sum(map(len, self._lanes.values()))
-        waiting += sum(frame.count for frame in self._ready)
-        too_many = self._tuple_marks.observe(waiting)
+        too_many = self._tuple_marks.observe(self._waiting())
         return self._byte_marks.observe(self._ready_bytes) or too_many
 
-    # -- frames
-    # ----------------------------------------------------------------------------------------------------------
+    def _waiting(self) -> int:
+        """Tuples in inboxes and lanes, and all that waits in sealed frames."""
+        here = sum(bolt.waiting for bolt in self._bolts) + sum(map(len, self._lanes.values()))
+        return here + sum(frame.count for frame in self._ready)
+
+    # -- frames ----------------------------------------------------------------------------------------------
 
     def _seal_full_lanes(self) -> None:
         for lanes in self._lanes.values():
@@ -280,14 +280,12 @@ class Worker:
     @property
     def backlog(self) -> int:
         """Tuples and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
-        waiting = sum(bolt.waiting for bolt in self._bolts) + sum(map(len, self._lanes.values()))
-        return waiting + sum(frame.count for frame in self._ready) + self.ledger.statistics().outgoing
+        return self._waiting() + self.ledger.statistics().outgoing
 
     def _fatal(self) -> ErrorReport | None:
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
 
-    # -- wiring
-    # ----------------------------------------------------------------------------------------------------------
+    # -- wiring ----------------------------------------------------------------------------------------------
 
     def _make_task(self, task: TaskPlan) -> Task:
         plan = self.plan
@@ -380,8 +378,7 @@ class Worker:
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 
-    # -- for people and tests
-    # --------------------------------------------------------------------------------------------
+    # -- for people and tests --------------------------------------------------------------------------------
 
     def statistics(self) -> LedgerStatistics:
         """The sizes of this worker's ledger."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stormspark.errors import ComponentError
 from stormspark.metrics import TaskCounters
 
-__all__ = ["ErrorReport", "Step", "WorkerReport"]
+__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error"]
 
 
 class Step(NamedTuple):
@@ -44,3 +45,8 @@ class WorkerReport:
     fatal: ErrorReport | None
     #: Whether tuples wait in queues here, or in frames that wait for the next batch.
     backlog: int
+
+
+def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
+    """Why the topology has to stop after a batch with these reports, or None."""
+    return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)

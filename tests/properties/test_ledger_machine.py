@@ -97,12 +97,15 @@ class LedgerMachine(RuleBasedStateMachine):
                     model.failed = model.failed or model.open > 0
                 for tree in one.trees:
                     ledger.fail(tree, Verdict(Outcome.FAILED, "no"))
-            for model in one.models:
-                model.open -= 1
-            for tree in one.trees:
-                tree.count -= 1
-                if not tree.count:
-                    ledger.drained(tree)
+            self.close(ledger, one)
+
+    def close(self, ledger: Ledger, one: OpenTuple) -> None:
+        for model in one.models:
+            model.open -= 1
+        for tree in one.trees:
+            tree.count -= 1
+            if not tree.count:
+                ledger.drained(tree)
 
     @precondition(lambda self: len(self.ledgers) > 1 and any(self.waiting))
     @rule(data=st.data(), most=st.integers(1, 5))
@@ -197,12 +200,7 @@ class LedgerMachine(RuleBasedStateMachine):
         while any(self.waiting) or self.under_way or any(ledger.parts_to_send for ledger in self.ledgers):
             for ledger, tuples in zip(self.ledgers, self.waiting, strict=True):
                 for one in tuples:
-                    for model in one.models:
-                        model.open -= 1
-                    for tree in one.trees:
-                        tree.count -= 1
-                        if not tree.count:
-                            ledger.drained(tree)
+                    self.close(ledger, one)
                 tuples.clear()
             self.parts_leave()
             under_way, self.under_way = self.under_way, []
