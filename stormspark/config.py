@@ -28,17 +28,17 @@ topology.bolts.window.length.duration.ms topology.bolts.window.sliding.interval.
 topology.bolts.window.sliding.interval.duration.ms topology.builtin.metrics.bucket.size.secs topology.classpath
 topology.component.cpu.pcore.percent topology.component.parallelism topology.component.resources.offheap.memory.mb
 topology.component.resources.onheap.memory.mb topology.debug topology.disable.loadaware.messaging topology.environment
-topology.error.throttle.interval.secs topology.eventlogger.executors topology.executor.overflow.limit
+ topology.eventlogger.executors topology.executor.overflow.limit
 topology.executor.receive.buffer.size topology.fall.back.on.java.serialization topology.kryo.register
-topology.localityaware.higher.bound topology.localityaware.lower.bound topology.max.error.report.per.interval
+topology.localityaware.higher.bound topology.localityaware.lower.bound 
 topology.metrics.consumer.register topology.min.replication.count topology.multilang.serializer topology.name
 topology.priority topology.producer.batch.size topology.reliability.mode topology.shellbolt.max.pending
 topology.skip.missing.kryo.registrations topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips
 topology.spout.wait.strategy topology.state.checkpoint.interval.ms topology.state.provider topology.state.provider.config
 topology.stats.sample.rate topology.stmgrs topology.subprocess.timeout.secs topology.testing.always.try.serialize
-topology.tick.tuple.freq.secs topology.transactional.id topology.transfer.batch.size topology.transfer.buffer.size
+ topology.transactional.id topology.transfer.batch.size topology.transfer.buffer.size
 topology.trident.batch.emit.interval.millis topology.worker.childopts topology.worker.max.heap.size.mb
-topology.worker.shared.thread.pool.size
+
 """.split()
 
 
@@ -66,6 +66,14 @@ class Settings:
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
     tasks: int | None = _setting("topology.tasks", None, int, least=1)
     debug: bool = _setting("topology.debug", False, bool)
+    #: None or 0: no ticks. Of a component's own configuration, or of the topology's for all bolts (C9).
+    tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
+    #: Of each task at most so many errors an interval are logged and told; all of them are counted (C4).
+    errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
+    error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
+    #: Classes of task hooks, as ``module:Class``, for every task (J21).
+    auto_hooks: list[str] | None = _setting("topology.auto.task.hooks", None, list)
+    shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
     #: A superstep ends after this time at the latest; what is left stays queued, in order.

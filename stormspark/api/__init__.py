@@ -1,10 +1,26 @@
 """What users write topologies with."""
 
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
-from stormspark.api.components import BasicBolt, Bolt, Component, Spout
-from stormspark.api.context import TopologyContext
+from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
+from stormspark.api.context import TaskServices, TopologyContext
 from stormspark.api.fields import Fields
-from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
+from stormspark.api.hooks import (
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    EmitInfo,
+    SpoutAckInfo,
+    SpoutFailInfo,
+    TaskHook,
+)
+from stormspark.api.streams import (
+    DEFAULT_STREAM,
+    SYSTEM_COMPONENT,
+    TICK_STREAM,
+    GlobalStreamId,
+    OutputFieldsDeclarer,
+    StreamDeclaration,
+)
 from stormspark.api.topology import (
     BoltDeclarer,
     ComponentDeclaration,
@@ -12,24 +28,36 @@ from stormspark.api.topology import (
     Topology,
     TopologyBuilder,
 )
-from stormspark.api.tuples import Tuple, TupleSource
+from stormspark.api.tuples import TICK_SOURCE, Tuple, TupleSource
 
 __all__ = [
     "DEFAULT_STREAM",
+    "SYSTEM_COMPONENT",
+    "TICK_SOURCE",
+    "TICK_STREAM",
     "BasicBolt",
     "BasicOutputCollector",
     "Bolt",
+    "BoltAckInfo",
     "BoltDeclarer",
+    "BoltExecuteInfo",
+    "BoltFailInfo",
     "Component",
     "ComponentDeclaration",
+    "EmitInfo",
     "Fields",
     "GlobalStreamId",
     "OutputCollector",
     "OutputFieldsDeclarer",
     "Spout",
+    "SpoutAckInfo",
     "SpoutDeclarer",
+    "SpoutFailInfo",
     "SpoutOutputCollector",
     "StreamDeclaration",
+    "TaskHook",
+    "TaskServices",
+    "TickTupleAwareBolt",
     "Topology",
     "TopologyBuilder",
     "TopologyContext",

@@ -5,13 +5,24 @@ C5).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from stormspark.acker import Verdict
 from stormspark.api.streams import DEFAULT_STREAM
 from stormspark.api.tuples import Tuple
 
-__all__ = ["BasicOutputCollector", "OutputCollector", "SpoutOutputCollector"]
+__all__ = ["BasicOutputCollector", "EmitGroup", "OutputCollector", "SpoutOutputCollector"]
+
+
+class EmitGroup(Protocol):
+    """What `SpoutOutputCollector.group` gives: the emits of one message (X68)."""
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
+        """Emit one tuple of the message; returns the target task ids. Raises `EmitError`, also after the group's end."""
+
+    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit one tuple of the message to one task on a direct stream (D11)."""
 
 
 class SpoutOutputCollector(Protocol):
@@ -34,6 +45,21 @@ class SpoutOutputCollector(Protocol):
         message_id: Hashable | None = None,
     ) -> None:
         """Emit on a direct stream to one task; a task that does not subscribe gets nothing (B9, D11)."""
+
+    def group(self, message_id: Hashable) -> AbstractContextManager[EmitGroup]:
+        """Emit several tuples under one message id: one tree, one verdict (X68).
+
+            with collector.group(order.id) as group:
+                group.emit((order,), stream="orders")
+                for line in order.lines:
+                    group.emit((line,), stream="lines")
+
+        Where `emit` with the same id several times brings as many verdicts (B6), a group is acked when all of its tuples are,
+        and fails when one does or when the block raises. It begins and ends inside one ``next_tuple``, ``ack`` or ``fail``.
+        """
+
+    def flush(self) -> None:
+        """Nothing to do here: tuples leave with the superstep (B5)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error in logs and statistics, nothing else (C4)."""
@@ -78,6 +104,9 @@ class OutputCollector(Protocol):
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give ``tup``'s trees another message timeout (C11)."""
+
+    def flush(self) -> None:
+        """Nothing to do here: tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error in logs and statistics; neither fails the tuple nor stops the task (C4)."""

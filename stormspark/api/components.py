@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stormspark.api.streams import OutputFieldsDeclarer
     from stormspark.api.tuples import Tuple
 
-__all__ = ["BasicBolt", "Bolt", "Component", "Spout"]
+__all__ = ["BasicBolt", "Bolt", "Component", "Spout", "TickTupleAwareBolt"]
 
 
 class Component:
@@ -97,6 +97,37 @@ class Bolt(Component, ABC):
 
     def cleanup(self) -> None:
         """The topology ends. Not called when a worker is killed (C1)."""
+
+
+class TickTupleAwareBolt(Bolt):
+    """A bolt with a method of its own for ticks (C9, Storm's BaseTickTupleAwareRichBolt).
+
+    >>> class Flush(TickTupleAwareBolt):
+    ...     def get_component_configuration(self):
+    ...         return {"topology.tick.tuple.freq.secs": 10}
+    ...     def prepare(self, conf, context, collector):
+    ...         self.collector, self.held = collector, []
+    ...     def process(self, tup):
+    ...         self.held.append(tup)
+    ...     def on_tick_tuple(self, tick):
+    ...         for tup in self.held:
+    ...             self.collector.ack(tup)
+    ...         self.held.clear()
+    """
+
+    def execute(self, tup: Tuple) -> None:
+        """Tell ticks and other tuples apart."""
+        if tup.is_tick:
+            self.on_tick_tuple(tup)
+        else:
+            self.process(tup)
+
+    @abstractmethod
+    def process(self, tup: Tuple) -> None:
+        """Process a tuple that is no tick."""
+
+    def on_tick_tuple(self, tick: Tuple) -> None:
+        """Some time has passed."""
 
 
 class BasicBolt(Component, ABC):

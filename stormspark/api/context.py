@@ -1,70 +1,125 @@
-"""What a task may know of itself and of its topology (A26-A28)."""
+"""What a task may know of itself and of its topology, and what it may ask of its worker (A26-A29)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import Any, Protocol, TypeVar
 
 from stormspark.api.fields import Fields
+from stormspark.api.hooks import TaskHook
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId
+from stormspark.grouping import Grouping
+from stormspark.metrics import Counter, Distribution, Gauge, Meter, Metric, Timer
 
-__all__ = ["TopologyContext"]
+__all__ = ["TaskServices", "TopologyContext"]
+
+_METRIC_SECS = 60.0  # Storm's reporters' and consumers' usual interval (J17)
+_M = TypeVar("_M", bound=Metric)
+
+
+class TaskServices(Protocol):
+    """What a worker does for one of its tasks."""
+
+    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Call back at a fixed rate."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+
+    def add_hook(self, hook: TaskHook) -> None:
+        """Tell ``hook`` what the task does."""
+
+    def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
+        """Read ``metric`` once a bucket."""
+
+    @property
+    def shared_executor(self) -> Executor:
+        """A thread pool that the tasks of the worker share."""
 
 
 class TopologyContext:
-    """Given to ``open`` and ``prepare``. ``logger`` writes to the task's own log file."""
+    """Given to ``open`` and ``prepare``. ``logger`` writes to the task's own log file.
+
+    ``edges`` are all subscriptions of the topology: (source, stream, target, grouping).
+    """
 
     def __init__(
         self,
         *,
         topology: str,
+        storm_id: str,
         component: str,
         task: int,
         worker: int,
         tasks: Mapping[str, tuple[int, ...]],
         worker_tasks: tuple[int, ...],
         streams: Mapping[str, Mapping[str, Fields]],
-        sources: tuple[GlobalStreamId, ...],
-        targets: Mapping[str, tuple[str, ...]],
+        edges: tuple[tuple[str, str, str, Grouping], ...],
+        services: TaskServices,
+        executor_data: dict[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        max_message_timeout: float = 30,
     ) -> None:
         self.topology_name = topology
+        #: The topology's name with the number of its start (A14): differs from run to run.
+        self.storm_id = storm_id
         self.this_component_id = component
         self.this_task_id = task
         self.this_worker_index = worker
         self.this_worker_tasks = worker_tasks
+        #: The longest message timeout of all components, in seconds (A26).
+        self.max_topology_message_timeout = max_message_timeout
         self.logger = logging.getLogger(f"stormspark.task.{component}")
         self._tasks = tasks
         self._streams = streams
-        self._sources = sources
-        self._targets = targets
+        self._edges = edges
+        self._services = services
         self._component_of = {task: name for name, ids in tasks.items() for task in ids}
         self._task_data: dict[str, Any] = {}
+        self._executor_data = {} if executor_data is None else executor_data
+        self._resources = resources or {}
+        self._hooks: list[TaskHook] = []
+
+    # -- who am I (A26) --------------------------------------------------------------------------------------
 
     @property
     def this_task_index(self) -> int:
         """The position of this task among its component's, from 0 (A18)."""
         return self._tasks[self.this_component_id].index(self.this_task_id)
 
+    # -- the graph (A27) -------------------------------------------------------------------------------------
+
     @property
     def component_ids(self) -> tuple[str, ...]:
         """All spouts and bolts."""
         return tuple(self._tasks)
 
+    @property
+    def task_to_component(self) -> Mapping[int, str]:
+        """The component of every task."""
+        return self._component_of
+
     def component_tasks(self, component: str) -> list[int]:
         """The task ids of a component, ascending; raises KeyError that lists what there is."""
-        if component not in self._tasks:
-            msg = f"no component {component!r}; there are {', '.join(map(repr, self._tasks))}"
-            raise KeyError(msg)
-        return list(self._tasks[component])
+        return list(self._tasks[self._known(component)])
 
     def component_of(self, task: int) -> str:
-        """The component that a task belongs to."""
+        """The component that a task belongs to; raises KeyError for a task that there is not."""
         return self._component_of[task]
+
+    def component_streams(self, component: str) -> tuple[str, ...]:
+        """The streams that a component declares."""
+        return tuple(self._streams[self._known(component)])
 
     def output_fields(self, component: str | None = None, stream: str = DEFAULT_STREAM) -> Fields:
         """The fields of a stream, of this component unless another is named."""
-        return self._streams[component or self.this_component_id][stream]
+        streams = self._streams[self._known(component or self.this_component_id)]
+        if stream not in streams:
+            msg = f"no stream {stream!r}; there are {', '.join(map(repr, streams)) or 'none'}"
+            raise KeyError(msg)
+        return streams[stream]
 
     @property
     def this_streams(self) -> tuple[str, ...]:
@@ -74,17 +129,128 @@ class TopologyContext:
     @property
     def this_sources(self) -> tuple[GlobalStreamId, ...]:
         """The streams that this component subscribes to."""
-        return self._sources
+        return tuple(self.sources(self.this_component_id))
+
+    @property
+    def this_input_fields(self) -> Mapping[GlobalStreamId, Fields]:
+        """The fields of each stream that this component subscribes to."""
+        return {source: self._streams[source.component][source.stream] for source in self.this_sources}
 
     @property
     def this_targets(self) -> Mapping[str, tuple[str, ...]]:
         """For each of this component's streams, who subscribes to it."""
-        return self._targets
+        return {stream: tuple(who) for stream, who in self.targets(self.this_component_id).items()}
+
+    def sources(self, component: str) -> Mapping[GlobalStreamId, Grouping]:
+        """The streams that a component subscribes to, and by which grouping."""
+        self._known(component)
+        return {
+            GlobalStreamId(s, stream): grouping for s, stream, t, grouping in self._edges if t == component
+        }
+
+    def targets(self, component: str) -> Mapping[str, Mapping[str, Grouping]]:
+        """For each stream of a component, who subscribes to it, and by which grouping."""
+        found: dict[str, dict[str, Grouping]] = {
+            stream: {} for stream in self._streams[self._known(component)]
+        }
+        for source, stream, target, grouping in self._edges:
+            if source == component:
+                found[stream][target] = grouping
+        return found
+
+    def _known(self, component: str) -> str:
+        if component not in self._tasks:
+            msg = f"no component {component!r}; there are {', '.join(map(repr, self._tasks))}"
+            raise KeyError(msg)
+        return component
+
+    # -- shared data (A28) -----------------------------------------------------------------------------------
 
     def set_task_data(self, name: str, value: Any) -> None:
-        """Keep something for this task under a name (A28)."""
+        """Keep something for this task under a name."""
         self._task_data[name] = value
 
     def get_task_data(self, name: str) -> Any:
         """What `set_task_data` kept, or None."""
         return self._task_data.get(name)
+
+    def set_executor_data(self, name: str, value: Any) -> None:
+        """Keep something for all tasks of this task's executor under a name (A17)."""
+        self._executor_data[name] = value
+
+    def get_executor_data(self, name: str) -> Any:
+        """What `set_executor_data` kept, or None."""
+        return self._executor_data.get(name)
+
+    def get_resource(self, name: str) -> Any:
+        """What a worker hook has put there under ``name``, for all tasks of this worker, or None (A5)."""
+        return self._resources.get(name)
+
+    @property
+    def shared_executor(self) -> Executor:
+        """A pool of ``topology.worker.shared.thread.pool.size`` threads, for all tasks of this worker."""
+        return self._services.shared_executor
+
+    # -- time ------------------------------------------------------------------------------------------------
+
+    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Call ``callback`` every ``seconds``, on the task's own thread, between tuples; as often as you like (W20).
+
+        Calls that a busy worker missed are made up for by one. What ``callback`` raises counts as raised by the component.
+        Raises ValueError for a number that is not positive.
+        """
+        if not seconds > 0:
+            msg = f"a timer's seconds must be more than 0, got {seconds!r}"
+            raise ValueError(msg)
+        self._services.set_timer(seconds, callback)
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970 by the worker's clock, which never goes back nor jumps; simulated in tests."""
+        return int(self._services.now() * 1000)
+
+    # -- hooks (J21) -----------------------------------------------------------------------------------------
+
+    def add_task_hook(self, hook: TaskHook) -> None:
+        """Tell ``hook`` of all that this task does from now on; for ``open`` and ``prepare``."""
+        self._services.add_hook(hook)
+        self._hooks.append(hook)
+
+    @property
+    def hooks(self) -> tuple[TaskHook, ...]:
+        """The hooks of this task."""
+        return tuple(self._hooks)
+
+    # -- metrics (J18) ---------------------------------------------------------------------------------------
+
+    def register_metric(self, name: str, metric: _M, bucket_secs: float = _METRIC_SECS) -> _M:
+        """Read ``metric`` every ``bucket_secs`` and show it in the statistics; returns it.
+
+        Raises RuntimeError after ``open`` or ``prepare``, and for a name that this task has in use already (J18).
+
+        >>> from stormspark.metrics import CountMetric
+        >>> class Bolt:
+        ...     def prepare(self, conf, context, collector):
+        ...         self.seen = context.register_metric("seen", CountMetric(), 10)
+        """
+        self._services.add_metric(name, metric, bucket_secs)
+        return metric
+
+    def register_counter(self, name: str) -> Counter:
+        """A counter that is never reset."""
+        return self.register_metric(name, Counter())
+
+    def register_gauge(self, name: str, value_of: Callable[[], Any]) -> Gauge:
+        """Whatever ``value_of`` gives when it is read."""
+        return self.register_metric(name, Gauge(value_of))
+
+    def register_meter(self, name: str) -> Meter:
+        """How often something happens, and its rate."""
+        return self.register_metric(name, Meter(self._services.now))
+
+    def register_timer(self, name: str) -> Timer:
+        """How long something takes."""
+        return self.register_metric(name, Timer())
+
+    def register_histogram(self, name: str) -> Distribution:
+        """How numbers are distributed."""
+        return self.register_metric(name, Distribution())

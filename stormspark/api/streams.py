@@ -9,9 +9,19 @@ from typing import NamedTuple
 from stormspark.api.fields import Fields
 from stormspark.errors import InvalidTopologyError
 
-__all__ = ["DEFAULT_STREAM", "GlobalStreamId", "OutputFieldsDeclarer", "StreamDeclaration"]
+__all__ = [
+    "DEFAULT_STREAM",
+    "SYSTEM_COMPONENT",
+    "TICK_STREAM",
+    "GlobalStreamId",
+    "OutputFieldsDeclarer",
+    "StreamDeclaration",
+]
 
 DEFAULT_STREAM = "default"
+#: Where tick tuples come from (C9, A13).
+SYSTEM_COMPONENT = "__system"
+TICK_STREAM = "__tick"
 
 
 class GlobalStreamId(NamedTuple):

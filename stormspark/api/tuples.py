@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from stormspark.api.fields import Fields
+from stormspark.api.streams import SYSTEM_COMPONENT, TICK_STREAM
 
-__all__ = ["Tuple", "TupleSource"]
+__all__ = ["TICK_SOURCE", "Tuple", "TupleSource"]
 
 
 class TupleSource:
@@ -24,6 +25,10 @@ class TupleSource:
 
     def __repr__(self) -> str:
         return f"{self.component}[{self.task}]:{self.stream}"
+
+
+#: Of ticks (C9).
+TICK_SOURCE = TupleSource(SYSTEM_COMPONENT, -1, TICK_STREAM, Fields("rate_secs"))
 
 
 class Tuple:
@@ -97,6 +102,14 @@ class Tuple:
     def source_task(self) -> int:
         """The id of the task that emitted it."""
         return self._source.task
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether it is a tick: the component's ``topology.tick.tuple.freq.secs`` have passed (C9).
+
+        Its only value is that number of seconds. It belongs to no tree: an ack does no harm and is not needed (W20).
+        """
+        return self._source.stream == TICK_STREAM and self._source.component == SYSTEM_COMPONENT
 
     def __repr__(self) -> str:
         return f"Tuple({self._source!r}, {self.values!r})"

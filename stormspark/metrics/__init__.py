@@ -1,13 +1,47 @@
-"""Exact counters and latency histograms, and the frozen snapshots that engines report (J15, W21)."""
+"""Exact counters and latency histograms, the snapshots that engines report (J15, W21), and users' own metrics (J18)."""
 
 from stormspark.metrics.histogram import Histogram, LatencySummary
+from stormspark.metrics.metric import (
+    AssignableMetric,
+    CombinedMetric,
+    Counter,
+    CountMetric,
+    DataPoint,
+    Distribution,
+    Gauge,
+    MeanReducer,
+    Meter,
+    Metric,
+    MultiCountMetric,
+    MultiReducedMetric,
+    ReducedMetric,
+    Reducer,
+    StateMetric,
+    Timer,
+)
 from stormspark.metrics.statistics import ComponentStatistics, TaskCounters, TopologyStatistics, summarise
 
 __all__ = [
+    "AssignableMetric",
+    "CombinedMetric",
     "ComponentStatistics",
+    "CountMetric",
+    "Counter",
+    "DataPoint",
+    "Distribution",
+    "Gauge",
     "Histogram",
     "LatencySummary",
+    "MeanReducer",
+    "Meter",
+    "Metric",
+    "MultiCountMetric",
+    "MultiReducedMetric",
+    "ReducedMetric",
+    "Reducer",
+    "StateMetric",
     "TaskCounters",
+    "Timer",
     "TopologyStatistics",
     "summarise",
 ]

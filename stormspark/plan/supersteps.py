@@ -18,7 +18,7 @@ from graphlib import TopologicalSorter
 
 from stormspark.plan.physical import EdgePlan
 
-__all__ = ["count_supersteps", "strong_components"]
+__all__ = ["count_supersteps", "forward_order", "strong_components"]
 
 
 def count_supersteps(edges: Iterable[EdgePlan]) -> int:
@@ -44,6 +44,36 @@ def count_supersteps(edges: Iterable[EdgePlan]) -> int:
         before = (longest[one] + crossing[one, group] for one in predecessors[group])
         longest[group] = max(before, default=0) + inside[group]
     return max(longest.values(), default=0)
+
+
+def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
+    """A position for each component such that every edge goes forward, but for those inside a loop.
+
+    Inside a loop, components come in the order in which tuples from outside reach them.
+    """
+    edges = list(edges)
+    successors: dict[str, list[str]] = {component: [] for component in components}
+    for edge in edges:
+        successors[edge.source].append(edge.target)
+    group_of = strong_components(successors)
+    predecessors: dict[int, set[int]] = {group: set() for group in group_of.values()}
+    for edge in edges:
+        if group_of[edge.source] != group_of[edge.target]:
+            predecessors[group_of[edge.target]].add(group_of[edge.source])
+    positions: dict[str, int] = {}
+    for group in TopologicalSorter(predecessors).static_order():
+        members = [component for component in successors if group_of[component] == group]
+        # Begin where somebody outside sends to, then along the loop.
+        entries = [
+            one for one in members if any(e.target == one and group_of[e.source] != group for e in edges)
+        ]
+        waiting = entries or members[:1]
+        while waiting:
+            component = waiting.pop(0)
+            if component not in positions:
+                positions[component] = len(positions)
+                waiting.extend(n for n in successors[component] if group_of[n] == group)
+    return positions
 
 
 def strong_components(successors: Mapping[str, Iterable[str]]) -> dict[str, int]:

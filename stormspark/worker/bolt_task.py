@@ -7,7 +7,16 @@ from typing import Any
 from weakref import WeakSet
 
 from stormspark.acker import Outcome, Verdict
-from stormspark.api import BasicBolt, Bolt, Tuple
+from stormspark.api import (
+    TICK_SOURCE,
+    BasicBolt,
+    Bolt,
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    TopologyContext,
+    Tuple,
+)
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.outlets import Delivery
@@ -35,6 +44,8 @@ _UNSHARED = _unshared_count()
 class BoltTask(Task):
     """One task of a `Bolt` or `BasicBolt`. ``inbox`` is a list that senders append to."""
 
+    _first_call = "prepare"
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.inbox: list[Delivery] = []
@@ -48,23 +59,25 @@ class BoltTask(Task):
         self._current: Tuple
         self._collector: BoltCollector | None = None
         self._basic = BasicCollector(self, self._ledger)
+        self._ticks = 0  # that wait
 
-    def start(self) -> None:
-        """Make the bolt and prepare it."""
-        bolt = self._instance()
-        context = self._make_context()
+    def _begin(self, instance: Bolt | BasicBolt, context: TopologyContext) -> None:
+        """Prepare the bolt; let ticks begin."""
         self.connect()
-        try:
-            if isinstance(bolt, BasicBolt):
-                self._collector = None
-                bolt.prepare(self._conf, context)
-            else:
-                self._collector = BoltCollector(self, self._ledger, self._held)
-                bolt.prepare(self._conf, context, self._collector)
-        except Exception as error:
-            failure = self._component_error("raised in prepare", error)
-            raise failure from error
-        self.bolt = bolt
+        if self._settings.tick_freq_secs:
+            self.set_timer(self._settings.tick_freq_secs, self._tick)
+        if isinstance(instance, BasicBolt):
+            self._collector = None
+            instance.prepare(self._conf, context)
+        else:
+            self._collector = BoltCollector(self, self._ledger, self._held)
+            instance.prepare(self._conf, context, self._collector)
+        self.bolt = instance
+
+    def _tick(self) -> None:
+        """A tick waits behind what waits already (C9)."""
+        self.inbox.append(((self._settings.tick_freq_secs,), TICK_SOURCE, None))
+        self._ticks += 1
 
     def connect(self) -> None:
         """Let the collector know the outlets as they are now."""
@@ -76,14 +89,15 @@ class BoltTask(Task):
             self.bolt.cleanup()
         except Exception as error:
             self.report_error(error)
+        super().stop()
 
     @property
     def waiting(self) -> int:
         """Tuples that wait to be executed."""
         return len(self.inbox) + len(self._taken) - self._next
 
-    def run(self) -> None:
-        """Execute one chunk of what waits."""
+    def run(self) -> int:
+        """Execute one chunk of what waits; return how many tuples that were."""
         batch = self._take()
         clock = self._clock
         done = 0
@@ -95,11 +109,20 @@ class BoltTask(Task):
                 step = self._execute(batch[done:] if done else batch)
             took = (clock() - begun) / step
             self.counters.latency.add(took, step)
-            self.counters.executed += step
+            self.counters.executed += step - (self._ticks and self._ticks_among(batch[done : done + step]))
             self._mean = took if not self._mean else self._mean + (took - self._mean) * min(1.0, step / 64)
             done += step
         if done < len(batch):  # gave up: the rest waits, for whoever looks at it
             self._taken[self._next : self._next] = batch[done:]
+        return done
+
+    def _ticks_among(self, executed: list[Delivery]) -> int:
+        """How many ticks these are: they are not counted, so that counts are of users' tuples (J15)."""
+        ticks = sum(source is TICK_SOURCE for _, source, _ in executed)
+        self._ticks -= ticks
+        if self._collector is None:
+            self.counters.acked -= ticks
+        return ticks
 
     def _take(self) -> list[Delivery]:
         """The next chunk, in order; so many tuples that the chunk is short."""
@@ -124,13 +147,16 @@ class BoltTask(Task):
 
     def _execute(self, batch: list[Delivery]) -> int:
         """Execute tuples until the end or the first that raises; return how many that were."""
-        execute = self._execute_basic if self._collector is None else self._execute_plain
+        if self.hooks:
+            execute = self._execute_observed
+        else:
+            execute = self._execute_basic if self._collector is None else self._execute_plain
         try:
             execute(batch)
         except Exception as error:
             if self._position:  # those before it went well
                 self._raised_in_row = 0
-            self._raised(self._current, error)
+            self._raised("execute", error, self._current)
             return self._position + 1
         self._raised_in_row = 0
         return len(batch)
@@ -189,20 +215,53 @@ class BoltTask(Task):
             self._position, self._current = position, tup
             raise
 
-    def _raised(self, tup: Tuple, error: Exception) -> None:
-        """``execute`` raised: fail the tuple; begin anew unless the user meant nothing but to fail it (C5,
-        W22).
-        """
+    def _execute_observed(self, batch: list[Delivery]) -> None:
+        """One by one, with the hooks told (J21)."""
+        clock = self._clock
+        for position, delivery in enumerate(batch):
+            begun = clock()
+            try:
+                (self._execute_basic if self._collector is None else self._execute_plain)([delivery])
+            except Exception:
+                self._position = position
+                raise
+            values, source, roots = delivery
+            tup = Tuple(values, source, roots)
+            tup.state = 1  # what a hook raises does not fail it: it has been executed
+            self._position, self._current = position, tup
+            took = (clock() - begun) * 1000
+            for hook in self.hooks:
+                hook.bolt_execute(BoltExecuteInfo(tup, self.id, took))
+                if self._collector is None:
+                    hook.bolt_ack(BoltAckInfo(tup, self.id))
+
+    def tell_acked(self, tup: Tuple) -> None:
+        """The collector has acked ``tup``."""
+        for hook in self.hooks:
+            hook.bolt_ack(BoltAckInfo(tup, self.id))
+
+    def tell_failed(self, tup: Tuple) -> None:
+        """The collector, or what ``execute`` raised, has failed ``tup``."""
+        for hook in self.hooks:
+            hook.bolt_fail(BoltFailInfo(tup, self.id))
+
+    def raised(self, where: str, error: Exception) -> None:
+        """A timer's callback raised."""
+        self._raised(where, error, None)
+
+    def _raised(self, where: str, error: Exception, tup: Tuple | None) -> None:
+        """Fail the tuple at hand; begin anew unless the user meant nothing but to fail it (C5, W22)."""
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )
-        if tup.state != 1:
+        if tup is not None and tup.state != 1:
             self.counters.failed += 1
             self._held.discard(tup)
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
+            self.tell_failed(tup)
         if isinstance(error, FailedException):
-            if isinstance(error, ReportedFailedException):
+            if isinstance(error, ReportedFailedException) or tup is None:
                 self.report_error(error)
             self._raised_in_row = 0
             return
@@ -219,4 +278,4 @@ class BoltTask(Task):
             self.counters.failed += 1
             fail_roots(self._ledger, held.roots, lost)
         self._held.clear()
-        self._restart("execute", error)
+        self._restart(where, error)

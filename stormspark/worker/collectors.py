@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from stormspark.acker import Branch, Outcome, Roots, SpoutAccount, Tree, Verdict
-from stormspark.api import DEFAULT_STREAM, Tuple
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, Tuple
 from stormspark.errors import EmitError
 from stormspark.worker.outlets import Outlet
 
 if TYPE_CHECKING:
     from stormspark.acker import Ledger
+    from stormspark.worker.bolt_task import BoltTask
+    from stormspark.worker.spout_task import SpoutTask
     from stormspark.worker.task import Task
 
 __all__ = ["BasicCollector", "BoltCollector", "SpoutCollector"]
@@ -31,8 +34,8 @@ def _outlet(task: Task, stream: str) -> Outlet:
 
 
 class SpoutCollector:
-    """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` is set by each of
-    them.
+    """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` counts them, and at ``pause_at`` the
+    task is asked whether this goes on.
     """
 
     __slots__ = (
@@ -45,11 +48,12 @@ class SpoutCollector:
         "_told",
         "emitted",
         "now",
+        "pause_at",
         "verdict",
     )
 
     def __init__(
-        self, task: Task, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any
+        self, task: SpoutTask, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any
     ) -> None:
         self._task = task
         self._account = account
@@ -58,7 +62,8 @@ class SpoutCollector:
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
         self._told = False
-        self.emitted = False
+        self.emitted = 0
+        self.pause_at = -1
         self.now = 0.0
         self.verdict: Verdict | None = None
 
@@ -69,7 +74,9 @@ class SpoutCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
-        self.emitted = True
+        if self.emitted == self.pause_at:
+            self._task.pause()
+        self.emitted += 1
         if message_id is None or not self._acking:
             tasks = outlet.send(values, None)
             if message_id is not None:
@@ -89,14 +96,24 @@ class SpoutCollector:
     ) -> None:
         """Emit to one task on a direct stream (D11)."""
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        values = outlet.checked(values)
+        if self.emitted == self.pause_at:
+            self._task.pause()
+        self.emitted += 1
         tracked = message_id is not None and self._acking
         tree = Tree(self._account, message_id, self.now) if tracked else None
-        outlet.send_direct(task, outlet.checked(values), tree)
-        self.emitted = True
+        outlet.send_direct(task, values, tree)
         if tree is not None:
             self._begun(tree)
         elif message_id is not None:
             self._acked_at_once(message_id)
+
+    def group(self, message_id: Hashable) -> SpoutGroup:
+        """Emit several tuples under one message id, with one verdict (X68)."""
+        return SpoutGroup(self, message_id)
+
+    def flush(self) -> None:
+        """Nothing to do: tuples leave with the superstep (B5)."""
 
     def _acked_at_once(self, message_id: Hashable) -> None:
         if not self._told:
@@ -123,12 +140,74 @@ class SpoutCollector:
         return self._account.pending
 
 
+class SpoutGroup:
+    """One message of several tuples (X68): a single tree, which holds an edge of its own until the group ends."""
+
+    __slots__ = ("_collector", "_message_id", "_open", "_tree")
+
+    def __init__(self, collector: SpoutCollector, message_id: Hashable) -> None:
+        self._collector = collector
+        self._message_id = message_id
+        self._open = False
+        self._tree: Tree | None = None
+
+    def __enter__(self) -> Self:
+        collector = self._collector
+        self._open = True
+        collector.emitted += 1  # a message, even without tuples
+        if collector._acking and self._message_id is not None:
+            self._tree = Tree(collector._account, self._message_id, collector.now)
+            self._tree.count = 1
+            collector._ledger.begin(self._tree)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        collector, tree = self._collector, self._tree
+        self._open = False
+        if tree is not None:
+            if error is not None:
+                task = collector._task
+                reason = f"its group of emits ended with {type(error).__name__}: {error}"
+                collector._ledger.fail(
+                    tree, Verdict(Outcome.FAILED, reason[:1000], task.component.id, task.id)
+                )
+            close_edges(collector._ledger, tree)
+        elif error is None and self._message_id is not None:
+            collector._acked_at_once(self._message_id)
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
+        """Emit one tuple of the message."""
+        outlet = self._outlet(stream)
+        return outlet.send(outlet.checked(values), self._tree)
+
+    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit one tuple of the message to one task on a direct stream (D11)."""
+        outlet = self._outlet(stream)
+        outlet.send_direct(task, outlet.checked(values), self._tree)
+
+    def _outlet(self, stream: str) -> Outlet:
+        collector = self._collector
+        if not self._open:
+            task = collector._task
+            msg = (
+                f"component {task.component.id!r}, task {task.id}: the group of message {self._message_id!r} is not open; "
+                f"emit inside `with collector.group(message_id) as group:` (X68)"
+            )
+            raise EmitError(msg)
+        if collector.emitted == collector.pause_at:
+            collector._task.pause()
+        collector.emitted += 1
+        return collector._outlets.get(stream) or _outlet(collector._task, stream)
+
+
 class BoltCollector:
     """For one task of a `Bolt`, which anchors, acks and fails by itself (C2)."""
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task")
 
-    def __init__(self, task: Task, ledger: Ledger, held: WeakSet[Tuple]) -> None:
+    def __init__(self, task: BoltTask, ledger: Ledger, held: WeakSet[Tuple]) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
@@ -180,8 +259,12 @@ class BoltCollector:
         """Close the tuple's edge (E5)."""
         if self._settled(tup, "ack"):
             return
-        self._counters.acked += 1
+        task = self._task
+        if tup._source is not TICK_SOURCE:
+            self._counters.acked += 1
         close_edges(self._ledger, tup.roots)
+        if task.hooks:
+            task.tell_acked(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""
@@ -190,6 +273,8 @@ class BoltCollector:
         self._counters.failed += 1
         task = self._task
         fail_roots(self._ledger, tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id))
+        if task.hooks:
+            task.tell_failed(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
         if tup.state == 1:
@@ -205,6 +290,9 @@ class BoltCollector:
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""
         reset_timeouts(self._ledger, tup.roots)
+
+    def flush(self) -> None:
+        """Nothing to do: tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error (C4)."""

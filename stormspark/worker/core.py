@@ -16,15 +16,17 @@ import pickle
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
+from typing import Any
 
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
-from stormspark.api import Fields, GlobalStreamId, TopologyContext, TupleSource
+from stormspark.api import Fields, TopologyContext, TupleSource
 from stormspark.backpressure import SpoutQuantum, WaterMarks
 from stormspark.config import Settings, merged
-from stormspark.errors import ComponentError
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
+from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.lanes import Lanes, unpack
@@ -33,6 +35,7 @@ from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, WorkerReport
 from stormspark.worker.task import Task
 from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.timers import Timers
 
 __all__ = ["Worker"]
 
@@ -40,6 +43,8 @@ __all__ = ["Worker"]
 #: forget the loop's cost.
 _BURST = 64
 _MOST_BURSTS = 100_000
+#: Passes over the bolts in one superstep, for the same reason: a loop of the topology may go round for ever.
+_MOST_PASSES = 10_000
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 4096
@@ -49,8 +54,9 @@ _FRAME_BYTES = 4 * 1024 * 1024
 class Worker:
     """One Storm worker. Call `open`, then `run` once for every superstep, then `close`; from one thread.
 
-    ``incarnation`` tells lives of the same worker apart. ``clock`` gives monotonic seconds. ``logs`` sends
-    each task's log and prints to a file of its own, where the process belongs to us.
+    ``incarnation`` tells lives of the same worker apart. ``clock`` gives monotonic seconds, and ``epoch`` is the time in
+    seconds since 1970 at which it stood at 0. ``logs`` sends each task's log and prints to a file of its own, where the
+    process belongs to us. ``storm_id`` names this run of the topology (A14).
     """
 
     def __init__(
@@ -60,13 +66,20 @@ class Worker:
         *,
         incarnation: int = 0,
         clock: Callable[[], float] = time.monotonic,
+        epoch: float | None = None,
         random: Random | None = None,
         logs: TaskLogs | None = None,
+        storm_id: str | None = None,
     ) -> None:
         self.plan = plan
         self.index = index
         self.incarnation = incarnation
-        self._clock = clock
+        self.clock = self._clock = clock
+        self._epoch = time.time() - clock() if epoch is None else epoch
+        self._timers = Timers(clock)
+        self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._storm_id = storm_id or f"{plan.topology}-1"
         self._random = random or Random()
         self._logs = logs
         settings = plan.settings
@@ -102,22 +115,26 @@ class Worker:
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def open(self) -> None:
-        """Make every task: bolts are prepared, then spouts opened and activated. Raises `ComponentError`."""
-        for task in [*self._bolts, *self._spouts]:
-            self._enter(task)
-            task.start()
+    def open(self, active: bool = True) -> None:
+        """Make every task: bolts are prepared; if ``active``, spouts are opened and activated, else when they first are (B2).
+
+        Raises `ComponentError`.
+        """
+        for bolt in self._bolts:
+            self._enter(bolt)
+            bolt.start()
+        if active:
+            for spout in self._spouts:
+                self._enter(spout)
+                spout.start()
+            self.set_active(True)
         self._enter(None)
-        self.set_active(True)
 
     def set_active(self, active: bool) -> None:
         """Activate or deactivate the spouts (B13)."""
         for spout in self._spouts:
             self._enter(spout)
-            try:
-                spout.set_active(active)
-            except ComponentError as error:
-                spout.stop_topology(error)
+            spout.activate_or_stop(active)
         self._enter(None)
 
     def close(self) -> None:
@@ -126,6 +143,8 @@ class Worker:
             self._enter(task)
             task.stop()
         self._enter(None)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def begin_attempt(self, reason: str) -> None:
         """The batch runs again because a worker is gone or Spark failed: what was under way between workers
@@ -150,10 +169,11 @@ class Worker:
         deadline = now + self._settings.superstep_deadline_ms / 1000
         for frame in frames:
             self._take(frame)
-            self._work(deadline)  # frame by frame, while what it brought is in the processor's caches
+            self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
         if step.superstep == 0 and self._fatal() is None:
+            self._fire_timers(now)
             self._ask_spouts(deadline)
-        self._work(deadline)
+        self._work(deadline, min(deadline, now + self._settings.batch_target_ms / 1000))
         if step.superstep == self.plan.last_superstep:
             self._running.end_batch(self._clock())
             return [self._report(step)]
@@ -182,46 +202,74 @@ class Worker:
         for _ in range(_MOST_BURSTS):
             emitted, full = False, self._full()
             for spout in self._spouts:
-                if spout.account.ended or spout.may_emit:
+                if spout.has_news or spout.may_emit:
                     self._enter(spout)
                     spout.deliver()
                     if spout.may_emit and not full:
                         emitted |= spout.ask(_BURST, until)
-            self._work(until)
-            if self._clock() >= until:
+            self._seal_full_lanes()
+            self._pass(until)
+            now = self._clock()
+            if now >= self._timers.next_due:
+                self._fire_timers(now)
+            if now >= until:
                 self._quantum_used_up = True
                 break
             if full or self._fatal() is not None:
                 break
-            if not emitted and not any(spout.account.ended for spout in self._spouts):
+            if not emitted and not any(spout.has_news for spout in self._spouts):
                 break
         self._enter(None)
 
-    def _work(self, deadline: float) -> None:
-        """Run bolts until every inbox is empty, at the latest until ``deadline``; then tell spouts how trees
-        ended.
+    def _work(self, deadline: float, loops_until: float) -> None:
+        """Run bolts until every inbox is empty, at the latest until ``deadline``.
+
+        One pass is enough for all that goes forward. What goes round in a loop of the topology takes more, and may do so for
+        ever (A15): after ``loops_until`` it waits for the next batch.
         """
-        clock, bolts = self._clock, self._bolts
+        late = self._pass(deadline)
+        for _ in range(_MOST_PASSES):
+            if late or not any(bolt.waiting and bolt.fatal is None for bolt in self._bolts):
+                break
+            late = self._pass(loops_until)
+
+    def _pass(self, deadline: float) -> bool:
+        """Have each bolt, those nearest to the spouts first, execute what waits for it now; true if the deadline cut it short.
+
+        Then tell spouts how trees ended.
+        """
         late = False
-        busy = True
-        while busy and not late:
-            busy = False
-            for bolt in bolts:
-                if bolt.inbox or bolt.waiting:
-                    self._enter(bolt)
-                    while bolt.waiting and bolt.fatal is None:
-                        bolt.run()
-                        self._seal_full_lanes()
-                        if clock() >= deadline:
-                            late = True
-                            break
-                    busy = busy or bolt.fatal is None
+        for bolt in self._bolts:
+            waiting = bolt.waiting
+            if waiting:
+                self._enter(bolt)
+                while waiting > 0 and bolt.fatal is None:
+                    waiting -= bolt.run()
+                    self._seal_full_lanes()
+                    if self._clock() >= deadline:
+                        late = True
+                        break
                 if late:
                     break
         for spout in self._spouts:
-            if spout.account.ended:
+            if spout.has_news:
                 self._enter(spout)
                 spout.deliver()
+        return late
+
+    def _fire_timers(self, now: float) -> None:
+        """Call what is due: ticks, windows, metrics, users' own timers."""
+        if now < self._timers.next_due:
+            return
+        for task, callback in self._timers.take_due(now):
+            if task.fatal is not None:
+                continue
+            self._enter(task)
+            try:
+                callback()
+            except Exception as error:
+                task.raised("a timer's callback", error)
+        self._enter(None)
 
     def _full(self) -> bool:
         """Whether so much waits that spouts must pause, by the level read anew (W1)."""
@@ -274,6 +322,7 @@ class Worker:
             errors=tuple(error for task in self.tasks.values() for error in task.take_errors()),
             fatal=self._fatal(),
             backlog=self.backlog,
+            data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
         )
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
 
@@ -291,21 +340,44 @@ class Worker:
         plan = self.plan
         component = plan.components[task.component]
         conf = merged(plan.conf, component.conf)
-        arguments = (task, component, conf, lambda: self._context(task), self.ledger, self._clock)
-        restarts = self._settings.max_restarts_in_row
         if component.kind == "bolt":
-            return BoltTask(*arguments, restarts)
-        settings = Settings.read(conf)
-        return SpoutTask(
-            *arguments, restarts, max_pending=settings.max_spout_pending, acking=plan.settings.acking
-        )
+            return BoltTask(task, component, conf, self)
+        return SpoutTask(task, component, conf, self, acking=plan.settings.acking)
 
-    def _context(self, task: TaskPlan) -> TopologyContext:
+    # What tasks need of their worker; see `stormspark.worker.task.Host`.
+
+    def epoch(self) -> float:
+        """Seconds since 1970 when the clock was 0."""
+        return self._epoch
+
+    def set_timer(self, task: Task, seconds: float, callback: Callable[[], None]) -> None:
+        """Call back at a fixed rate."""
+        self._timers.add(task, seconds, callback)
+
+    def clear_timers(self, task: Task) -> None:
+        """The instance of ``task`` has ended."""
+        self._timers.remove(task)
+
+    @property
+    def shared_executor(self) -> Executor:
+        """A thread pool for all tasks, made when it is first asked for (A28)."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(
+                self._settings.shared_threads, f"{self.plan.topology}-{self.index}"
+            )
+        return self._threads
+
+    def context(self, task: Task) -> TopologyContext:
+        """What a new instance of ``task`` is given."""
         plan = self.plan
-        streams = plan.components[task.component].streams
+        placed = plan.tasks[task.id]
+        timeouts = [
+            Settings.read(merged(plan.conf, c.conf)).message_timeout_secs for c in plan.components.values()
+        ]
         return TopologyContext(
             topology=plan.topology,
-            component=task.component,
+            storm_id=self._storm_id,
+            component=placed.component,
             task=task.id,
             worker=self.index,
             tasks={component.id: component.tasks for component in plan.components.values()},
@@ -314,15 +386,10 @@ class Worker:
                 component.id: {stream.id: Fields(stream.fields) for stream in component.streams.values()}
                 for component in plan.components.values()
             },
-            sources=tuple(
-                GlobalStreamId(e.source, e.stream) for e in plan.edges if e.target == task.component
-            ),
-            targets={
-                stream: tuple(
-                    e.target for e in plan.edges if (e.source, e.stream) == (task.component, stream)
-                )
-                for stream in streams
-            },
+            edges=tuple((e.source, e.stream, e.target, e.grouping) for e in plan.edges),
+            services=task,
+            executor_data=self._executor_data.setdefault((placed.component, placed.executor), {}),
+            max_message_timeout=max(timeouts),
         )
 
     def _connect(self, task: Task) -> None:
@@ -360,13 +427,9 @@ class Worker:
         )
 
     def _downstream(self) -> Iterator[Task]:
-        """The tasks, those nearer to the spouts first, so that one pass carries tuples far."""
-        depth = {component.id: 0 for component in self.plan.components.values() if component.kind == "spout"}
-        for _ in self.plan.components:  # a loop's components keep the depth that they were first reached with
-            for edge in self.plan.edges:
-                if edge.source in depth and edge.target not in depth:
-                    depth[edge.target] = depth[edge.source] + 1
-        yield from sorted(self.tasks.values(), key=lambda task: (depth.get(task.component.id, 0), task.id))
+        """The tasks, senders before receivers, so that one pass carries every tuple to its end, but for loops."""
+        order = forward_order(self.plan.components, self.plan.edges)
+        yield from sorted(self.tasks.values(), key=lambda task: (order[task.component.id], task.id))
 
     def _edge_ids(self, count: int) -> Sequence[int]:
         return array("Q", self._random.randbytes(8 * count))

@@ -1,51 +1,72 @@
-"""A spout's task: is asked for tuples, and hears how its trees ended."""
+"""A spout's task: is asked for tuples, and hears how its trees ended.
+
+``next_tuple`` runs in a greenlet of its own. Storm asks that it returns soon and without blocking (B1), and a
+spout that keeps to it never notices. One that emits a whole file in a single call, or for ever, is suspended
+inside ``emit`` when its time is up or too much waits, and goes on when it is asked again: so nothing is
+unbounded (B4, E27), and the superstep ends. Acks and fails wait until the call has returned, as in Storm (B3).
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable
 from typing import Any
 
+from greenlet import GreenletExit, getcurrent, greenlet
+
 from stormspark.acker import Outcome, SpoutAccount
-from stormspark.api import Spout
+from stormspark.api import Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
+from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.task import Task
 
 __all__ = ["SpoutTask"]
 
+#: Emits inside one call of ``next_tuple`` after which the clock is looked at, and bolts get their turn.
+_EMITS_A_TURN = 1024
+
 
 class SpoutTask(Task):
     """One task of a `Spout`. ``max_pending`` is its limit of open trees, None for none (B4)."""
 
-    def __init__(self, *args: Any, max_pending: int | None, acking: bool, **kwargs: Any) -> None:
+    _first_call = "open"
+
+    def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.account = SpoutAccount(self.id)
         self.spout: Spout
         self.active = False
-        self._max_pending = max_pending or None
+        self.opened = False
+        self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
+        self._runner: greenlet | None = None
+        #: ``next_tuple`` is suspended inside an emit.
+        self.suspended = False
+        self._emits_in_call = 0
+        self._deadline = 0.0
+        self._calls = 0
 
-    def start(self) -> None:
-        """Make the spout, open and activate it; open trees of an earlier instance are forgotten (B10)."""
+    def _begin(self, instance: Spout, context: TopologyContext) -> None:
+        """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
+        self._end_call()
         self._ledger.forget(self.account)
-        spout = self._instance()
         self._collector = SpoutCollector(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
-        self.spout = spout
-        try:
-            spout.open(self._conf, self._make_context(), self._collector)
-        except Exception as error:
-            failure = self._component_error("raised in open", error)
-            raise failure from error
+        self.spout = instance
+        instance.open(self._conf, context, self._collector)
+        self.opened = True
         if self.active:
             self.active = False
             self.set_active(True)
 
     def set_active(self, active: bool) -> None:
-        """Call ``activate`` or ``deactivate`` when that is a change (B13)."""
+        """Call ``activate`` or ``deactivate`` when that is a change (B13); open the spout before its first ``activate`` (B2)."""
         if active == self.active:
             return
+        if not self.opened:
+            self.start()
         self.active = active
         try:
             if active:
@@ -58,48 +79,123 @@ class SpoutTask(Task):
 
     def stop(self) -> None:
         """Deactivate and close; what that raises is reported and stops nothing."""
+        if not self.opened:
+            return
+        self._end_call()
         try:
             self.set_active(False)
             self.spout.close()
         except Exception as error:
             self.report_error(error)
+        super().stop()
+
+    # -- tuples ----------------------------------------------------------------------------------------------
 
     @property
     def may_emit(self) -> bool:
-        """Active, and below max spout pending, which is looked at before each ``next_tuple`` (B4)."""
+        """Active, and below max spout pending, which is looked at before each ``next_tuple`` (B4), not inside."""
+        if not self.active or self.fatal is not None:
+            return False
+        if self.suspended:
+            return self._may_go_on()
         limit = self._max_pending
-        return self.active and self.fatal is None and (limit is None or self.account.pending < limit)
+        return limit is None or self.account.pending < limit
+
+    def _may_go_on(self) -> bool:
+        """Whether a suspended call may: verdicts wait for its return, and they must not pile up for ever."""
+        waiting = len(self.account.ended) + self.account.pending
+        if waiting < self._settings.queue_high_mark_tuples:
+            return True
+        self.report_error(
+            f"{self.name}: next_tuple has emitted {self._emits_in_call:,} tuples and not returned; {waiting:,} acks and fails wait "
+            f"for its return (B3), and it is not asked for more. Emit fewer tuples in one call of next_tuple (declared at "
+            f"{self.component.declared_at})"
+        )
+        return False
 
     def ask(self, calls: int, deadline: float) -> bool:
         """Call ``next_tuple`` up to ``calls`` times, until it emits nothing; true if the last call emitted."""
+        self._calls, self._deadline = calls, deadline
+        if self._runner is None:
+            self._runner = greenlet(self._ask_for_ever)  # here: it belongs to the thread that made it
+        if self.suspended:
+            self._collector.pause_at = self._collector.emitted + _EMITS_A_TURN
+        answer = self._runner.switch()
+        self._collector.pause_at = -1
+        if not isinstance(answer, Exception):
+            return bool(answer)
+        self.raised("next_tuple", answer)
+        return self.fatal is None
+
+    def _ask_for_ever(self) -> None:
+        hub = getcurrent().parent
+        assert hub is not None
+        while True:
+            hub.switch(self._ask())
+
+    def _ask(self) -> bool | Exception:
         clock, collector, account = self._clock, self._collector, self.account
         next_tuple = self.spout.next_tuple
         limit = self._max_pending if self._max_pending is not None else 1 << 62
         emitted = False
         collector.now = now = clock()
         try:
-            for _ in range(calls):
-                if account.pending >= limit or now >= deadline:
+            for _ in range(self._calls):
+                if account.pending >= limit or now >= self._deadline:
                     break
-                collector.emitted = False
+                before = collector.emitted
+                collector.pause_at = before + _EMITS_A_TURN
                 next_tuple()
-                emitted = collector.emitted
+                emitted = collector.emitted != before
+                if self._emits_in_call:  # it was suspended and has returned: now it may hear of its trees
+                    self._emits_in_call = 0
+                    break
                 if not emitted:
                     break
                 collector.now = now = clock()
             self._raised_in_row = 0
         except Exception as error:
-            self._raised("next_tuple", error)
-            return self.fatal is None
+            return error
         return emitted
+
+    def pause(self) -> None:
+        """Called by ``emit`` inside a long ``next_tuple``: let the bolts, and other spouts, have their turn."""
+        runner, collector = self._runner, self._collector
+        if runner is None or getcurrent() is not runner:
+            collector.pause_at = -1  # an emit of another thread, or after the end of the call
+            return
+        self._emits_in_call += _EMITS_A_TURN
+        hub = runner.parent
+        assert hub is not None
+        self.suspended = True
+        hub.switch(True)  # GreenletExit comes out of here where the instance ends
+        self.suspended = False
+        collector.now = self._clock()
+
+    def _end_call(self) -> None:
+        """Unwind a suspended ``next_tuple``: its instance ends."""
+        runner, self._runner, suspended, self.suspended = self._runner, None, self.suspended, False
+        if runner is not None and suspended:
+            self._collector.pause_at = -1
+            # GreenletExit lets the call's `finally` run; what these raise is no news any more. A greenlet can't
+            # be unwound by another thread than its own: then it goes with its thread.
+            with contextlib.suppress(Exception):
+                runner.throw(GreenletExit)
+
+    # -- verdicts --------------------------------------------------------------------------------------------
+
+    @property
+    def has_news(self) -> bool:
+        """Trees have ended, and the spout may hear of them now."""
+        return bool(self.account.ended) and not self.suspended
 
     def deliver(self) -> None:
         """Call ``ack`` or ``fail`` for every tree that has ended."""
         account = self.account
-        while account.ended and self.fatal is None:
+        while account.ended and not self.suspended and self.fatal is None:
             ended, account.ended = account.ended, []
             now = self._clock()
-            counters, collector, spout = self.counters, self._collector, self.spout
+            counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
             latency = counters.latency
             for tree in ended:
                 verdict = tree.verdict
@@ -110,11 +206,19 @@ class SpoutTask(Task):
                         counters.acked += 1
                         latency.add(now - tree.emitted_at)
                         spout.ack(tree.message_id)
+                        for hook in hooks:
+                            hook.spout_ack(
+                                SpoutAckInfo(tree.message_id, self.id, (now - tree.emitted_at) * 1000)
+                            )
                     else:
                         self._count_fail(verdict.outcome)
                         spout.fail(tree.message_id)
+                        for hook in hooks:
+                            hook.spout_fail(
+                                SpoutFailInfo(tree.message_id, self.id, (now - tree.emitted_at) * 1000)
+                            )
                 except Exception as error:
-                    self._raised("ack or fail", error)
+                    self.raised("ack or fail", error)
                     break  # the rest were trees of an instance that is gone (B10)
             collector.verdict = None
 
@@ -132,7 +236,12 @@ class SpoutTask(Task):
         """Acking is off: the spout hears of the ack inside its emit (B8, E29)."""
         self.counters.acked += 1
         self.spout.ack(message_id)
+        for hook in self.hooks:
+            hook.spout_ack(SpoutAckInfo(message_id, self.id, 0.0))
 
-    def _raised(self, where: str, error: Exception) -> None:
-        self.report_error(error)
-        self._restart(where, error)
+    def activate_or_stop(self, active: bool) -> None:
+        """`set_active`, where what it raises stops the topology."""
+        try:
+            self.set_active(active)
+        except ComponentError as error:
+            self.stop_topology(error)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stormspark.errors import ComponentError
-from stormspark.metrics import TaskCounters
+from stormspark.metrics import DataPoint, TaskCounters
 
 __all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error"]
 
@@ -45,6 +45,8 @@ class WorkerReport:
     fatal: ErrorReport | None
     #: Whether tuples wait in queues here, or in frames that wait for the next batch.
     backlog: int
+    #: What users' metrics read since the last report (J18).
+    data_points: tuple[DataPoint, ...] = ()
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:

@@ -1,4 +1,4 @@
-"""What spout tasks and bolt tasks share: their component's instance, counters, errors and restarts."""
+"""What spout tasks and bolt tasks share: their component's instance, counters, errors and restarts, and what a context offers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,47 @@ import logging
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import Any, Protocol
 
 import cloudpickle
 
-from stormspark.acker import Ledger
-from stormspark.api import TopologyContext
+from stormspark.acker import Ledger, Roots
+from stormspark.api import EmitInfo, TaskHook, TopologyContext
+from stormspark.config import Settings
 from stormspark.errors import ComponentError
-from stormspark.metrics import TaskCounters
+from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
-from stormspark.worker.outlets import Outlet
+from stormspark.worker.auto_hooks import DebugHook, load_hook
+from stormspark.worker.outlets import Outlet, Send
 from stormspark.worker.step import ErrorReport
 
-__all__ = ["Task"]
+__all__ = ["Host", "Task"]
 
-_ERRORS_KEPT = 20  # a batch; the counter goes on
+
+class Host(Protocol):
+    """What a task needs of its worker."""
+
+    #: Monotonic seconds.
+    clock: Callable[[], float]
+    ledger: Ledger
+
+    def epoch(self) -> float:
+        """Seconds since 1970 when `clock` was 0."""
+
+    def context(self, task: Task) -> TopologyContext:
+        """A new context for a new instance of the task."""
+
+    def set_timer(self, task: Task, seconds: float, callback: Callable[[], None]) -> None:
+        """Call back at a fixed rate."""
+
+    def clear_timers(self, task: Task) -> None:
+        """The task's instance has ended."""
+
+    @property
+    def shared_executor(self) -> Executor:
+        """The thread pool of the worker."""
 
 
 class Task:
@@ -31,30 +57,27 @@ class Task:
     raised it stops the topology too.
     """
 
-    def __init__(
-        self,
-        plan: TaskPlan,
-        component: ComponentPlan,
-        conf: Mapping[str, Any],
-        make_context: Callable[[], TopologyContext],
-        ledger: Ledger,
-        clock: Callable[[], float],
-        max_restarts: int,
-    ) -> None:
+    def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
         self.id = plan.id
         self.component = component
         self.name = f"{component.id}[{plan.index}]"
         self.counters = TaskCounters()
-        self.errors: deque[ErrorReport] = deque(maxlen=_ERRORS_KEPT)
+        self.errors: list[ErrorReport] = []
+        self.data_points: list[DataPoint] = []
         self.fatal: ErrorReport | None = None
         self.outlets: dict[str, Outlet] = {}
         self.logger = logging.getLogger(f"stormspark.task.{component.id}")
         self._conf = conf
-        self._make_context = make_context
-        self._ledger = ledger
-        self._clock = clock
-        self._max_restarts = max_restarts
+        self._settings = Settings.read(conf)
+        self._host = host
+        self._ledger = host.ledger
+        self._clock = host.clock
         self._raised_in_row = 0
+        self.hooks: list[TaskHook] = []
+        self._plain_outlets: dict[str, Outlet] | None = None  # while hooks listen
+        self._metrics: set[str] = set()
+        self._starting = False
+        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
 
     def _instance(self) -> Any:
         """A fresh copy of the component (A3)."""
@@ -66,11 +89,121 @@ class Task:
 
     def start(self) -> None:
         """Make the instance and call what Storm calls first; raises `ComponentError`."""
+        self._host.clear_timers(self)
+        self._metrics.clear()
+        self.hooks.clear()
+        if self._plain_outlets is not None:
+            self.outlets.update(self._plain_outlets)
+            self._plain_outlets = None
+        instance = self._instance()
+        context = self._host.context(self)
+        self._starting = True
+        try:
+            if self._settings.debug:
+                context.add_task_hook(DebugHook(self.name))
+            for name in self._settings.auto_hooks or ():
+                context.add_task_hook(load_hook(name))
+            self._begin(instance, context)
+        except Exception as error:
+            failure = self._component_error(f"raised in {self._first_call}", error)
+            raise failure from error
+        finally:
+            self._starting = False
+
+    #: What Storm calls first.
+    _first_call: str
+
+    def _begin(self, instance: Any, context: TopologyContext) -> None:
+        """Call ``open`` or ``prepare``."""
         raise NotImplementedError
+
+    def connect(self) -> None:
+        """The outlets have changed."""
 
     def stop(self) -> None:
         """The graceful end of the instance; what it raises is reported and stops nothing."""
-        raise NotImplementedError
+        for hook in self.hooks:
+            try:
+                hook.cleanup()
+            except Exception as error:
+                self.report_error(error)
+
+    # -- what a context offers -------------------------------------------------------------------------------
+
+    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Call back at a fixed rate, until the instance ends."""
+        self._host.set_timer(self, seconds, callback)
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._host.epoch() + self._clock()
+
+    @property
+    def shared_executor(self) -> Executor:
+        """The thread pool of the worker."""
+        return self._host.shared_executor
+
+    def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
+        """Read ``metric`` once a bucket (J18)."""
+        if not self._starting:
+            msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare (J18)"
+            raise RuntimeError(msg)
+        if name in self._metrics:
+            msg = f"{self.name}: there is a metric {name!r} already (J18); choose another name"
+            raise RuntimeError(msg)
+        if not isinstance(metric, Metric):
+            msg = f"{self.name}: metric {name!r} must be a Metric, with get_value_and_reset(), got {metric!r}"
+            raise TypeError(msg)
+        self._metrics.add(name)
+
+        def read() -> None:
+            value = metric.get_value_and_reset()
+            if value is not None:
+                at_ms = int(self.now() * 1000)
+                self.data_points.append(
+                    DataPoint(self.component.id, self.id, name, value, at_ms, bucket_secs)
+                )
+
+        self.set_timer(bucket_secs, read)
+
+    def add_hook(self, hook: TaskHook) -> None:
+        """Tell ``hook`` of what this task does (J21)."""
+        if not self._starting:
+            msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare (J21)"
+            raise RuntimeError(msg)
+        if not isinstance(hook, TaskHook):
+            msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
+            raise TypeError(msg)
+        if self._plain_outlets is None:
+            self._plain_outlets = dict(self.outlets)
+            self.outlets.update({stream: self._observed(outlet) for stream, outlet in self.outlets.items()})
+            self.connect()
+        self.hooks.append(hook)
+        hook.prepare(self._conf, self._host.context(self))
+
+    def _observed(self, outlet: Outlet) -> Outlet:
+        """``outlet``, with the hooks told of every emit."""
+        stream = outlet.source.stream
+
+        def tell(values: tuple[Any, ...], tasks: tuple[int, ...]) -> None:
+            info = EmitInfo(values, stream, self.id, tasks)
+            for hook in self.hooks:
+                hook.emit(info)
+
+        def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
+            tasks = outlet.send(values, roots)
+            tell(values, tuple(tasks))
+            return tasks
+
+        def send_direct(task: int, values: tuple[Any, ...], roots: Roots) -> int:
+            sent = outlet.send_direct(task, values, roots)
+            tell(values, (task,) * sent)
+            return sent
+
+        observed: Send = send
+        return replace(outlet, send=observed, send_direct=send_direct)
+
+    # -- errors ----------------------------------------------------------------------------------------------
 
     def _component_error(self, what: str, error: BaseException) -> ComponentError:
         component = self.component
@@ -82,11 +215,26 @@ class Task:
         return ComponentError(msg)
 
     def report_error(self, error: BaseException | str) -> None:
-        """Count, log and report an error (C4)."""
-        text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
+        """Count an error; log it and tell the driver, unless too many were told of late (C4)."""
         self.counters.errors += 1
+        now = self._clock()
+        told, interval = self._told, self._settings.error_interval_secs
+        if len(told) == told.maxlen and now - told[0] < interval:
+            return
+        told.append(now)
+        text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
+        if len(told) == told.maxlen and now - told[0] < interval:
+            text += (
+                f"\n(the last one told for now: more than {told.maxlen} in {interval:g} s are counted only, see "
+                f"topology.max.error.report.per.interval)"
+            )
         self.errors.append(ErrorReport(self.component.id, self.id, text))
         self.logger.error("%s: %s", self.name, text)
+
+    def raised(self, where: str, error: Exception) -> None:
+        """A callback of the task raised ``error``: report it and begin anew (W22)."""
+        self.report_error(error)
+        self._restart(where, error)
 
     def stop_topology(self, error: ComponentError) -> None:
         """Nothing more is asked of this task; the driver stops the topology when the batch ends."""
@@ -96,7 +244,7 @@ class Task:
     def _restart(self, what: str, error: Exception) -> bool:
         """After ``error``: begin anew, or give up; true if this task goes on."""
         self._raised_in_row += 1
-        if self._raised_in_row > self._max_restarts:
+        if self._raised_in_row > self._settings.max_restarts_in_row:
             self.stop_topology(
                 self._component_error(f"raised {self._raised_in_row} times in a row, last in {what}", error)
             )
@@ -118,6 +266,10 @@ class Task:
 
     def take_errors(self) -> list[ErrorReport]:
         """The errors since the last call, oldest first."""
-        errors = list(self.errors)
-        self.errors.clear()
+        errors, self.errors = self.errors, []
         return errors
+
+    def take_data_points(self) -> list[DataPoint]:
+        """The metrics' readings since the last call, oldest first."""
+        points, self.data_points = self.data_points, []
+        return points
