@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -30,7 +30,7 @@ topology.component.cpu.pcore.percent topology.component.parallelism topology.com
 topology.component.resources.onheap.memory.mb topology.debug topology.disable.loadaware.messaging topology.environment
  topology.eventlogger.executors topology.executor.overflow.limit
 topology.executor.receive.buffer.size topology.fall.back.on.java.serialization topology.kryo.register
-topology.localityaware.higher.bound topology.localityaware.lower.bound 
+topology.localityaware.higher.bound topology.localityaware.lower.bound
 topology.metrics.consumer.register topology.min.replication.count topology.multilang.serializer topology.name
 topology.priority topology.producer.batch.size topology.reliability.mode topology.shellbolt.max.pending
 topology.skip.missing.kryo.registrations topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips
@@ -72,7 +72,7 @@ class Settings:
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
     error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
     #: Classes of task hooks, as ``module:Class``, for every task (J21).
-    auto_hooks: list[str] | None = _setting("topology.auto.task.hooks", None, list)
+    auto_hooks: Sequence[str] | None = _setting("topology.auto.task.hooks", None, list)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
@@ -95,6 +95,8 @@ class Settings:
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: Replies kept for requests that Spark may repeat; above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
+    #: A worker that is in one call of user code for so long is told of in the driver's log.
+    stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     log_level: str = _setting("stormspark.log.level", "INFO", str)
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)

@@ -42,8 +42,12 @@ class LocalCluster:
         self._random = Random(seed)
         self._topologies: dict[str, LocalTopology] = {}
 
-    def submit_topology(self, name: str, conf: Mapping[str, Any], topology: Topology) -> LocalTopology:
+    def submit_topology(
+        self, name: str, conf: Mapping[str, Any], topology: Topology, *, active: bool = True
+    ) -> LocalTopology:
         """Run a topology under ``name``; ``conf`` overrides its own configuration (A20).
+
+        Where ``active`` is false, spouts are not opened before `activate` (B2, J4).
 
         Raises `InvalidTopologyError` when one of that name runs (A14), `ComponentError` when a component
         can't start.
@@ -53,7 +57,8 @@ class LocalCluster:
             raise InvalidTopologyError(msg)
         renamed = Topology(name, topology.components, merged(topology.conf, conf))
         plan = plan_topology(renamed)
-        running = LocalTopology(plan, self._clock or time.monotonic, Random(self._random.getrandbits(64)))
+        random = Random(self._random.getrandbits(64))
+        running = LocalTopology(plan, self._clock or time.monotonic, random, active=active)
         self._topologies[name] = running
         return running
 
@@ -96,6 +101,8 @@ class LocalCluster:
         self.shutdown()
 
 
-def submit(topology: Topology, *, conf: Mapping[str, Any] | None = None) -> LocalTopology:
+def submit(
+    topology: Topology, *, conf: Mapping[str, Any] | None = None, active: bool = True
+) -> LocalTopology:
     """Run one topology on real time; the local engine's counterpart of `stormspark.spark.submit`."""
-    return LocalTopology(plan_topology(topology, conf))
+    return LocalTopology(plan_topology(topology, conf), active=active)

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable
 from random import Random
 
+from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
@@ -19,20 +20,34 @@ __all__ = ["InProcessWorkers"]
 class InProcessWorkers:
     """All workers of a topology in this process; one call of `run_batch` is one micro-batch."""
 
-    def __init__(self, plan: PhysicalPlan, clock: Callable[[], float], random: Random | None = None) -> None:
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        clock: Callable[[], float],
+        random: Random | None = None,
+        storm_id: str | None = None,
+    ) -> None:
         self.plan = plan
         self.random = random or Random()
         self.workers = [
-            Worker(plan, index, clock=clock, random=Random(self.random.getrandbits(64)))
+            Worker(
+                plan,
+                index,
+                clock=clock,
+                # Simulated time begins in 1970, as in Storm's own test kit.
+                epoch=0.0 if isinstance(clock, SimulatedClock) else None,
+                random=Random(self.random.getrandbits(64)),
+                storm_id=storm_id,
+            )
             for index in range(plan.workers)
         ]
         self._batch = 0
         self._attempt = 0
 
-    def open(self) -> None:
-        """Prepare every task; raises `ComponentError`."""
+    def open(self, active: bool = True) -> None:
+        """Prepare every task, open the spouts if ``active``; raises `ComponentError`."""
         for worker in self.workers:
-            worker.open()
+            worker.open(active)
 
     def run_batch(self) -> list[WorkerReport]:
         """Run the supersteps of one batch; return what every worker reports."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,8 +19,12 @@ from stormspark.worker.tally import Tally
 
 __all__ = ["LocalTopology"]
 
+_log = logging.getLogger(__name__)
+
 _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
 _STEP = 0.25  # how far simulated time goes between two batches
+_STUCK_SECS = 10.0
+_starts = itertools.count(1)  # of topologies in this process (A14)
 
 
 class LocalTopology:
@@ -28,7 +34,12 @@ class LocalTopology:
     """
 
     def __init__(
-        self, plan: PhysicalPlan, clock: Callable[[], float] = time.monotonic, random: Random | None = None
+        self,
+        plan: PhysicalPlan,
+        clock: Callable[[], float] = time.monotonic,
+        random: Random | None = None,
+        *,
+        active: bool = True,
     ) -> None:
         self.plan = plan
         self.error: BaseException | None = None
@@ -39,10 +50,10 @@ class LocalTopology:
         self._graceful = True
         self._backlog = 0
         self._work_done = 0
-        self._active = True
-        self._wanted_active = True
-        self.workers = InProcessWorkers(plan, clock, random)
-        self.workers.open()
+        self._active = self._wanted_active = active
+        storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
+        self.workers = InProcessWorkers(plan, clock, random, storm_id)
+        self.workers.open(active)
         self._thread: threading.Thread | None = None
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
@@ -110,6 +121,8 @@ class LocalTopology:
             if time.monotonic() > deadline:
                 pending = statistics.total("pending")
                 msg = f"topology {self.name!r} was not idle after {timeout:g} s: {pending} trees pending"
+                for busy in filter(None, (worker.busy() for worker in self.workers.workers)):
+                    msg += f"; in the code of {busy.task} since {busy.seconds:.1f} s"
                 raise TimeoutError(msg)
 
     def advance_time(self, seconds: float) -> None:
@@ -170,11 +183,26 @@ class LocalTopology:
         self._stopping.set()
         if self._thread is not None:
             if graceful:
-                self._thread.join()
+                self._join(self._thread)
         elif not self._ended.is_set():
             if graceful and self.error is None:
                 self.workers.close()
             self._finish()
+
+    def _join(self, thread: threading.Thread) -> None:
+        """Wait for the batch that runs; say who holds it up."""
+        while thread.is_alive():
+            thread.join(_STUCK_SECS)
+            for worker in self.workers.workers if thread.is_alive() else ():
+                busy = worker.busy()
+                if busy is not None and busy.seconds > _STUCK_SECS:
+                    _log.warning(
+                        "topology %s can't stop: it is in the code of %s since %.0f s; next_tuple, execute and the like must return "
+                        "soon (B1)",
+                        self.name,
+                        busy.task,
+                        busy.seconds,
+                    )
 
     def _raise_error(self) -> None:
         if self.error is not None:

@@ -7,11 +7,13 @@ these (J13); here they are exact (W21).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from stormspark.metrics.histogram import Histogram, LatencySummary
+from stormspark.metrics.metric import DataPoint
 
 __all__ = ["ComponentStatistics", "TaskCounters", "TopologyStatistics", "summarise"]
 
@@ -66,6 +68,8 @@ class ComponentStatistics:
     last_error: str | None
     #: Spout: from emit to ack. Bolt: in execute.
     histogram: Histogram
+    #: The latest reading of each user metric: by name, then by task (J18).
+    metrics: Mapping[str, Mapping[int, DataPoint]] = field(default_factory=dict)
 
     @property
     def latency(self) -> LatencySummary:
@@ -74,7 +78,12 @@ class ComponentStatistics:
 
     def as_json(self) -> dict[str, Any]:
         """The component's entry of the JSON summary; a spout's latency is complete, a bolt's execute (J15)."""
-        result = {name: value for name, value in vars(self).items() if name != "histogram"}
+        result = {name: value for name, value in vars(self).items() if name not in ("histogram", "metrics")}
+        if self.metrics:
+            result["metrics"] = {
+                name: {str(task): _json_value(point.value) for task, point in points.items()}
+                for name, points in self.metrics.items()
+            }
         result["complete_latency_ms" if self.kind == "spout" else "execute_latency_ms"] = asdict(self.latency)
         return result
 
@@ -106,8 +115,21 @@ class TopologyStatistics:
         }
 
 
+def _json_value(value: Any) -> Any:
+    """A metric's value may be anything."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value
+
+
 def summarise(
-    kind: str, tasks: int, counters: Iterable[TaskCounters], last_error: str | None
+    kind: str,
+    tasks: int,
+    counters: Iterable[TaskCounters],
+    last_error: str | None,
+    metrics: Mapping[str, Mapping[int, DataPoint]] | None = None,
 ) -> ComponentStatistics:
     """Add the counters of a component's tasks up and freeze them."""
     total = TaskCounters()
@@ -115,5 +137,10 @@ def summarise(
         total.merge(one)
     counts = {name: getattr(total, name) for name in _COUNTS}
     return ComponentStatistics(
-        kind=kind, tasks=tasks, last_error=last_error, histogram=total.latency, **counts
+        kind=kind,
+        tasks=tasks,
+        last_error=last_error,
+        histogram=total.latency,
+        metrics=metrics or {},
+        **counts,
     )

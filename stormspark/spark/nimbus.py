@@ -32,6 +32,7 @@ from stormspark.worker.launch import end_process
 from stormspark.worker.link import Door, Endpoint, peer_host
 from stormspark.worker.messages import (
     Beat,
+    Busy,
     Fatal,
     Hello,
     Locate,
@@ -60,6 +61,7 @@ class _Link:
     process: ProcessId
     connection: Connection
     heard: float
+    warned_at: float = 0.0
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object) -> None:
@@ -88,6 +90,9 @@ class Nimbus:
         lease_secs: float,
         start_timeout_secs: float,
         on_trouble: Callable[[], None],
+        storm_id: str = "topology-1",
+        active: bool = True,
+        stuck_secs: float = 10.0,
     ) -> None:
         self._plan, self._host = plan, host
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -96,7 +101,9 @@ class Nimbus:
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
-        self._orders = Orders()
+        self._orders = Orders(active=active)
+        self._storm_id = storm_id
+        self._stuck_secs = stuck_secs
         self._error: BaseException | None = None
         self.key = secrets.token_bytes(32)
         self._door = Door(str(folder / "nimbus"), host, self.key, self._serve, "nimbus")
@@ -235,7 +242,8 @@ class Nimbus:
         reason = "its process is gone"
         try:
             host = peer_host(connection) or self._host or "127.0.0.1"
-            link.send(Welcome(self._plan, self._lease, host, self._module_path))
+            active = self._orders.active
+            link.send(Welcome(self._plan, self._lease, host, self._module_path, self._storm_id, active))
             while True:
                 self._hear(link, connection.recv())
         except OSError as error:
@@ -253,6 +261,7 @@ class Nimbus:
     def _hear(self, link: _Link, message: object) -> None:
         link.heard = time.monotonic()
         if isinstance(message, Beat):
+            self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):
             with self._changed:
@@ -264,6 +273,20 @@ class Nimbus:
         elif isinstance(message, StartFailed):
             self._start_failed(message)
             link.send(self._orders._replace(exit=True))
+
+    def _look_at(self, link: _Link, busy: Busy | None) -> None:
+        """Say who holds a batch up: user code that does not return (B1)."""
+        if busy is None or busy.seconds < self._stuck_secs:
+            link.warned_at = self._stuck_secs
+        elif busy.seconds >= link.warned_at:
+            link.warned_at = 2 * busy.seconds
+            _log.warning(
+                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and the like "
+                "must return soon (B1); if it never does, kill the topology",
+                link.worker,
+                busy.task,
+                busy.seconds,
+            )
 
     # -- changes ---------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ import logging
 import re
 import shutil
 import threading
+import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,13 +59,15 @@ def submit(
     checkpoint: str | Path | None = None,
     conf: Mapping[str, Any] | None = None,
     master: str | None = None,
+    active: bool = True,
 ) -> SparkTopology:
     """Run a topology on Spark; returns when it has begun, and leaves it running.
 
     ``spark`` is a classic session, by default the active one, else a local one that is started here
     (``master`` and the ``spark.*`` entries of ``conf`` are for that one). ``conf`` lies over the topology's
     own configuration. ``checkpoint`` is a folder, or a URL that Spark can write to, from which the topology
-    goes on where it stopped; without one it keeps nothing.
+    goes on where it stopped; without one it keeps nothing. Where ``active`` is false, spouts are not opened before
+    `SparkTopology.activate` (B2, J4).
 
     Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, or `CheckpointError` for a folder that is
     another topology's. What goes wrong later ends the topology and is its `SparkTopology.error`.
@@ -73,13 +76,15 @@ def submit(
     if spark is None:
         everything = merged(plan.conf, conf or {})
         spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
-    return SparkTopology(plan, check_session(spark), checkpoint)
+    return SparkTopology(plan, check_session(spark), checkpoint, active)
 
 
 class SparkTopology:
     """A running topology (`stormspark.engine.RunningTopology`); made by `submit`."""
 
-    def __init__(self, plan: PhysicalPlan, spark: SparkSession, checkpoint: str | Path | None) -> None:
+    def __init__(
+        self, plan: PhysicalPlan, spark: SparkSession, checkpoint: str | Path | None, active: bool = True
+    ) -> None:
         self._plan, self._settings = plan, plan.settings
         self._session = session_for_query(spark)
         # Sockets, the workers' own folders, and the checkpoint if the user wants none. Removed at the end, at
@@ -108,6 +113,9 @@ class SparkTopology:
             lease_secs=plan.settings.worker_lease_secs,
             start_timeout_secs=plan.settings.worker_start_timeout_secs,
             on_trouble=self._wake.set,
+            storm_id=f"{plan.topology}-{self._generation}-{int(time.time())}",
+            active=active,
+            stuck_secs=plan.settings.stuck_warning_secs,
         )
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True

@@ -30,6 +30,7 @@ from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.lanes import Lanes, unpack
+from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Push, Subscription, make_outlet
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, WorkerReport
@@ -81,6 +82,7 @@ class Worker:
         self._threads: ThreadPoolExecutor | None = None
         self._storm_id = storm_id or f"{plan.topology}-1"
         self._random = random or Random()
+        self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
         self._logs = logs
         settings = plan.settings
         self._settings = settings
@@ -174,6 +176,7 @@ class Worker:
             self._fire_timers(now)
             self._ask_spouts(deadline)
         self._work(deadline, min(deadline, now + self._settings.batch_target_ms / 1000))
+        self._enter(None)
         if step.superstep == self.plan.last_superstep:
             self._running.end_batch(self._clock())
             return [self._report(step)]
@@ -246,7 +249,9 @@ class Worker:
                 while waiting > 0 and bolt.fatal is None:
                     waiting -= bolt.run()
                     self._seal_full_lanes()
-                    if self._clock() >= deadline:
+                    now = self._clock()
+                    self._at = (bolt.name, now)
+                    if now >= deadline:
                         late = True
                         break
                 if late:
@@ -437,7 +442,13 @@ class Worker:
     def _complain(self, task: int, message: str) -> None:
         self.tasks[task].report_error(message)
 
+    def busy(self) -> Busy | None:
+        """Which task's code this worker is in, and since when; for another thread that wonders about the silence."""
+        at = self._at
+        return None if at is None else Busy(at[0], self._clock() - at[1])
+
     def _enter(self, task: Task | None) -> None:
+        self._at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 
-from stormspark.worker.messages import Beat, Orders, ProcessId
+from stormspark.worker.messages import Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
@@ -34,7 +34,7 @@ class Lifeline:
     silence it.
 
     ``obey`` is called with every `Orders`; ``end`` with the reason once the process must go, and must not
-    return.
+    return. ``busy`` says what the worker is at, for the heartbeat.
     """
 
     def __init__(
@@ -44,9 +44,10 @@ class Lifeline:
         lease_secs: float,
         obey: Callable[[Orders], None],
         end: Callable[[str], None],
+        busy: Callable[[], Busy | None] = lambda: None,
     ) -> None:
         self._link, self._jvm, self._lease = link, jvm, lease_secs
-        self._obey, self._end = obey, end
+        self._obey, self._end, self._busy = obey, end, busy
         self._sending = threading.Lock()
 
     def send(self, message: object) -> None:
@@ -72,7 +73,7 @@ class Lifeline:
                         self._obey(said)
                 else:
                     with self._sending:
-                        self._link.send(Beat())
+                        self._link.send(Beat(self._busy()))
             except (OSError, EOFError):
                 self._end("the link to the driver is cut")
             if time.monotonic() - heard > self._lease:

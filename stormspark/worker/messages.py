@@ -16,6 +16,7 @@ from stormspark.worker.link import Endpoint
 
 __all__ = [
     "Beat",
+    "Busy",
     "End",
     "Fatal",
     "Hello",
@@ -138,6 +139,8 @@ class Welcome(NamedTuple):
     lease_secs: float
     host: str
     module_path: tuple[str, ...]
+    storm_id: str
+    active: bool
 
 
 class Ready(NamedTuple):
@@ -162,8 +165,17 @@ class Fatal(NamedTuple):
     error: bytes = b""
 
 
+class Busy(NamedTuple):
+    """A worker is in the code of a task, and has been since ``seconds``."""
+
+    task: str
+    seconds: float
+
+
 class Beat(NamedTuple):
-    """The worker process is alive."""
+    """The worker process is alive, and what it is at."""
+
+    busy: Busy | None = None
 
 
 class Orders(NamedTuple):

@@ -41,6 +41,7 @@ from stormspark.worker.launch import Launch, own_folder
 from stormspark.worker.lifeline import Lifeline, this_process
 from stormspark.worker.link import Door, dial, remove_if_dead
 from stormspark.worker.messages import (
+    Busy,
     End,
     Fatal,
     Hello,
@@ -112,7 +113,8 @@ class WorkerProcess:
         self._told_to_exit = threading.Event()
         self._attempt = launch.attempt
         self._active = True
-        self._worker: Worker
+        self._storm_id = ""
+        self._worker: Worker | None = None
         self._desk: Desk
         self._lifeline: Lifeline
         self._garbage: GarbageBetweenBatches
@@ -132,8 +134,10 @@ class WorkerProcess:
             "worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation
         )
         try:
-            self._worker = Worker(plan, launch.worker, incarnation=launch.incarnation, logs=logs)
-            self._worker.open()
+            self._worker = Worker(
+                plan, launch.worker, incarnation=launch.incarnation, logs=logs, storm_id=self._storm_id
+            )
+            self._worker.open(self._active)
         except BaseException as error:
             _log.exception("the worker can't start")
             self._lifeline.send(
@@ -176,7 +180,8 @@ class WorkerProcess:
             self.end(answer.reason)
         assert isinstance(answer, Welcome), answer
         self._host = None if launch.nimbus.tcp is None else answer.host
-        self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end)
+        self._active, self._storm_id = answer.active, answer.storm_id
+        self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy)
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
         # Behind our own: what Spark has shipped comes first.
         sys.path.extend(
@@ -200,6 +205,10 @@ class WorkerProcess:
             self._active = orders.active
             self._bell.put(orders)
 
+    def _busy(self) -> Busy | None:
+        """Called by the lifeline, too."""
+        return self._worker.busy() if self._worker is not None else None
+
     def _leave(self, reason: str) -> NoReturn:
         """End once nimbus has taken in the last words; on TCP they would go with the connection otherwise."""
         self._told_to_exit.wait(_LAST_WORDS_SECS)
@@ -208,6 +217,7 @@ class WorkerProcess:
     # -- the main thread -------------------------------------------------------------------------------------
 
     def _work(self) -> NoReturn:
+        assert self._worker is not None
         while True:
             orders = self._bell.get()
             if orders is None:
@@ -222,6 +232,7 @@ class WorkerProcess:
 
     def _run(self, errand: Errand) -> None:
         request = errand.request
+        assert self._worker is not None
         try:
             if request.attempt > self._attempt:
                 self._attempt = request.attempt

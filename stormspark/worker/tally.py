@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from stormspark.metrics import Histogram, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import WorkerReport
 
@@ -28,6 +28,7 @@ class Tally:
         self._counters: dict[tuple[int, int], Mapping[int, TaskCounters]] = {}
         self._living: dict[int, int] = {}
         self._last_error: dict[str, str] = {}
+        self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         self._batch_times = Histogram()
         self._began = time.monotonic()
         self._ended: float | None = None
@@ -41,6 +42,9 @@ class Tally:
                 self._living[report.worker] = report.incarnation
                 for error in report.errors:
                     self._last_error[error.component] = error.text
+                for point in report.data_points:
+                    named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
+                    named[point.task] = point
 
     def stop(self) -> None:
         """The topology has ended: time stands still from now on."""
@@ -64,7 +68,11 @@ class Tally:
                 batch_ms=self._batch_times.summary(),
                 components={
                     name: summarise(
-                        plan.kind, len(plan.tasks), by_component[name], self._last_error.get(name)
+                        plan.kind,
+                        len(plan.tasks),
+                        by_component[name],
+                        self._last_error.get(name),
+                        {metric: dict(points) for metric, points in self._metrics.get(name, {}).items()},
                     )
                     for name, plan in self._plan.components.items()
                 },
