@@ -18,6 +18,10 @@ knows of the edges (E7). What breaks it: a part or frame that is lost or deliver
 delivered twice (replies are remembered per request), and when some may be lost, with a worker, `abandon`
 fails every tree with something outside: its value is not zero.
 
+That values are XORed also means that a worker may hold several parts of one tree, each with a count of its
+own. So parts can be forgotten by the same rotation that times trees out (E8): a bolt that drops its tuples
+without ack leaves nothing behind, and a part that is still counted on goes home by itself when its time comes.
+
 What Storm does otherwise: an acker task keeps the record and tells the spout; here the spout's own worker
 keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
 """
@@ -48,14 +52,17 @@ class RemoteEdges(NamedTuple):
 
 @dataclass
 class Parts:
-    """What goes home to one worker: XOR parts as packed arrays, and fails with their reasons."""
+    """What goes home to one worker: XOR parts as packed arrays, fails with their reasons, and the trees whose
+    timeouts were reset.
+    """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
     values: array[int] = field(default_factory=lambda: array("Q"))
     fails: list[tuple[int, Verdict]] = field(default_factory=list)
+    resets: set[int] = field(default_factory=set)
 
     def __len__(self) -> int:
-        return len(self.roots) + len(self.fails)
+        return len(self.roots) + len(self.fails) + len(self.resets)
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,10 @@ class Ledger:
         self._oldest: dict[Tree, None] = {}
         self._rotated_at = 0.0
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
-        self._parts: dict[int, Part] = {}  # parts of other workers' trees, by root id
+        # Parts of other workers' trees, by root id: those since the last rotation, and those since the one
+        # before.
+        self._parts: dict[int, Part] = {}
+        self._older_parts: dict[int, Part] = {}
 
     # -- at home ---------------------------------------------------------------------------------------------
 
@@ -103,9 +113,14 @@ class Ledger:
             if not branch.value:
                 self._end(branch, ACKED)
         elif type(branch) is Part and branch.home != self.worker:
-            del self._parts[branch.root_id]
+            root = branch.root_id
+            if self._parts.get(root) is branch:
+                del self._parts[root]
+            elif self._older_parts.get(root) is branch:
+                del self._older_parts[root]
+            # Else a rotation has forgotten it, but a bolt has kept its tuple and acks it after all.
             parts = self._parts_for(branch.home)
-            parts.roots.append(branch.root_id)
+            parts.roots.append(root)
             parts.values.append(branch.value)
 
     def fail(self, branch: Branch, verdict: Verdict) -> None:
@@ -125,6 +140,9 @@ class Ledger:
         for root, verdict in parts.fails:
             if (tree := outside.get(root)) is not None:
                 self._end(tree, verdict)
+        for root in parts.resets:
+            if (tree := outside.get(root)) is not None:
+                self.reset_timeout(tree)
         for root, value in zip(parts.roots, parts.values, strict=True):
             if (tree := outside.get(root)) is not None:
                 tree.value ^= value
@@ -132,15 +150,24 @@ class Ledger:
                     self._end(tree, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
-        """Give an open tree of this worker a whole timeout again (C11)."""
-        if type(branch) is Tree and branch.bucket is not None and branch.bucket is not self._newest:
-            del branch.bucket[branch]
-            branch.bucket = self._newest
-            self._newest[branch] = None
+        """Give an open tree a whole timeout again (C11); one of another worker when its home hears of it.
+
+        Nothing but a reset does this, and a fail ends the tree (E9).
+        """
+        if type(branch) is Tree:
+            if branch.bucket is not None and branch.bucket is not self._newest:
+                del branch.bucket[branch]
+                branch.bucket = self._newest
+                self._newest[branch] = None
+        elif type(branch) is Part and branch.home != self.worker and branch.verdict is None:
+            self._parts_for(branch.home).resets.add(branch.root_id)
 
     def rotate(self, running_seconds: float) -> int:
         """Time out what has been open for too long on the running clock (E10); return how many trees that
         were.
+
+        One call rotates once, however far the clock has gone: when a tree began is known no better than to
+        the last look at the clock, and none may fail early (E28).
         """
         timeout = self._timeout
         if timeout is None or running_seconds - self._rotated_at < timeout:
@@ -150,6 +177,7 @@ class Ledger:
         for tree in expired:
             self._end(tree, Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s"))
         self._oldest, self._newest = self._newest, {}
+        self._older_parts, self._parts = self._parts, {}
         return len(expired)
 
     def abandon(self, reason: str) -> int:
@@ -207,10 +235,10 @@ class Ledger:
 
     def receive(self, edges: RemoteEdges) -> list[Branch]:
         """Take the trees of a frame over; the list is parallel to ``edges`` and to the frame's references."""
-        here, parts, outside = self.worker, self._parts, self._outside
+        here, parts, older, outside = self.worker, self._parts, self._older_parts, self._outside
         branches: list[Branch] = []
         for home, root, edge, count in zip(*edges, strict=True):
-            branch: Branch | None = outside.get(root) if home == here else parts.get(root)
+            branch: Branch | None = outside.get(root) if home == here else parts.get(root) or older.get(root)
             if branch is not None:
                 branch.value ^= edge
                 branch.count += count
@@ -240,7 +268,10 @@ class Ledger:
         """A frozen snapshot of the tables' sizes."""
         outgoing = sum(len(parts) for parts in self.parts_to_send.values())
         return LedgerStatistics(
-            len(self._newest) + len(self._oldest), len(self._outside), len(self._parts), outgoing
+            len(self._newest) + len(self._oldest),
+            len(self._outside),
+            len(self._parts) + len(self._older_parts),
+            outgoing,
         )
 
     def validate(self) -> None:
@@ -251,5 +282,6 @@ class Ledger:
                 assert tree.count > 0 or tree.value, f"{tree} is done, yet open"
         for root, tree in self._outside.items():
             assert tree.root_id == root and tree.bucket is not None, tree
-        for root, part in self._parts.items():
+        assert not self._parts.keys() & self._older_parts.keys()
+        for root, part in [*self._parts.items(), *self._older_parts.items()]:
             assert part.root_id == root and part.count > 0 and part.home != self.worker, part

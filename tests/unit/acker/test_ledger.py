@@ -1,5 +1,6 @@
 """One ledger by itself: local trees, timeouts, fails, lost workers."""
 
+import pickle
 from random import Random
 
 import pytest
@@ -74,6 +75,87 @@ def test_reset_timeout_gives_a_whole_timeout_again(ledger: Ledger, account: Spou
     ledger.reset_timeout(tree)
     assert ledger.rotate(60.0) == 0
     assert ledger.rotate(90.0) == 1
+
+
+def test_a_reset_in_another_worker_travels_home_with_the_parts(ledger: Ledger, account: SpoutAccount) -> None:
+    """C11, E6: many resets of one tree go home as one."""
+    far = Ledger(1, lambda n: [9] * n, timeout=30)
+    tree = opened(ledger, account, 1)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    ledger.rotate(30.0)
+    for _ in range(3):
+        far.reset_timeout(part)
+    parts = pickle.loads(pickle.dumps(far.parts_to_send.pop(0)))
+    assert len(parts) == 1
+    ledger.take_parts(parts)
+    assert ledger.rotate(60.0) == 0
+    assert ledger.rotate(90.0) == 1
+
+
+def test_neither_acks_nor_parts_extend_a_timeout(ledger: Ledger, account: SpoutAccount) -> None:
+    """E9."""
+    far = Ledger(1, lambda n: [9] * n, timeout=30)
+    tree = opened(ledger, account, 3)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    ledger.rotate(30.0)
+    close(ledger, tree)
+    close(far, part)
+    ledger.take_parts(far.parts_to_send.pop(0))
+    assert ledger.rotate(60.0) == 1
+
+
+def test_a_reset_after_the_end_changes_nothing(ledger: Ledger, account: SpoutAccount) -> None:
+    """C11, E8, E21: it may come late, from a bolt here or from another worker."""
+    far = Ledger(1, lambda n: [9] * n, timeout=30)
+    tree = opened(ledger, account, 1)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    ledger.fail(tree, Verdict(Outcome.FAILED))
+    ledger.reset_timeout(tree)
+    far.reset_timeout(part)
+    ledger.take_parts(far.parts_to_send.pop(0))
+    assert account.ended == [tree] and ledger.statistics().open == 0
+    (stray,) = ledger.receive(far.send({part: 1}))
+    ledger.reset_timeout(stray)
+    assert ledger.statistics().outgoing == 0
+
+
+def test_tuples_dropped_in_another_worker_leave_nothing_behind(ledger: Ledger, account: SpoutAccount) -> None:
+    """E8: a bolt that forgets its tuples fills no table; one that acks after all is heard, or ignored."""
+    far = Ledger(1, lambda n: [9] * n, timeout=30)
+    tree = opened(ledger, account, 2)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    far.rotate(30.0)
+    assert far.statistics().parts == 1
+    (same,) = far.receive(ledger.send({tree: 1}))
+    assert same is part
+    far.rotate(60.0)
+    assert far.statistics().parts == 0
+    close(far, part)
+    close(far, part)  # kept for all that time: its home has reset its timeout
+    ledger.take_parts(far.parts_to_send.pop(0))
+    assert tree.verdict is ACKED
+
+
+def test_a_part_that_was_forgotten_and_a_new_one_of_the_same_tree_add_up(
+    ledger: Ledger, account: SpoutAccount
+) -> None:
+    """E20, E21: in either order."""
+    ids = iter(range(1, 9))
+    ledger = Ledger(0, lambda n: [next(ids) for _ in range(n)], timeout=30)
+    far = Ledger(1, lambda n: [9] * n, timeout=30)
+    for first in (0, 1):
+        tree = opened(ledger, account, 2)
+        (kept,) = far.receive(ledger.send({tree: 1}))
+        far.rotate(60.0 + 600 * first)
+        far.rotate(120.0 + 600 * first)
+        (new,) = far.receive(ledger.send({tree: 1}))
+        assert new is not kept
+        for part in (kept, new) if first else (new, kept):
+            assert tree.verdict is None
+            close(far, part)
+            far.validate()
+            ledger.take_parts(far.parts_to_send.pop(0))
+        assert tree.verdict is ACKED
 
 
 def test_no_timeouts_where_they_are_switched_off(account: SpoutAccount) -> None:
