@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import threading
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
 
+from stormspark.errors import TopologyAlreadyRunningError
 from stormspark.metrics import TopologyStatistics
 
-__all__ = ["RunningTopology"]
+__all__ = ["AliveTopologies", "RunningTopology"]
 
 
 class RunningTopology(Protocol):
@@ -38,3 +42,31 @@ class RunningTopology(Protocol):
 
     def kill(self) -> None:
         """End it at once: no ``close``, no ``cleanup`` (B1: neither is guaranteed)."""
+
+
+_R = TypeVar("_R", bound=RunningTopology)
+
+
+class AliveTopologies:
+    """The topologies that one engine runs in this process, by name: there are no two of one name (A14)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._starting: set[str] = set()
+        # Weak, because what runs is held by its own thread, and what has ended concerns nobody here.
+        self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
+
+    def start(self, name: str, begin: Callable[[], _R]) -> _R:
+        """Call ``begin`` to start a topology; raises `TopologyAlreadyRunningError` if one of that name runs."""
+        with self._lock:
+            before = self._started.get(name)
+            if name in self._starting or (before is not None and not before.wait(0)):
+                msg = f"a topology named {name!r} runs already (A14); end it first, or choose another name"
+                raise TopologyAlreadyRunningError(msg)
+            self._starting.add(name)
+        try:
+            running = begin()
+            self._started[name] = running
+        finally:
+            self._starting.discard(name)
+        return running

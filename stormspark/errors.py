@@ -2,6 +2,7 @@
 
     StormsparkError
     ├── InvalidTopologyError (ValueError)    the topology as written can't run           (A2, A10-A14, J5)
+    │   └── TopologyAlreadyRunningError      one of its name runs: AlreadyAliveException  (A14)
     ├── EmitError (ValueError)               one emit is wrong: stream, width, task      (A12, B9)
     ├── SerializationError (TypeError)       a component or a value can't be pickled     (A2, C8)
     ├── ValueNotHashableError (TypeError)    a fields grouping met a value without a stable hash (D2)
@@ -11,6 +12,8 @@
     ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
+    ├── TopologyNotAliveError (LookupError)  no topology of that name runs: NotAliveException  (A14, J5)
+    ├── TopologyNotCompleteError (TimeoutError)  complete_topology: a spout goes on, or something is left undone (J25)
     └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
 
 Messages say which component, task, stream and line of the user's file it was, what was expected, what came,
@@ -28,6 +31,9 @@ __all__ = [
     "ReportedFailedException",
     "SerializationError",
     "StormsparkError",
+    "TopologyAlreadyRunningError",
+    "TopologyNotAliveError",
+    "TopologyNotCompleteError",
     "TopologyNotFoundError",
     "UnsupportedEnvironmentError",
     "ValueNotHashableError",
@@ -43,6 +49,10 @@ class InvalidTopologyError(StormsparkError, ValueError):
     """The topology can't run as it is written: Storm's InvalidTopologyException and IllegalArgumentException
     (J5, A2).
     """
+
+
+class TopologyAlreadyRunningError(InvalidTopologyError):
+    """A topology of this name runs already: Storm's AlreadyAliveException (A14)."""
 
 
 class EmitError(StormsparkError, ValueError):
@@ -73,6 +83,14 @@ class CheckpointError(StormsparkError):
 
 class UnsupportedEnvironmentError(StormsparkError):
     """Java, Spark or the kind of Spark session is not one that stormspark runs on."""
+
+
+class TopologyNotAliveError(StormsparkError, LookupError):
+    """No topology of this name runs: Storm's NotAliveException (A14, J5)."""
+
+
+class TopologyNotCompleteError(StormsparkError, TimeoutError):
+    """`stormspark.testing.complete_topology` gave up: a spout goes on, or something is left undone (J25)."""
 
 
 class TopologyNotFoundError(StormsparkError, LookupError):

@@ -10,12 +10,15 @@ from typing import Any, Self
 
 from stormspark.api import Topology
 from stormspark.config import merged
-from stormspark.errors import InvalidTopologyError
+from stormspark.engine import AliveTopologies
+from stormspark.errors import TopologyNotAliveError
 from stormspark.local.clock import SimulatedClock
-from stormspark.local.topology import LocalTopology
+from stormspark.local.topology import LocalTopology, steps
 from stormspark.plan import plan_topology
 
 __all__ = ["LocalCluster", "submit"]
+
+_alive = AliveTopologies()  # what `submit` has started
 
 
 class LocalCluster:
@@ -41,6 +44,7 @@ class LocalCluster:
         self._clock = SimulatedClock() if simulated_time else None
         self._random = Random(seed)
         self._topologies: dict[str, LocalTopology] = {}
+        self._alive = AliveTopologies()
 
     def submit_topology(
         self, name: str, conf: Mapping[str, Any], topology: Topology, *, active: bool = True
@@ -49,23 +53,46 @@ class LocalCluster:
 
         Where ``active`` is false, spouts are not opened before `activate` (B2, J4).
 
-        Raises `InvalidTopologyError` when one of that name runs (A14), `ComponentError` when a component
-        can't start.
+        Raises `TopologyAlreadyRunningError` when one of that name runs (A14), `InvalidTopologyError`, `ComponentError` when a
+        component can't start.
         """
-        if name in self._topologies:
-            msg = f"a topology named {name!r} runs already (A14); kill it first or choose another name"
-            raise InvalidTopologyError(msg)
         renamed = Topology(name, topology.components, merged(topology.conf, conf))
         plan = plan_topology(renamed)
         random = Random(self._random.getrandbits(64))
-        running = LocalTopology(plan, self._clock or time.monotonic, random, active=active)
+        running = self._alive.start(
+            name, lambda: LocalTopology(plan, self._clock or time.monotonic, random, active=active)
+        )
         self._topologies[name] = running
         return running
 
     def advance_time(self, seconds: float) -> None:
-        """Let simulated time pass for every topology."""
-        for topology in self._topologies.values():
-            topology.advance_time(seconds)
+        """Let simulated time pass for every topology, in small steps, with a batch after each.
+
+        Raises TypeError where time is real, and the error of a topology that ends by one.
+        """
+        self._advance(seconds, min((t.time_step for t in self._topologies.values()), default=seconds))
+
+    def advance_cluster_time(self, seconds: float, increment: float = 1.0) -> None:
+        """Storm's advanceClusterTime: let ``seconds`` of simulated time pass, in jumps of ``increment`` seconds.
+
+        Each topology runs a batch after each jump and is told of nothing in between. To it, a jump is a gap between two
+        batches: more of it than ``stormspark.clock.gap.ms`` (1 s by default) does not count for message timeouts, because
+        nothing can have been worked on (W2); timers go off once (C9). So increments of up to a second make time pass as usual,
+        and huge ones are an outage. Raises ValueError unless ``increment`` is positive.
+        """
+        if not increment > 0:
+            msg = f"an increment must be more than 0 seconds, got {increment!r}"
+            raise ValueError(msg)
+        self._advance(seconds, increment)
+
+    def _advance(self, seconds: float, increment: float) -> None:
+        if self._clock is None:
+            msg = "this cluster runs on real time; make it with LocalCluster(simulated_time=True)"
+            raise TypeError(msg)
+        for step in steps(seconds, increment):
+            self._clock.advance(step)
+            for topology in self._topologies.values():
+                topology.run_batch()
 
     def activate(self, name: str) -> None:
         """Let the topology's spouts emit again."""
@@ -90,7 +117,7 @@ class LocalCluster:
             return self._topologies[name]
         except KeyError:
             msg = f"no topology named {name!r} runs here; there are {', '.join(map(repr, self._topologies)) or 'none'}"
-            raise LookupError(msg) from None
+            raise TopologyNotAliveError(msg) from None
 
     def __enter__(self) -> Self:
         return self
@@ -104,5 +131,10 @@ class LocalCluster:
 def submit(
     topology: Topology, *, conf: Mapping[str, Any] | None = None, active: bool = True
 ) -> LocalTopology:
-    """Run one topology on real time; the local engine's counterpart of `stormspark.spark.submit`."""
-    return LocalTopology(plan_topology(topology, conf), active=active)
+    """Run one topology on real time; the local engine's counterpart of `stormspark.spark.submit`.
+
+    Raises `InvalidTopologyError`, `ComponentError` when a component can't start, and `TopologyAlreadyRunningError` while another
+    one of its name, submitted here, runs (A14).
+    """
+    plan = plan_topology(topology, conf)
+    return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active))

@@ -7,7 +7,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 from stormspark.local.clock import SimulatedClock
@@ -17,7 +17,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import fatal_error
 from stormspark.worker.tally import Tally
 
-__all__ = ["LocalTopology"]
+__all__ = ["LocalTopology", "steps"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +25,17 @@ _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
 _STEP = 0.25  # how far simulated time goes between two batches
 _STUCK_SECS = 10.0
 _starts = itertools.count(1)  # of topologies in this process (A14)
+
+
+def steps(seconds: float, step: float) -> Iterator[float]:
+    """Cut a time into steps and a rest.
+
+    >>> list(steps(2.5, 1.0))
+    [1.0, 1.0, 0.5]
+    """
+    while seconds > 1e-9:
+        yield min(step, seconds)
+        seconds -= step
 
 
 class LocalTopology:
@@ -68,6 +79,11 @@ class LocalTopology:
     def log_folder(self) -> str | None:
         """None: what tasks log goes to this process's own log."""
         return None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether it runs on a clock that a test drives, and only while `advance_time` or `run_until_idle` is called."""
+        return self._thread is None
 
     def statistics(self) -> TopologyStatistics:
         """What has been done so far."""
@@ -126,17 +142,30 @@ class LocalTopology:
                 raise TimeoutError(msg)
 
     def advance_time(self, seconds: float) -> None:
-        """On a simulated clock: let time pass in small steps, with a batch after each."""
-        clock = self._clock
-        if not isinstance(clock, SimulatedClock):
+        """On a simulated clock: let time pass in small steps, with a batch after each; raises the topology's error."""
+        for step in steps(seconds, self.time_step):
+            self.simulated_clock.advance(step)
+            self.run_batch()
+
+    @property
+    def time_step(self) -> float:
+        """Seconds that simulated time may jump between two batches without being taken for an outage (W2)."""
+        return min(_STEP, self.plan.settings.clock_gap_ms / 1000 or _STEP)
+
+    @property
+    def simulated_clock(self) -> SimulatedClock:
+        """The clock that a test drives; raises TypeError where time is real."""
+        if not isinstance(self._clock, SimulatedClock):
             msg = f"topology {self.name!r} runs on real time; make the cluster with LocalCluster(simulated_time=True)"
             raise TypeError(msg)
-        step = min(_STEP, self.plan.settings.clock_gap_ms / 1000 or _STEP)
-        while seconds > 1e-9:
-            clock.advance(min(step, seconds))
-            seconds -= step
+        return self._clock
+
+    def run_batch(self) -> None:
+        """On a simulated clock: run one batch at this moment, unless the topology has ended; raises its error."""
+        assert self.is_simulated
+        if not self._ended.is_set():
             self._batch()
-            self._raise_error()
+        self._raise_error()
 
     def _run(self) -> None:
         # The cyclic collector costs half of the tuple path's time; young objects are looked at between

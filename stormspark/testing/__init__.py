@@ -1,20 +1,53 @@
-"""Tools to test topologies: run one to its end with mocked spouts, and Storm's own test components (J25)."""
+"""Tools to test topologies and single components, on either engine and on none (J25, W10); ``docs/testing.md`` shows them."""
 
+from stormspark.testing.acks import AckFailDelegate, AckTracker
+from stormspark.testing.collectors import (
+    Emitted,
+    RecordingBasicCollector,
+    RecordingCollector,
+    RecordingSpoutCollector,
+)
 from stormspark.testing.complete import CompletedTopology, complete_topology
 from stormspark.testing.components import (
     FixedTuple,
     FixedTupleSpout,
+    IdentityBolt,
+    TestAggregatesCounter,
     TestGlobalCount,
+    TestPlannerBolt,
+    TestPlannerSpout,
     TestWordCounter,
     TestWordSpout,
 )
+from stormspark.testing.context import RecordingContext, make_context
+from stormspark.testing.feeder import FeederSpout
+from stormspark.testing.tracked import TrackedTopology, wait_until_idle
+from stormspark.testing.tuples import make_tuple, multiseteq, test_tuple
 
 __all__ = [
+    "AckFailDelegate",
+    "AckTracker",
     "CompletedTopology",
+    "Emitted",
+    "FeederSpout",
     "FixedTuple",
     "FixedTupleSpout",
+    "IdentityBolt",
+    "RecordingBasicCollector",
+    "RecordingCollector",
+    "RecordingContext",
+    "RecordingSpoutCollector",
+    "TestAggregatesCounter",
     "TestGlobalCount",
+    "TestPlannerBolt",
+    "TestPlannerSpout",
     "TestWordCounter",
     "TestWordSpout",
+    "TrackedTopology",
     "complete_topology",
+    "make_context",
+    "make_tuple",
+    "multiseteq",
+    "test_tuple",
+    "wait_until_idle",
 ]

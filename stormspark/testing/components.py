@@ -1,4 +1,4 @@
-"""Ready components for tests: Storm's own test spouts and bolts (J25)."""
+"""Ready components for tests: Storm's own test spouts and bolts (J25, B15)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from stormspark.api import (
     DEFAULT_STREAM,
     BasicBolt,
     BasicOutputCollector,
+    Bolt,
     Fields,
+    OutputCollector,
     OutputFieldsDeclarer,
     Spout,
     SpoutOutputCollector,
@@ -19,8 +21,19 @@ from stormspark.api import (
     TopologyContext,
     Tuple,
 )
+from stormspark.testing.acks import AckTracker
 
-__all__ = ["FixedTuple", "FixedTupleSpout", "TestGlobalCount", "TestWordCounter", "TestWordSpout"]
+__all__ = [
+    "FixedTuple",
+    "FixedTupleSpout",
+    "IdentityBolt",
+    "TestAggregatesCounter",
+    "TestGlobalCount",
+    "TestPlannerBolt",
+    "TestPlannerSpout",
+    "TestWordCounter",
+    "TestWordSpout",
+]
 
 
 class FixedTuple(NamedTuple):
@@ -33,7 +46,20 @@ class FixedTuple(NamedTuple):
 class FixedTupleSpout(Spout):
     """Emits given tuples once, each with its position as message id, dealt out to the spout's tasks in turn.
 
-    ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed.
+    ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed: as in Storm, a tuple that failed is
+    completed as well. The instance that the topology was built with counts how many were, whatever processes the tasks are
+    in, as long as these are on its host.
+
+    >>> from stormspark import TopologyBuilder
+    >>> from stormspark.local import LocalCluster
+    >>> spout = FixedTupleSpout([("a",), ("b",)], Fields("word"))
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", spout)
+    >>> _ = builder.set_bolt("count", TestWordCounter()).fields_grouping("words", Fields("word"))
+    >>> with LocalCluster(simulated_time=True) as cluster:
+    ...     cluster.submit_topology("demo", {}, builder.create_topology("demo")).run_until_idle()
+    >>> spout.completed, spout.is_exhausted
+    (2, True)
     """
 
     def __init__(
@@ -44,12 +70,34 @@ class FixedTupleSpout(Spout):
     ) -> None:
         self._tuples = [one if isinstance(one, FixedTuple) else FixedTuple(tuple(one)) for one in tuples]
         self._streams = [StreamDeclaration(DEFAULT_STREAM, fields)] if fields is not None else list(streams)
+        self._tracker: AckTracker | None = AckTracker()
+
+    @property
+    def source_tuples(self) -> list[FixedTuple]:
+        """What it emits."""
+        return list(self._tuples)
+
+    @property
+    def completed(self) -> int:
+        """How many tuples were acked or have failed."""
+        return len(self._tracker.acked) + len(self._tracker.failed) if self._tracker is not None else 0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether all tuples were acked or have failed."""
+        return self.completed == len(self._tuples)
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
         """Find this task's share."""
         self._collector = collector
+        if self._tracker is not None and not self._tracker.is_reachable:
+            context.logger.warning(
+                "FixedTupleSpout %r was made on another host, or its process is gone: nobody counts what is completed",
+                context.this_component_id,
+            )
+            self._tracker = None
         tasks = len(context.component_tasks(context.this_component_id))
         self._mine = range(context.this_task_index, len(self._tuples), tasks)
         self._next = 0
@@ -61,6 +109,16 @@ class FixedTupleSpout(Spout):
             self._next += 1
             values, stream = self._tuples[position]
             self._collector.emit(values, stream, message_id=position)
+
+    def ack(self, message_id: Hashable) -> None:
+        """Count it."""
+        if self._tracker is not None:
+            self._tracker.ack(message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        """Count it."""
+        if self._tracker is not None:
+            self._tracker.fail(message_id)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare what was given."""
@@ -151,3 +209,78 @@ class TestGlobalCount(BasicBolt):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """One field, ``global-count``."""
         declarer.declare(Fields("global-count"))
+
+
+class TestAggregatesCounter(Bolt):
+    """Takes (key, count), remembers the last count of every key, and emits the sum over all keys, unanchored as Storm's."""
+
+    __test__ = False
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Begin with no key."""
+        self._collector = collector
+        self._counts: dict[Any, int] = {}
+
+    def execute(self, tup: Tuple) -> None:
+        """Remember, emit, ack."""
+        self._counts[tup[0]] = tup[1]
+        self._collector.emit((sum(self._counts.values()),))
+        self._collector.ack(tup)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """One field, ``agg-global``."""
+        declarer.declare(Fields("agg-global"))
+
+
+class IdentityBolt(BasicBolt):
+    """Emits what it gets; ``fields`` are their names."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        """Emit the same values."""
+        collector.emit(tup.values)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """The names that were given."""
+        declarer.declare(self._fields)
+
+
+class TestPlannerSpout(Spout):
+    """Emits nothing: for tests of how topologies are planned. Not ``distributed``: one task, whatever is asked for."""
+
+    __test__ = False
+
+    def __init__(self, fields: Fields | None = None, *, distributed: bool = True) -> None:
+        self._fields = fields or Fields("field1", "field2")
+        self._distributed = distributed
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Nothing to do."""
+
+    def next_tuple(self) -> None:
+        """Nothing to emit."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """The fields that were given, by default ``field1`` and ``field2``."""
+        declarer.declare(self._fields)
+
+    def get_component_configuration(self) -> Mapping[str, Any]:
+        """One task at most, unless distributed."""
+        return {} if self._distributed else {"topology.max.task.parallelism": 1}
+
+
+class TestPlannerBolt(Bolt):
+    """Takes tuples and neither emits nor acks: for tests of how topologies are planned."""
+
+    __test__ = False
+
+    def execute(self, tup: Tuple) -> None:
+        """Nothing to do."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """``field1`` and ``field2``."""
+        declarer.declare(Fields("field1", "field2"))

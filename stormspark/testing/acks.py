@@ -1,0 +1,96 @@
+"""Who hears of acks and fails: Storm's AckFailDelegate and its trackers (J25)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Protocol
+
+from stormspark.testing.spool import Spool
+
+__all__ = ["AckFailDelegate", "AckTracker"]
+
+
+class AckFailDelegate(Protocol):
+    """What a `FeederSpout` tells of every ack and fail. It is pickled with the spout and called in its task's process."""
+
+    def ack(self, message_id: Hashable) -> None:
+        """A tree is fully processed."""
+
+    def fail(self, message_id: Hashable) -> None:
+        """A tree failed or timed out."""
+
+
+class AckTracker:
+    """Remembers acks and fails where the test can ask for them, whatever process the spout's task is in.
+
+    Storm's AckTracker and AckFailMapTracker in one. Spouts of your own can use it too: keep one in ``__init__`` and call its
+    `ack` and `fail`. Driver and workers must share one host, as for `FeederSpout`.
+
+    >>> import pickle
+    >>> tracker = AckTracker()
+    >>> in_the_task = pickle.loads(pickle.dumps(tracker))
+    >>> in_the_task.ack("a"); in_the_task.ack("b"); in_the_task.fail("c")
+    >>> tracker.num_acks, tracker.acked, tracker.is_failed("c"), tracker.is_failed("a")
+    (2, ['a', 'b'], True, False)
+    >>> tracker.reset_num_acks(); tracker.num_acks
+    0
+    """
+
+    def __init__(self, spool: Spool | None = None) -> None:
+        self._spool = spool or Spool()
+        self._lock = threading.Lock()
+        self._acked: list[Hashable] = []
+        self._failed: list[Hashable] = []
+        self._forgotten = 0
+
+    def __reduce__(self) -> tuple[type[AckTracker], tuple[Spool]]:
+        return AckTracker, (self._spool,)
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether this process is on the test's host."""
+        return self._spool.is_reachable
+
+    def ack(self, message_id: Hashable) -> None:
+        """Note an ack."""
+        self._spool.append((True, message_id))
+
+    def fail(self, message_id: Hashable) -> None:
+        """Note a fail."""
+        self._spool.append((False, message_id))
+
+    @property
+    def acked(self) -> list[Hashable]:
+        """The ids of all acks so far, once for each ack, those of one task in order."""
+        with self._lock:
+            self._look()
+            return list(self._acked)
+
+    @property
+    def failed(self) -> list[Hashable]:
+        """The ids of all fails so far, once for each fail."""
+        with self._lock:
+            self._look()
+            return list(self._failed)
+
+    def is_acked(self, message_id: Hashable) -> bool:
+        """Whether ``message_id`` was ever acked."""
+        return message_id in self.acked
+
+    def is_failed(self, message_id: Hashable) -> bool:
+        """Whether ``message_id`` ever failed."""
+        return message_id in self.failed
+
+    @property
+    def num_acks(self) -> int:
+        """Acks since the last `reset_num_acks`."""
+        return len(self.acked) - self._forgotten
+
+    def reset_num_acks(self) -> None:
+        """Count from 0 again; what `acked` and `is_acked` say stays."""
+        self._forgotten = len(self.acked)
+
+    def _look(self) -> None:
+        for acked, message_id in self._spool.read():
+            (self._acked if acked else self._failed).append(message_id)

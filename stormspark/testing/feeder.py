@@ -1,0 +1,184 @@
+"""`FeederSpout`: a spout that emits what a test feeds it, before and while the topology runs (J25, B15)."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from stormspark.api import (
+    DEFAULT_STREAM,
+    Fields,
+    OutputFieldsDeclarer,
+    Spout,
+    SpoutOutputCollector,
+    TopologyContext,
+)
+from stormspark.errors import EmitError, SerializationError, StormsparkError, UnsupportedEnvironmentError
+from stormspark.testing.acks import AckFailDelegate
+from stormspark.testing.spool import Spool
+
+__all__ = ["FeederSpout"]
+
+#: Stands for "make an id", because None is how Storm spells "no id".
+_FRESH = object()
+
+
+class _Fed(NamedTuple):
+    number: int
+    values: tuple[Any, ...]
+    stream: str
+    message_id: Hashable | None
+
+
+class FeederSpout(Spout):
+    """Emits what `feed` is given, on either engine; several tasks share it out in turn.
+
+    ``fields`` are those of the default stream, ``streams`` those of further ones. ``delegate`` hears of acks and fails; the
+    usual one is `AckTracker`. What failed is not fed again: that is the test's to do (E11). A task or worker that begins anew
+    goes on behind what was emitted before; what its predecessor had open is forgotten (B10).
+
+    Limit: the test and the workers must run on one host, as one user (local engine, ``local`` and ``local-cluster`` masters).
+    Elsewhere opening the spout stops the topology with `UnsupportedEnvironmentError`.
+
+    >>> from stormspark import TopologyBuilder
+    >>> from stormspark.local import LocalCluster
+    >>> from stormspark.testing import AckTracker, TestWordCounter
+    >>> tracker = AckTracker()
+    >>> feeder = FeederSpout(Fields("word"), tracker)
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", feeder)
+    >>> _ = builder.set_bolt("count", TestWordCounter()).fields_grouping("words", Fields("word"))
+    >>> with LocalCluster(simulated_time=True) as cluster:
+    ...     running = cluster.submit_topology("fed", {}, builder.create_topology("fed"))
+    ...     for word in ("storm", "spark"):
+    ...         _ = feeder.feed((word,), message_id=word)
+    ...     running.run_until_idle()
+    >>> tracker.acked
+    ['storm', 'spark']
+    """
+
+    def __init__(
+        self,
+        fields: Fields | Iterable[str] | None = None,
+        delegate: AckFailDelegate | None = None,
+        *,
+        streams: Mapping[str, Fields] | None = None,
+    ) -> None:
+        self._streams = dict(streams or {})
+        if fields is not None:
+            self._streams[DEFAULT_STREAM] = fields if isinstance(fields, Fields) else Fields(fields)
+        self._delegate = delegate
+        self._fed = Spool()
+        self._taken = Spool()  # the numbers of what tasks have emitted, for those that come after them
+        self._count = 0
+        self._emitted = 0
+        self._lock: threading.Lock | None = threading.Lock()  # None in copies: they are not fed
+        self._pickled = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._pickled = True
+        return {**self.__dict__, "_lock": None, "_count": 0, "_emitted": 0}
+
+    # -- in the test -----------------------------------------------------------------------------------------
+
+    def set_ack_fail_delegate(self, delegate: AckFailDelegate | None) -> None:
+        """Who hears of acks and fails; raises StormsparkError after ``create_topology``, which pickles the spout (A3)."""
+        if self._pickled:
+            msg = "the delegate of a FeederSpout must be set before create_topology, which pickles the spout (A3)"
+            raise StormsparkError(msg)
+        self._delegate = delegate
+
+    def feed(
+        self, values: Sequence[Any], message_id: Hashable | None = _FRESH, stream: str = DEFAULT_STREAM
+    ) -> Hashable | None:
+        """Let one of the spout's tasks emit ``values``; at any time, from any thread. Returns the message id.
+
+        As in Storm: without ``message_id`` a fresh one is made, and with None the tuple is emitted unreliably, so that
+        nothing hears of its end. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9),
+        `SerializationError` for values that can't be pickled.
+        """
+        fields = self._streams.get(stream)
+        if fields is None:
+            msg = f"feed to stream {stream!r}: this feeder has {', '.join(map(repr, self._streams)) or 'no streams'} (B9)"
+            raise EmitError(msg)
+        if not isinstance(values, tuple | list) or len(values) != len(fields):
+            msg = (
+                f"feed to stream {stream!r} takes a tuple or list of {len(fields)} values ({', '.join(fields)}), "
+                f"got {values!r} (A12)"
+            )
+            raise EmitError(msg)
+        if self._lock is None:
+            msg = "this is a task's copy of a FeederSpout; feed the one that the topology was built with"
+            raise StormsparkError(msg)
+        if message_id is _FRESH:
+            message_id = uuid.uuid4().hex
+        with self._lock:
+            fed = _Fed(self._count, tuple(values), stream, message_id)
+            try:
+                self._fed.append(fed)
+            except UnsupportedEnvironmentError:
+                raise
+            except Exception as error:
+                msg = (
+                    f"feed to stream {stream!r}: {values!r} or its message id can't be pickled, "
+                    f"so it can't go to a task: {error}"
+                )
+                raise SerializationError(msg) from error
+            self._count += 1
+        return message_id
+
+    @property
+    def fed(self) -> int:
+        """How many tuples were fed."""
+        return self._count
+
+    @property
+    def emitted(self) -> int:
+        """How many of them tasks have taken and emitted."""
+        self._emitted += len(self._taken.read())
+        return self._emitted
+
+    # -- in a task -------------------------------------------------------------------------------------------
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Find what earlier lives have left to emit."""
+        self._fed.check(f"FeederSpout {context.this_component_id!r}")
+        self._collector = collector
+        self._index = context.this_task_index
+        self._tasks = len(context.component_tasks(context.this_component_id))
+        self._done = set(self._taken.read())
+        self._mine: deque[_Fed] = deque()
+
+    def next_tuple(self) -> None:
+        """Emit the next one of this task's share."""
+        if not self._mine:
+            self._mine.extend(
+                fed
+                for fed in self._fed.read()
+                if fed.number % self._tasks == self._index and fed.number not in self._done
+            )
+            if not self._mine:
+                return
+        fed = self._mine.popleft()
+        self._taken.append(fed.number)
+        self._collector.emit(fed.values, fed.stream, message_id=fed.message_id)
+
+    def ack(self, message_id: Hashable) -> None:
+        """Tell the delegate."""
+        if self._delegate is not None:
+            self._delegate.ack(message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        """Tell the delegate."""
+        if self._delegate is not None:
+            self._delegate.fail(message_id)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare what the test named."""
+        for stream, fields in self._streams.items():
+            declarer.declare_stream(stream, fields)

@@ -1,0 +1,136 @@
+"""Records that processes of one host leave for each other: append-only files in a private folder.
+
+Components are pickled and their tasks may live in other processes, so what a test feeds and what tasks tell it can't be
+objects in memory. Every writer has a file of its own and only ever appends whole records; a reader remembers how far it
+has read and looks at a file's size first, so that polling costs next to nothing and no two processes need a lock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import pickle
+import shutil
+import socket
+import struct
+import tempfile
+import threading
+import uuid
+import weakref
+from typing import Any
+
+import cloudpickle
+
+from stormspark.errors import UnsupportedEnvironmentError
+
+__all__ = ["Spool"]
+
+_LENGTH = struct.Struct("<Q")
+
+
+class Spool:
+    """A folder of records. It is pickled as its path, so a copy in another process of this host reads and writes the same.
+
+    The folder is made when it is first needed, only this user can enter it, and it is removed when the process that
+    made it ends.
+
+    >>> spool = Spool()
+    >>> copy = pickle.loads(pickle.dumps(spool))
+    >>> copy.append(("acked", 7))
+    >>> spool.read(), spool.read()  # each object reads a record once
+    ([('acked', 7)], [])
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._file: int | None = None
+        self._read_up_to: dict[str, int] = {}
+
+    def __reduce__(self) -> tuple[type[Spool], tuple[str]]:
+        return Spool, (self.folder,)
+
+    @property
+    def folder(self) -> str:
+        """Where it is, on this host."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.mkdtemp(dir=_folder_of_process())
+            return self._folder
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether this process can read and write here."""
+        return os.access(self.folder, os.R_OK | os.W_OK | os.X_OK)
+
+    def check(self, what: str) -> None:
+        """Raise `UnsupportedEnvironmentError`, naming ``what`` needs it, if the folder can't be reached."""
+        if not self.is_reachable:
+            msg = (
+                f"{what}: the folder {self.folder} can't be reached on host {socket.gethostname()!r}. The test and all workers "
+                f"must run on one host, as one user, and the process that runs the test must still be there"
+            )
+            raise UnsupportedEnvironmentError(msg)
+
+    def append(self, record: Any) -> None:
+        """Add a record; from any thread. Raises what pickling raises, and `UnsupportedEnvironmentError`."""
+        payload = cloudpickle.dumps(record)
+        folder = self.folder
+        with self._lock:
+            if self._file is None:
+                self._file = self._new_file(folder)
+            rest = memoryview(_LENGTH.pack(len(payload)) + payload)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+
+    def _new_file(self, folder: str) -> int:
+        path = os.path.join(folder, f"{os.getpid()}-{uuid.uuid4().hex}")
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            msg = f"can't write to the folder {folder} on host {socket.gethostname()!r}: {error}"
+            raise UnsupportedEnvironmentError(msg) from error
+        weakref.finalize(self, os.close, file)
+        return file
+
+    def read(self) -> list[Any]:
+        """The records that this object has not read yet: those of one writer in order, the writers one after another."""
+        records: list[Any] = []
+        try:
+            entries = sorted(os.scandir(self.folder), key=lambda entry: entry.name)
+        except FileNotFoundError:  # the test's process is gone: nothing new will come
+            return records
+        for entry in entries:
+            begin = self._read_up_to.get(entry.name, 0)
+            if os.stat(entry.path).st_size > begin:
+                with open(entry.path, "rb") as file:
+                    file.seek(begin)
+                    self._read_up_to[entry.name] = begin + _split(file.read(), records)
+        return records
+
+
+def _split(data: bytes, records: list[Any]) -> int:
+    """Add the whole records at the beginning of ``data``; return how many bytes they are."""
+    position = 0
+    while position + _LENGTH.size <= len(data):
+        (length,) = _LENGTH.unpack_from(data, position)
+        end = position + _LENGTH.size + length
+        if end > len(data):  # still being written
+            break
+        records.append(pickle.loads(memoryview(data)[position + _LENGTH.size : end]))
+        position = end
+    return position
+
+
+@functools.cache
+def _folder_of_process() -> str:
+    folder = tempfile.mkdtemp(prefix="stormspark-testing-")
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not in a process that was forked off this one
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder

@@ -1,0 +1,110 @@
+"""Waiting until a running topology has done what a test gave it to do, by its statistics alone; on either engine (J25)."""
+
+from __future__ import annotations
+
+import time
+
+from stormspark.engine import RunningTopology
+from stormspark.errors import StormsparkError
+from stormspark.local import LocalTopology
+from stormspark.metrics import TopologyStatistics
+
+__all__ = ["Quiet", "TrackedTopology", "wait_until_idle"]
+
+_POLL_SECS = 0.02
+#: What Storm lets pass between two looks where time is simulated.
+_SIMULATED_SECS = 1.0
+
+
+class Quiet:
+    """Tells when nothing is left to do: nothing pending or queued, and two batches in which nothing happened.
+
+    Two, because an unanchored tuple on its way to another worker shows in no gauge; it is executed in the next batch.
+    """
+
+    def __init__(self) -> None:
+        self._seen: tuple[int, ...] = ()
+        self._since = 0
+
+    def reached(self, now: TopologyStatistics) -> bool:
+        """Note one more snapshot; true once there is nothing left to do."""
+        work = tuple(now.total(name) for name in ("emitted", "executed", "acked", "failed", "restarts"))
+        if work != self._seen or now.total("pending") or now.total("queued") or not now.batches:
+            self._seen, self._since = work, now.batches
+        return now.batches >= self._since + 2
+
+
+class TrackedTopology:
+    """Counts what spouts emit in a topology that runs, so that a test can wait for so many more (Storm's TrackedTopology).
+
+    >>> from stormspark import Fields, TopologyBuilder
+    >>> from stormspark.local import LocalCluster
+    >>> from stormspark.testing import FeederSpout, TestWordCounter
+    >>> feeder = FeederSpout(Fields("word"))
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", feeder)
+    >>> _ = builder.set_bolt("count", TestWordCounter()).fields_grouping("words", Fields("word"))
+    >>> with LocalCluster(simulated_time=True) as cluster:
+    ...     tracked = TrackedTopology(cluster.submit_topology("t", {}, builder.create_topology("t")))
+    ...     for word in ("storm", "spark"):
+    ...         _ = feeder.feed((word,))
+    ...     tracked.tracked_wait(2).components["count"].executed
+    2
+    """
+
+    def __init__(self, running: RunningTopology) -> None:
+        self.running = running
+        self._awaited = 0
+
+    @property
+    def spout_emitted(self) -> int:
+        """What all spouts have emitted so far."""
+        return self.running.statistics().total("emitted", "spout")
+
+    def tracked_wait(self, spout_emits: int = 1, timeout: float = 60.0) -> TopologyStatistics:
+        """Wait until spouts have emitted ``spout_emits`` tuples more than the waits before asked for, and all is done.
+
+        All is done when every tuple sent was executed, no tree is open, and nothing happens any more. Where time is simulated
+        it passes meanwhile, a second between two looks, as in Storm. Returns the statistics.
+
+        Raises TimeoutError after ``timeout`` real seconds, the topology's error if it ended by one, and `StormsparkError` if it
+        ended otherwise.
+        """
+        wanted = self._awaited + spout_emits
+        statistics = _wait(self.running, wanted, timeout)
+        self._awaited = wanted
+        return statistics
+
+
+def wait_until_idle(running: RunningTopology, timeout: float = 60.0) -> TopologyStatistics:
+    """Wait until a topology has nothing left to do, whatever it has done before; raises as `TrackedTopology.tracked_wait`."""
+    return _wait(running, 0, timeout)
+
+
+def _wait(running: RunningTopology, spout_emits: int, timeout: float) -> TopologyStatistics:
+    deadline = time.monotonic() + timeout
+    quiet = Quiet()
+    while True:
+        ended = running.wait(0)
+        now = running.statistics()
+        emitted = now.total("emitted", "spout")
+        if quiet.reached(now) and emitted >= spout_emits:
+            return now
+        if ended:
+            if running.error is not None:
+                raise running.error
+            msg = f"topology {running.name!r} has ended; {_standing(now, spout_emits)}"
+            raise StormsparkError(msg)
+        if time.monotonic() > deadline:
+            msg = f"topology {running.name!r}: waited {timeout:g} s in vain; {_standing(now, spout_emits)}"
+            raise TimeoutError(msg)
+        if isinstance(running, LocalTopology) and running.is_simulated:
+            running.advance_time(_SIMULATED_SECS)
+        else:
+            running.wait(_POLL_SECS)
+
+
+def _standing(now: TopologyStatistics, spout_emits: int) -> str:
+    wanted = f" of {spout_emits}" if spout_emits else ""
+    counts = ", ".join(f"{now.total(name)} {name}" for name in ("pending", "queued", "executed", "failed"))
+    return f"spouts emitted {now.total('emitted', 'spout')}{wanted}; {counts}"
