@@ -27,10 +27,10 @@ topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.watermark.event.interva
 topology.bolts.window.length.duration.ms topology.bolts.window.sliding.interval.count
 topology.bolts.window.sliding.interval.duration.ms topology.builtin.metrics.bucket.size.secs topology.classpath
 topology.component.cpu.pcore.percent topology.component.parallelism topology.component.resources.offheap.memory.mb
-topology.component.resources.onheap.memory.mb topology.debug topology.disable.loadaware.messaging topology.environment
+topology.component.resources.onheap.memory.mb topology.debug topology.environment
  topology.eventlogger.executors topology.executor.overflow.limit
-topology.executor.receive.buffer.size topology.fall.back.on.java.serialization topology.kryo.register
-topology.localityaware.higher.bound topology.localityaware.lower.bound
+topology.fall.back.on.java.serialization topology.kryo.register
+
 topology.metrics.consumer.register topology.min.replication.count topology.multilang.serializer topology.name
 topology.priority topology.producer.batch.size topology.reliability.mode topology.shellbolt.max.pending
 topology.skip.missing.kryo.registrations topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips
@@ -87,6 +87,13 @@ class Settings:
     #: Time between two batches counts for message timeouts up to this much: the running clock.
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     fields_ints: str = _setting("stormspark.fields.ints", "long", str)
+    #: Storm's default is False; said aloud it means Storm's shuffle here too, which follows load (D6, W17).
+    disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
+    #: Mean loads, from 0 to 1, at which a shuffle that follows load leaves its worker, and at which it comes back.
+    locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
+    locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
+    #: So many tuples in the queue of a task are a load of 1; it bounds nothing.
+    receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
     trigger_interval_ms: float = _setting("stormspark.trigger.interval.ms", 0, int, float, least=0)
     worker_start_timeout_secs: float = _setting(
         "stormspark.worker.start.timeout.secs", 60, int, float, least=1

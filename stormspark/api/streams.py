@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from stormspark.api.fields import Fields
 from stormspark.errors import InvalidTopologyError
+from stormspark.grouping import DEFAULT_STREAM, GlobalStreamId
 
 __all__ = [
     "DEFAULT_STREAM",
@@ -18,17 +18,9 @@ __all__ = [
     "StreamDeclaration",
 ]
 
-DEFAULT_STREAM = "default"
 #: Where tick tuples come from (C9, A13).
 SYSTEM_COMPONENT = "__system"
 TICK_STREAM = "__tick"
-
-
-class GlobalStreamId(NamedTuple):
-    """One stream of one component."""
-
-    component: str
-    stream: str = DEFAULT_STREAM
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,17 @@ from stormspark.errors import InvalidTopologyError, SerializationError
 from stormspark.grouping import (
     AllGrouping,
     DirectGrouping,
+    CustomGrouping,
+    CustomStreamGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
     LocalOrShuffleGrouping,
+    LoadAwareShuffleGrouping,
+    LocalFirstGrouping,
     ShuffleGrouping,
+    NoneGrouping,
+    PartialKeyGrouping,
 )
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "SpoutDeclarer", "Topology", "TopologyBuilder"]
@@ -165,6 +171,37 @@ class BoltDeclarer(_Declarer):
 
 _D = TypeVar("_D", bound=_Declarer)
 
+
+    def local_first_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Tasks in the sender's worker while they keep up, else all; dealt out evenly (D7)."""
+        return self.grouping(source, LocalFirstGrouping(), stream)
+
+    def load_aware_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Storm's default shuffle: prefers tasks in the sender's worker, and those with less load (D6)."""
+        return self.grouping(source, LoadAwareShuffleGrouping(), stream)
+
+    def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Each tuple goes to a task drawn at random (D8)."""
+        return self.grouping(source, NoneGrouping(), stream)
+
+    def partial_key_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
+        """Equal values of ``fields`` go to one of two tasks, the one that got fewer tuples so far (D12)."""
+        return self.grouping(source, PartialKeyGrouping(Fields(fields)), stream)
+
+    def custom_grouping(
+        self, source: str, grouping: CustomStreamGrouping | Grouping, stream: str = DEFAULT_STREAM
+    ) -> Self:
+        """The tasks are named by a rule of your own (D13).
+
+        Raises `InvalidTopologyError` for what is no such rule, `SerializationError` for one that can't be pickled.
+        """
+        if isinstance(grouping, Grouping):  # as in Storm, where a PartialKeyGrouping is a custom one
+            return self.grouping(source, grouping, stream)
+        try:
+            return self.grouping(source, CustomGrouping(grouping), stream)
+        except (InvalidTopologyError, SerializationError) as error:
+            msg = f"{_caller()}: bolt {self._id!r} subscribes to stream {stream!r} of {source!r}: {error}"
+            raise type(error)(msg) from error
 
 class TopologyBuilder:
     """Collects spouts and bolts (A1).

@@ -7,11 +7,15 @@ target task i in partition i. Both come from one definition, so both sides agree
 The package is pure: no clock, no IO, and no randomness but the `random.Random` of the context.
 
     base            what a grouping is, and what a sender knows
-    shuffle, fields, global_, all, local_or_shuffle, direct     one grouping each
-    key_memo        which task each key went to: a fields grouping's fast path
+    streams         the name of a stream
+    shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
+    load_aware, local_first     the same, for those that follow load
+    key             the fields of a key, found in a stream
+    key_memo        which task each key went to: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values
     java_hash       hashCode of the Java classes that such values had in Storm
     java_time       the same for dates and times
+    java_random     java.util.Random, which partial key grouping draws from
     columns         the same index for whole columns, in numpy
     repartitioning  the Spark side, as values; stormspark.spark carries them out
 """
@@ -19,13 +23,19 @@ The package is pure: no clock, no IO, and no randomness but the `random.Random` 
 from __future__ import annotations
 
 from stormspark.grouping.all import AllGrouping
-from stormspark.grouping.base import Grouping, GroupingContext
+from stormspark.grouping.base import Grouping, GroupingContext, LoadFollower
+from stormspark.grouping.custom import CustomGrouping, CustomStreamGrouping
 from stormspark.grouping.direct import DirectGrouping
 from stormspark.grouping.fields import FieldsGrouping
 from stormspark.grouping.global_ import GlobalGrouping
 from stormspark.grouping.hashing import fields_task_index
+from stormspark.grouping.load_aware import LoadAwareShuffleGrouping
+from stormspark.grouping.local_first import LocalFirstGrouping
 from stormspark.grouping.local_or_shuffle import LocalOrShuffleGrouping
+from stormspark.grouping.none import NoneGrouping
+from stormspark.grouping.partial_key import PartialKeyGrouping, two_tasks
 from stormspark.grouping.repartitioning import (
+    ByChooser,
     ById,
     ByTask,
     CopyToEach,
@@ -35,22 +45,34 @@ from stormspark.grouping.repartitioning import (
     Stay,
 )
 from stormspark.grouping.shuffle import ShuffleGrouping
+from stormspark.grouping.streams import DEFAULT_STREAM, GlobalStreamId
 
 __all__ = [
+    "DEFAULT_STREAM",
     "AllGrouping",
+    "ByChooser",
     "ById",
     "ByTask",
     "CopyToEach",
+    "CustomGrouping",
+    "CustomStreamGrouping",
     "DirectGrouping",
     "FieldsGrouping",
     "GlobalGrouping",
+    "GlobalStreamId",
     "Grouping",
     "GroupingContext",
+    "LoadAwareShuffleGrouping",
+    "LoadFollower",
+    "LocalFirstGrouping",
     "LocalOrShuffleGrouping",
+    "NoneGrouping",
+    "PartialKeyGrouping",
     "Repartitioning",
     "RoundRobin",
     "ShuffleGrouping",
     "SinglePartition",
     "Stay",
     "fields_task_index",
+    "two_tasks",
 ]

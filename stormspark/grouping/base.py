@@ -1,16 +1,16 @@
-"""What a grouping is, and what a sender task knows when it prepares one (D1-D15)."""
+"""What a grouping is, and what a sender task knows when it prepares one (D1-D17)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from stormspark.grouping.repartitioning import Repartitioning
 
-__all__ = ["Grouping", "GroupingContext"]
+__all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,10 @@ class GroupingContext:
     the sending task. ``targets`` are the consumer's tasks, and ``local_targets`` those of them that live in
     the sender's worker, both ascending. ``random`` is the only source of randomness: seed it, and every
     choice can be repeated. ``ints`` says which Java types numbers have for the fields hash (D3), as in
-    `fields_task_index`.
+    `fields_task_index`. ``consumer`` is the subscribing component. ``tasks`` are the task ids of every
+    component, and ``conf`` is the topology's configuration; where a DataFrame is laid out there is neither.
+    ``higher_bound`` and ``lower_bound`` are the mean loads of the local targets at which a grouping that
+    follows load leaves them and comes back (D6).
 
     Raises `ValueError` where ``targets`` is empty or not ascending, or ``local_targets`` is not an ascending
     part of it.
@@ -40,6 +43,11 @@ class GroupingContext:
     local_targets: tuple[int, ...]
     random: Random
     ints: str = "long"
+    consumer: str = ""
+    tasks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    higher_bound: float = 0.8
+    lower_bound: float = 0.2
 
     def __post_init__(self) -> None:
         if not self.targets or list(self.targets) != sorted(set(self.targets)):
@@ -50,6 +58,14 @@ class GroupingContext:
             raise ValueError(msg)
 
 
+@runtime_checkable
+class LoadFollower(Protocol):
+    """A chooser that can be told how loaded the tasks are; so every chooser of a grouping that follows load (D6)."""
+
+    def refresh_load(self, loads: Mapping[int, float]) -> None:
+        """Take in the loads: by task id, from 0 (nothing waits) to 1 (its queue is full); one that is missing is 0."""
+
+
 class Grouping(ABC):
     """One rule that says which tasks of a consumer get a tuple.
 
@@ -57,10 +73,10 @@ class Grouping(ABC):
     from tuple to tuple (a position, counts, loads) lives in the chooser, which belongs to one sender task
     (D5, D12).
 
-    The contract holds for Storm's other groupings too. One that picks many tasks or none (custom, D13) has
-    ``single`` False. One that counts what it sent (partial key, D12) counts in its closure. One that follows
-    load (D6) returns a callable object that can also be told the load. A direct grouping (D11) chooses
-    nothing: the producer names the task, which is checked against `candidates` (B9).
+    One that picks many tasks or none (custom, D13) has ``single`` False. One that counts what it sent
+    (partial key, D12) counts in its closure. The chooser of one that follows load (D6) is a `LoadFollower`. A
+    direct grouping (D11) chooses nothing: the producer names the task, which is checked against `candidates`
+    (B9).
     """
 
     #: The name of the rule, in `describe`, in plans and in metrics.
@@ -73,6 +89,11 @@ class Grouping(ABC):
     def key_fields(self) -> tuple[str, ...]:
         """The fields whose values alone decide the task; () where the grouping has no key."""
         return ()
+
+    @property
+    def follows_load(self) -> bool:
+        """Whether its choosers are `LoadFollower`: then workers tell each other how loaded their tasks are."""
+        return False
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
         """The tasks that one sender may ever choose, ascending; an edge crosses workers only to reach these.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, ClassVar, Final
 
-from stormspark.errors import InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.global_ import GlobalGrouping
-from stormspark.grouping.hashing import value_hasher
-from stormspark.grouping.key_memo import shared_memo
+from stormspark.grouping.key import checked_names, memo_lookup
+from stormspark.grouping.key_memo import TaskMemo, shared_memo
 from stormspark.grouping.repartitioning import ById, SinglePartition
 
 __all__ = ["FieldsGrouping"]
@@ -45,15 +43,7 @@ class FieldsGrouping(Grouping):
     fields: tuple[str, ...]
 
     def __init__(self, fields: str | Iterable[str]) -> None:
-        names = (fields,) if isinstance(fields, str) else tuple(fields)  # "word" is no list of four letters.
-        for name in names:
-            if not isinstance(name, str):
-                msg = f"a fields grouping takes names of fields, got {name!r} of type {type(name).__name__}"
-                raise InvalidTopologyError(msg)
-            if names.count(name) > 1:
-                msg = f"a fields grouping takes each field once, got {name!r} twice in {names!r}"
-                raise InvalidTopologyError(msg)
-        object.__setattr__(self, "fields", names)
+        object.__setattr__(self, "fields", checked_names(fields, self.kind))
 
     @property
     def key_fields(self) -> tuple[str, ...]:
@@ -68,36 +58,8 @@ class FieldsGrouping(Grouping):
         """Choose the target at Storm's index of the key; the tasks of keys seen before are remembered."""
         if not self.fields:
             return _GLOBAL.chooser(context)
-        positions = [_position(field, context) for field in self.fields]
-        memo = shared_memo(context.targets, context.ints, len(positions))
-        key_of = itemgetter(*positions)
-
-        def choose_uncached(values: Sequence[Any]) -> int:
-            try:
-                return memo.task_of(key_of(values))
-            except ValueNotHashableError as error:
-                raise self._placed(error, values, context) from None
-
-        # TypeError: the key holds a list, which no dict looks up, or a value without a stable hash.
-        if len(positions) > 1:
-
-            def choose(values: Sequence[Any]) -> int:
-                try:
-                    return memo[key_of(values)]
-                except TypeError:
-                    return choose_uncached(values)
-
-        else:
-            (position,) = positions
-
-            # One field is the common case, and so it takes half the time.
-            def choose(values: Sequence[Any]) -> int:
-                try:
-                    return memo[values[position]]
-                except TypeError:
-                    return choose_uncached(values)
-
-        return choose
+        memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))
+        return memo_lookup(memo, self.fields, self.kind, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ById | SinglePartition:
         """Each row in the partition of its key's index; all in one where there are no fields (A7)."""
@@ -112,28 +74,3 @@ class FieldsGrouping(Grouping):
         'fields(word, n)'
         """
         return f"fields({', '.join(self.fields)})" if self.fields else _GLOBAL.describe()
-
-    def _placed(
-        self, error: ValueNotHashableError, values: Sequence[Any], context: GroupingContext
-    ) -> ValueNotHashableError:
-        """Say in ``error`` which field of which stream it was."""
-        hash_of = value_hasher(context.ints)
-        for field in self.fields:
-            try:
-                hash_of(values[context.fields.index(field)])
-            except ValueNotHashableError as error_of_field:
-                place = f"field {field!r} of stream {context.stream!r} of {context.source!r}"
-                return ValueNotHashableError(f"{place}: {error_of_field}")
-        return error
-
-
-def _position(field: str, context: GroupingContext) -> int:
-    """Where ``field`` is among the source stream's fields."""
-    if field not in context.fields:
-        declared = ", ".join(map(repr, context.fields)) or "no fields"
-        msg = (
-            f"a fields grouping takes field {field!r} of stream {context.stream!r} of {context.source!r}, "
-            f"which declares {declared} only"
-        )
-        raise InvalidTopologyError(msg)
-    return context.fields.index(field)

@@ -1,5 +1,8 @@
 """Which task each key went to: the memory that makes a fields grouping cost one dict look-up (D1).
 
+What is remembered of a key is a matter of the subclass: its task here, its two tasks for a partial key
+grouping (D12).
+
 Python's dicts take 1, 1.0 and True for one key, and 0.0 and -0.0 too, but Java hashes them differently. So a
 look-up by the bare key may only ever find strings, which equal nothing but strings; other keys are looked up
 together with their types; and floats, which even so would be mistaken, are never remembered, nor is what
@@ -8,14 +11,15 @@ holds them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from stormspark.grouping.hashing import value_hasher
 from stormspark.grouping.java_hash import list_hash, string_hash, to_int32
 
-__all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "shared_memo"]
+__all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 
 #: So many keys are remembered; at the next one all are forgotten, and those in use are soon back. A dictionary of
 #: words fits: with fewer than it has, every second look-up would be a computation, at thirty times the price.
@@ -26,16 +30,15 @@ LONGEST_KEY = 128
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
 
 
-class KeyMemo(dict[Any, int]):
-    """Maps the key of a tuple to its task id, computing it where it isn't remembered.
+_T = TypeVar("_T")
+
+
+class KeyMemo(dict[Any, _T]):
+    """Maps the key of a tuple to where it goes, computing it where it isn't remembered.
 
     With one field the key is its value, with more the tuple of their values. ``memo[key]`` raises `TypeError`
-    if the key holds a list, dict or set, which dicts can't look up: ask `task_of` then. Both raise
+    if the key holds a list, dict or set, which dicts can't look up: ask `compute` then. Both raise
     `ValueNotHashableError`, which is a `TypeError` too.
-
-    >>> memo = KeyMemo((4, 5, 6), "long", fields=1)
-    >>> memo["storm"], memo[4], memo[4.0], memo[True]
-    (6, 6, 4, 6)
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
@@ -44,44 +47,59 @@ class KeyMemo(dict[Any, int]):
         self._single = fields == 1
         self._hash_of = value_hasher(ints)
         #: By types and key, for keys that are not only strings.
-        self._typed: dict[tuple[Any, Any], int] = {}
+        self._typed: dict[tuple[Any, Any], _T] = {}
 
-    def task_of(self, key: Any) -> int:
-        """Compute the task id of ``key``: the target at `fields_task_index` of its values."""
-        # The hash of a list of one is 31 + that of the value.
-        deep = 31 + self._hash_of(key) if self._single else list_hash(map(self._hash_of, key))
-        return self._targets[to_int32(deep) % len(self._targets)]
+    def place(self, hashes: Iterable[int]) -> _T:
+        """Where a key goes whose values have these Java hashes, of which the low 32 bits count."""
+        raise NotImplementedError
 
-    def __missing__(self, key: Any) -> int:
+    def compute(self, key: Any) -> _T:
+        """Where ``key`` goes, without the memory."""
+        return self.place((self._hash_of(key),) if self._single else map(self._hash_of, key))
+
+    def __missing__(self, key: Any) -> _T:
         if self._single and type(key) is str:  # nearly always
-            task = self._targets[to_int32(31 + string_hash(key)) % len(self._targets)]
+            place = self.place((string_hash(key),))
             if len(key) <= LONGEST_KEY:
                 self._make_room()
-                self[key] = task
-            return task
+                self[key] = place
+            return place
         types: Any = type(key) if self._single else tuple(map(type, key))
         known = self._typed.get((types, key))
         if known is not None:
             return known
-        task = self.task_of(key)
-        self._remember(key, types, task)
-        return task
+        place = self.compute(key)
+        self._remember(key, types, place)
+        return place
 
-    def _remember(self, key: Any, types: Any, task: int) -> None:
+    def _remember(self, key: Any, types: Any, place: _T) -> None:
         kinds = {types} if self._single else set(types)
         parts = (key,) if self._single else key
         if not kinds <= _EXACT or sum(map(_size, parts)) > LONGEST_KEY:
             return
         self._make_room()
         if kinds == {str}:
-            self[key] = task
+            self[key] = place
         else:
-            self._typed[types, key] = task
+            self._typed[types, key] = place
 
     def _make_room(self) -> None:
         if len(self) + len(self._typed) >= MOST_KEYS:
             self.clear()
             self._typed.clear()
+
+
+class TaskMemo(KeyMemo[int]):
+    """Maps the key of a tuple to its task: the target at `fields_task_index` of its values (D1).
+
+    >>> memo = TaskMemo((4, 5, 6), "long", fields=1)
+    >>> memo["storm"], memo[4], memo[4.0], memo[True]
+    (6, 6, 4, 6)
+    """
+
+    def place(self, hashes: Iterable[int]) -> int:
+        """The task of a key."""
+        return self._targets[to_int32(list_hash(hashes)) % len(self._targets)]
 
 
 def _size(part: str | bytes | int | None) -> int:
@@ -91,17 +109,18 @@ def _size(part: str | bytes | int | None) -> int:
     return len(part) if part else 0
 
 
-_memos: WeakValueDictionary[tuple[tuple[int, ...], str, int], KeyMemo] = WeakValueDictionary()
+_M = TypeVar("_M", bound=KeyMemo[Any])
+_memos: WeakValueDictionary[tuple[type, tuple[int, ...], str, int], Any] = WeakValueDictionary()
 
 
-def shared_memo(targets: tuple[int, ...], ints: str, fields: int) -> KeyMemo:
+def shared_memo(kind: type[_M], targets: tuple[int, ...], ints: str, fields: int) -> _M:
     """Return the memo for these targets: one for all senders in the process, while any of them uses it.
 
     Senders of one worker meet the same keys, and a memo of its own for each would cost that many times the
-    memory. Sharing changes no answer: a task is a function of these arguments and the key.
+    memory. Sharing changes no answer: a place is a function of these arguments and the key.
     """
-    name = (targets, ints, fields)
-    memo = _memos.get(name)
+    name = (kind, targets, ints, fields)
+    memo: _M | None = _memos.get(name)
     if memo is None:
-        memo = _memos[name] = KeyMemo(targets, ints, fields)
+        memo = _memos[name] = kind(targets, ints, fields)
     return memo

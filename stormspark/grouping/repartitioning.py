@@ -13,9 +13,21 @@ ById(fields=('word',), partitions=3, ints='long')
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["ById", "ByTask", "CopyToEach", "Repartitioning", "RoundRobin", "SinglePartition", "Stay"]
+if TYPE_CHECKING:
+    from stormspark.grouping.base import Grouping
+
+__all__ = [
+    "ByChooser",
+    "ById",
+    "ByTask",
+    "CopyToEach",
+    "Repartitioning",
+    "RoundRobin",
+    "SinglePartition",
+    "Stay",
+]
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,23 @@ class ByTask:
 
 
 @dataclass(frozen=True)
+class ByChooser:
+    """Put a row in the partitions of the tasks that a chooser of ``grouping`` names: in one, in several or in none.
+
+    For what depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's code (D13). Each
+    partition of the DataFrame is a sender task, with a chooser of its own that sees the partition's rows in
+    their order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
+    """
+
+    grouping: Grouping
+    targets: tuple[int, ...]
+    ints: str = "long"
+
+    def __post_init__(self) -> None:
+        _check_partitions(len(self.targets))
+
+
+@dataclass(frozen=True)
 class CopyToEach:
     """Put a copy of every row in each of ``partitions`` partitions (D9)."""
 
@@ -78,7 +107,7 @@ class Stay:
     """Leave every row where it is: no exchange (D7)."""
 
 
-Repartitioning: TypeAlias = RoundRobin | ById | ByTask | CopyToEach | SinglePartition | Stay
+Repartitioning: TypeAlias = RoundRobin | ById | ByTask | ByChooser | CopyToEach | SinglePartition | Stay
 
 
 def _check_partitions(partitions: int) -> None:

@@ -1,7 +1,7 @@
 """The phases of planning, in order. The body of `plan_topology` is their documentation.
 
-graph -> validated -> tasks (A16-A18) -> packed into workers -> edges that can cross -> supersteps -> physical
-plan
+graph -> validated -> shuffles that follow load, if wanted (D6) -> tasks (A16-A18) -> packed into workers ->
+edges that can cross -> supersteps -> physical plan
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 from stormspark.api import Topology
 from stormspark.config import Settings, merged
 from stormspark.plan.crossing import cut_edges
+from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import count_supersteps
 from stormspark.plan.tasks import number_tasks, size_component
 from stormspark.plan.validation import validate
+from stormspark.plan.windows import check_windows
 
 __all__ = ["plan_topology"]
 
@@ -37,6 +39,8 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     """
     settings = Settings.read(merged(topology.conf, conf or {}))
     validate(topology)
+    check_windows(topology, merged(topology.conf, conf or {}))
+    topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
     numbered = number_tasks(sizes, settings.acker_executors)
     tasks = pack(numbered, settings.workers)

@@ -7,20 +7,25 @@ hashes, column by column, where each different text is hashed once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from random import Random
 from typing import Any, assert_never, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import ArrayType, IntegerType
 
 from stormspark.errors import InvalidTopologyError
+from stormspark.grouping.base import GroupingContext
 from stormspark.grouping.columns import ascii_hashes, boolean_hashes, long_hashes, task_indices
 from stormspark.grouping.hashing import value_hasher
 from stormspark.grouping.repartitioning import (
+    ByChooser,
     ById,
     ByTask,
     CopyToEach,
@@ -30,7 +35,10 @@ from stormspark.grouping.repartitioning import (
     Stay,
 )
 
-__all__ = ["column_hashes", "repartition"]
+__all__ = ["column_hashes", "repartition", "sender_context"]
+
+#: What a DataFrame is called as the source of tuples.
+_SOURCE = "DataFrame"
 
 
 def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
@@ -38,7 +46,7 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
 
     The result has a partition a task, except for `SinglePartition` (one) and `Stay` (those of ``df``). Rows
     within a partition are in no promised order. `RoundRobin` is even within one row for each partition of
-    ``df``.
+    ``df``. For `ByChooser` each partition of ``df`` is a sender task, in a stream in each batch anew.
 
     Raises `InvalidTopologyError` if ``df`` lacks a column that the repartitioning names.
 
@@ -61,6 +69,13 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
             known = df.where(task.isin(list(targets)))
             position = sf.array_position(sf.array(*map(sf.lit, targets)), task.cast("int")) - 1
             return known.repartitionById(len(targets), position.cast("int"))
+        case ByChooser(grouping, targets):
+            for field in grouping.key_fields:
+                _column(df, field)
+            copy = _unused_name(df)
+            copies = sf.explode(_chosen(df, repartitioning))
+            layout = df.select("*", copies.alias(copy)).repartitionById(len(targets), copy)
+            return layout.drop(copy)
         case CopyToEach(partitions):
             copy = _unused_name(df)
             copies = sf.explode(sf.array(*map(sf.lit, range(partitions))))
@@ -99,6 +114,50 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
     if distinct is None:
         distinct = _hashes_one_by_one(encoded.dictionary, ints)
     return _without_nulls(distinct[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)], column)
+
+
+def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch: str) -> GroupingContext:
+    """What the chooser for one partition of a DataFrame knows; ``batch`` is that of a stream, else empty.
+
+    The same partition of the same batch makes the same choices, so Spark may repeat a task.
+    """
+    return GroupingContext(
+        source=_SOURCE,
+        stream="default",
+        fields=fields,
+        sender=partition,
+        targets=by.targets,
+        local_targets=(),
+        random=Random(f"{batch}/{partition}"),
+        ints=by.ints,
+        consumer="its partitions",
+    )
+
+
+def _chosen(df: DataFrame, by: ByChooser) -> Column:
+    """For each row the positions of the tasks that it goes to."""
+    fields = tuple(df.columns)
+    single = by.grouping.single
+    position = {task: position for position, task in enumerate(by.targets)}
+
+    def chosen(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        spark_task = TaskContext.get()
+        assert spark_task is not None
+        batch = spark_task.getLocalProperty("streaming.sql.batchId") or ""
+        choose = by.grouping.chooser(sender_context(by, fields, spark_task.partitionId(), batch))
+        for rows in batches:
+            columns = [column.to_pylist(maps_as_pydicts="strict") for column in rows.flatten()]
+            tasks = [choose(values) for values in zip(*columns, strict=True)]
+            yield pa.array(
+                [[position[one] for one in ((picked,) if single else picked)] for picked in tasks],
+                pa.list_(pa.int32()),
+            )
+
+    # A struct, so that the function gets one column however many there are. Not deterministic, so that Spark computes it
+    # once a row, where the row is.
+    row = sf.struct(*(_column(df, field) for field in fields))
+    function = arrow_udf(chosen, ArrayType(IntegerType()))  # type: ignore[call-overload]  # it is given a whole partition
+    return cast("Column", function.asNondeterministic()(row))
 
 
 def _task_index(key: Sequence[Column], tasks: int, ints: str) -> Column:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import pickle
 import time
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
@@ -30,6 +31,7 @@ from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.lanes import Lanes, unpack
+from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Push, Subscription, make_outlet
 from stormspark.worker.spout_task import SpoutTask
@@ -112,6 +114,7 @@ class Worker:
         self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
+        self._loads = Loads(plan, index)
         for task in self.tasks.values():
             self._connect(task)
 
@@ -169,6 +172,8 @@ class Worker:
         self._running.advance(now)
         self.ledger.rotate(self._running.seconds)
         deadline = now + self._settings.superstep_deadline_ms / 1000
+        if self._loads.followed:
+            self._refresh_loads(frames)
         for frame in frames:
             self._take(frame)
             self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
@@ -195,6 +200,21 @@ class Worker:
             unpack(frame.payload, self.ledger, self._sources, self._inboxes)
         elif frame.kind == FrameKind.ACKS:
             self.ledger.take_parts(pickle.loads(frame.payload))
+
+    def _refresh_loads(self, frames: list[Frame]) -> None:
+        """Tell choosers that follow load how much waits, before what the frames bring (D6)."""
+        for frame in frames:
+            if frame.kind == FrameKind.LOADS:
+                self._loads.take(frame.payload)
+        in_lanes: Counter[int] = Counter()
+        for lanes in self._lanes.values():
+            in_lanes.update(lanes.waiting())
+        self._loads.refresh(self._waiting_for, in_lanes)
+
+    def _waiting_for(self, task: int) -> int:
+        bolt = self.tasks[task]
+        assert isinstance(bolt, BoltTask)
+        return bolt.waiting
 
     def _ask_spouts(self, deadline: float) -> None:
         """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too
@@ -318,6 +338,8 @@ class Worker:
         for spout in self._spouts:
             spout.counters.pending = spout.account.pending
         for bolt in self._bolts:
+        for listener in self._loads.listeners:
+            self._add_frame(listener, FrameKind.LOADS, 0, self._loads.telling(self._waiting_for))
             bolt.counters.queued = bolt.waiting
         report = WorkerReport(
             worker=self.index,
@@ -425,11 +447,18 @@ class Worker:
         )
         return Subscription(
             consumer=edge.target,
-            choose=edge.grouping.chooser(context),
+            choose=choose,
             single=edge.grouping.single,
             direct=isinstance(edge.grouping, DirectGrouping),
             inboxes=inboxes,
+            consumer=edge.target,
+            tasks={component.id: component.tasks for component in self.plan.components.values()},
+            conf=self.plan.conf,
+            higher_bound=self._settings.locality_higher_bound,
+            lower_bound=self._settings.locality_lower_bound,
         )
+        choose = edge.grouping.chooser(context)
+        self._loads.follow(edge, choose)
 
     def _downstream(self) -> Iterator[Task]:
         """The tasks, senders before receivers, so that one pass carries every tuple to its end, but for loops."""

@@ -75,6 +75,13 @@ class Lanes:
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
 
+    def waiting(self) -> Counter[int]:
+        """How many tuples wait, by the task that they are for."""
+        waiting: Counter[int] = Counter()
+        for (_, target), lane in self._lanes.items():
+            waiting[target] += len(lane)
+        return waiting
+
     def estimated_bytes(self) -> int:
         """A guess at the size of what waits, by the newest tuple of each lane."""
         return sum(len(lane) * sum(map(sys.getsizeof, lane[-1][0])) for lane in self._lanes.values() if lane)

@@ -118,25 +118,29 @@ def _send_one(source: TupleSource, subscription: Subscription) -> tuple[Send, _C
 
 def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> tuple[Send, _Counts]:
     """Each subscriber's grouping is applied on its own; the result is their concatenation (D15)."""
+    parts = [(one.choose, one.single, one.inboxes) for one in subscriptions]
     emitted = copies = 0
 
     def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
         nonlocal emitted, copies
-        # All choices before the first copy leaves: a chooser that raises must not leave half an emit behind.
-        chosen = [
-            (inboxes, [picked] if single else list(picked))
-            for picked, single, inboxes in [(s.choose(values), s.single, s.inboxes) for s in subscriptions]
-        ]
+        # All is chosen and found before the first copy leaves: what raises must not leave half an emit behind.
         tasks: list[int] = []
-        for inboxes, picks in chosen:
-            for task in picks:
-                push = inboxes.get(task)
-                if push is None:
-                    msg = f"{source!r}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
-                    raise EmitError(msg)
-                push((values, source, roots))
-                add_edge(roots)
-                tasks.append(task)
+        pushes: list[Push] = []
+        for choose, single, inboxes in parts:
+            chosen = (choose(values),) if single else choose(values)
+            try:
+                pushes += [inboxes[task] for task in chosen]
+            except KeyError as error:
+                msg = (
+                    f"component {source.component!r}, task {source.task}, stream {source.stream!r}: the grouping chose task "
+                    f"{error}; it must be one of {sorted(inboxes)} (D13)"
+                )
+                raise EmitError(msg) from None
+            tasks += chosen
+        delivery = (values, source, roots)
+        for push in pushes:
+            push(delivery)
+            add_edge(roots)
         emitted += 1
         copies += len(tasks)
         return tasks
@@ -147,26 +151,30 @@ def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> tup
 def _send_direct(
     source: TupleSource, subscriptions: Sequence[Subscription]
 ) -> tuple[Callable[[int, tuple[Any, ...], Roots], int], _Counts]:
+    # A task belongs to one consumer, which subscribes to the stream once.
+    by_task = {task: (one, push) for one in subscriptions for task, push in one.inboxes.items()}
+    place = f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
     emitted = copies = 0
 
     def send(task: int, values: tuple[Any, ...], roots: Roots) -> int:
         nonlocal emitted, copies
-        sent = 0
-        for subscription in subscriptions:
-            push = subscription.inboxes.get(task)
-            if push is None:
-                continue
-            if not subscription.direct:
-                msg = (
-                    f"component {source.component!r}, stream {source.stream!r}: emit_direct to task {task} of "
-                    f"{subscription.consumer!r}, which does not subscribe by a direct grouping (B9)"
-                )
-                raise EmitError(msg)
-            push((values, source, roots))
-            add_edge(roots)
-            sent += 1
+        if type(task) is not int:
+            msg = f"{place}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
+            raise EmitError(msg)
+        subscription, push = by_task.get(task, (None, None))
+        if subscription is None or push is None:
+            emitted += 1
+            return 0  # a task that does not subscribe gets nothing, without complaint (B9)
+        if not subscription.direct:
+            msg = (
+                f"{place}: emit_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a direct "
+                f"grouping (B9); let it subscribe by direct_grouping({source.component!r}), or use emit(values)"
+            )
+            raise EmitError(msg)
+        push((values, source, roots))
+        add_edge(roots)
         emitted += 1
-        copies += sent
-        return sent  # a task that does not subscribe gets nothing, without complaint (B9)
+        copies += 1
+        return 1
 
     return send, lambda: (emitted, copies)

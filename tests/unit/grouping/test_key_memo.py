@@ -8,40 +8,40 @@ from typing import Any
 import pytest
 
 from stormspark.grouping import fields_task_index, key_memo
-from stormspark.grouping.key_memo import KeyMemo, shared_memo
+from stormspark.grouping.key_memo import KeyMemo, TaskMemo, shared_memo
 
 TASKS = (4, 5, 6, 9)
 
 
-def size(memo: KeyMemo) -> int:
+def size(memo: KeyMemo[Any]) -> int:
     return len(memo) + len(memo._typed)
 
 
 def test_a_key_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    memo = KeyMemo(TASKS, "long", fields=1)
+    memo = TaskMemo(TASKS, "long", fields=1)
     keys: list[Any] = ["storm", 7, True, None, b"x", 2**70]
     before = [memo[key] for key in keys]
-    monkeypatch.setattr(KeyMemo, "task_of", None)
+    monkeypatch.setattr(TaskMemo, "compute", None)
     assert [memo[key] for key in keys] == before == [TASKS[fields_task_index([key], 4)] for key in keys]
 
 
 @pytest.mark.parametrize("key", [1.0, -0.0, (1.0,), ("a",), frozenset({1})])
 def test_a_key_that_could_be_mistaken_for_another_is_not_remembered(key: Any) -> None:
-    memo = KeyMemo(TASKS, "long", fields=1)
+    memo = TaskMemo(TASKS, "long", fields=1)
     assert memo[key] == TASKS[fields_task_index([key], 4)]
     assert size(memo) == 0
 
 
 @pytest.mark.parametrize("key", ["x" * 600, b"x" * 600, 2**6000])
 def test_a_long_key_is_not_remembered(key: Any) -> None:
-    memo = KeyMemo(TASKS, "long", fields=1)
+    memo = TaskMemo(TASKS, "long", fields=1)
     assert memo[key] == TASKS[fields_task_index([key], 4)]
     assert size(memo) == 0
 
 
 def test_a_memo_never_holds_more_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_memo, "MOST_KEYS", 10)
-    memo = KeyMemo(TASKS, "long", fields=2)
+    memo = TaskMemo(TASKS, "long", fields=2)
     sizes = set()
     for n in range(50):
         assert memo["user", n] == TASKS[fields_task_index(["user", n], 4)]
@@ -51,12 +51,12 @@ def test_a_memo_never_holds_more_than_its_limit(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_senders_share_a_memo_while_one_of_them_lives() -> None:
-    mine, yours = shared_memo((1, 2, 3), "long", 1), shared_memo((1, 2, 3), "long", 1)
+    mine, yours = shared_memo(TaskMemo, (1, 2, 3), "long", 1), shared_memo(TaskMemo, (1, 2, 3), "long", 1)
     assert mine is yours
-    assert shared_memo((1, 2, 3), "json", 1) is not mine
-    assert shared_memo((1, 2, 3), "long", 2) is not mine
-    assert shared_memo((1, 2, 4), "long", 1) is not mine
+    assert shared_memo(TaskMemo, (1, 2, 3), "json", 1) is not mine
+    assert shared_memo(TaskMemo, (1, 2, 3), "long", 2) is not mine
+    assert shared_memo(TaskMemo, (1, 2, 4), "long", 1) is not mine
     mine["storm"]
     del mine, yours
     gc.collect()
-    assert len(shared_memo((1, 2, 3), "long", 1)) == 0
+    assert len(shared_memo(TaskMemo, (1, 2, 3), "long", 1)) == 0

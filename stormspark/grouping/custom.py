@@ -1,0 +1,165 @@
+"""Custom grouping: the user's own rule (D13)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import cloudpickle
+
+from stormspark.errors import ComponentError, EmitError, InvalidTopologyError, SerializationError
+from stormspark.grouping.base import Grouping, GroupingContext
+from stormspark.grouping.repartitioning import ByChooser
+from stormspark.grouping.streams import GlobalStreamId
+
+__all__ = ["CustomGrouping", "CustomStreamGrouping"]
+
+
+class CustomStreamGrouping(ABC):
+    """Base class of a rule of your own, for ``custom_grouping`` (D13).
+
+    Every sender task works with a copy of its own, made of the object as it was when it was declared. One
+    that also has a method ``refresh_load(loads)`` is told the loads of the target tasks at the beginning of
+    each superstep: by task id, from 0 (nothing waits) to 1 (its queue is full); a task that is missing has 0.
+
+    >>> class EvenAndOdd(CustomStreamGrouping):
+    ...     def prepare(self, context, stream, target_tasks):
+    ...         self.tasks = target_tasks
+    ...     def choose_tasks(self, task, values):
+    ...         return [self.tasks[values[0] % len(self.tasks)]]
+    >>> from random import Random
+    >>> context = GroupingContext("numbers", "default", ("n",), 1, (4, 5), (), Random(7))
+    >>> choose = CustomGrouping(EvenAndOdd()).chooser(context)
+    >>> choose((6,)), choose((7,))
+    ([4], [5])
+    """
+
+    def prepare(  # noqa: B027 - a grouping may need no preparation
+        self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]
+    ) -> None:
+        """Called once before the first tuple. ``target_tasks`` are the consumer's task ids, ascending."""
+
+    @abstractmethod
+    def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
+        """Return the ids of the tasks that get the tuple: one, many or none of the targets.
+
+        ``task`` is the id of the sender. An id that stands twice gets two copies.
+        """
+
+
+@dataclass(frozen=True, init=False)
+class CustomGrouping(Grouping):
+    """Send each tuple to the tasks that a `CustomStreamGrouping` names, many, one or none (D13).
+
+    ``grouping`` is pickled at once, as components are (A3). Anything with the two methods will do. A chooser
+    raises `EmitError` for what is no list of target ids, and for what ``choose_tasks`` raises; nothing of
+    that emit is sent then.
+
+    Raises `InvalidTopologyError` for an object without these methods, `SerializationError` for one that can't
+    be pickled; `chooser` raises `ComponentError` for what ``prepare`` raises.
+    """
+
+    kind: ClassVar[str] = "custom"
+    single: ClassVar[bool] = False
+    name: str
+    pickled: bytes = field(repr=False)
+    load_aware: bool
+
+    def __init__(self, grouping: CustomStreamGrouping) -> None:
+        name = type(grouping).__qualname__
+        if isinstance(grouping, type):
+            name = grouping.__qualname__
+            msg = f"a custom grouping takes an object, got the class {name}: did you forget the brackets, {name}()?"
+            raise InvalidTopologyError(msg)
+        for method in ("prepare", "choose_tasks"):
+            if not callable(getattr(grouping, method, None)):
+                msg = (
+                    f"a custom grouping has the methods prepare(context, stream, target_tasks) and choose_tasks(task, values), "
+                    f"but {grouping!r} of type {name} has no {method} (D13); derive it from CustomStreamGrouping"
+                )
+                raise InvalidTopologyError(msg)
+        try:
+            pickled: bytes = cloudpickle.dumps(grouping)
+        except Exception as error:
+            msg = f"the custom grouping {name} can't be pickled: {error}. Create what it needs in prepare() (A3, D13)"
+            raise SerializationError(msg) from error
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "pickled", pickled)
+        object.__setattr__(self, "load_aware", callable(getattr(grouping, "refresh_load", None)))
+
+    @property
+    def follows_load(self) -> bool:
+        """Whether the user's object has a ``refresh_load``."""
+        return self.load_aware
+
+    def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Sequence[int]]:
+        """Ask a copy of the user's object, and check its answers."""
+        return (_LoadAwareCustom if self.load_aware else _Custom)(self, context)
+
+    def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
+        """Ask a copy of the user's object about each row."""
+        return ByChooser(self, targets, ints)
+
+    def describe(self) -> str:
+        """``custom(EvenAndOdd)``."""
+        return f"custom({self.name})"
+
+
+class _Custom:
+    """The chooser of one sender."""
+
+    def __init__(self, grouping: CustomGrouping, context: GroupingContext) -> None:
+        self._place = (
+            f"custom grouping {grouping.name} from component {context.source!r}, task {context.sender}, stream "
+            f"{context.stream!r} to {context.consumer!r}"
+        )
+        self._targets = context.targets
+        self._allowed = frozenset(context.targets)
+        self._sender = context.sender
+        try:
+            self._user: Any = cloudpickle.loads(grouping.pickled)
+            self._user.prepare(context, GlobalStreamId(context.source, context.stream), list(context.targets))
+        except Exception as error:
+            msg = f"{self._place}: prepare raised {type(error).__name__}: {error} (D13)"
+            raise ComponentError(msg) from error
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[int]:
+        try:
+            tasks = self._user.choose_tasks(self._sender, values)
+        except Exception as error:
+            msg = f"{self._place}: choose_tasks raised {type(error).__name__}: {error} (D13); nothing was sent of {values!r}"
+            raise EmitError(msg) from error
+        if isinstance(tasks, list | tuple):
+            for task in tasks:
+                if type(task) is not int or task not in self._allowed:
+                    break
+            else:
+                return tasks
+        raise EmitError(self._refused(tasks, values))
+
+    def _refused(self, tasks: Any, values: Sequence[Any]) -> str:
+        if isinstance(tasks, list | tuple):
+            wrong = [task for task in tasks if type(task) is not int or task not in self._allowed]
+            got = f"{tasks!r}; not one of them: " + ", ".join(
+                f"{one!r} of type {type(one).__name__}" for one in wrong
+            )
+        else:
+            got = f"{tasks!r} of type {type(tasks).__name__}"
+        return (
+            f"{self._place}: choose_tasks must return a list of ids of its target tasks {list(self._targets)}, [] for none, "
+            f"got {got} (D13); nothing was sent of {values!r}"
+        )
+
+
+class _LoadAwareCustom(_Custom):
+    """The chooser of one sender, of a grouping that wants to know the loads."""
+
+    def refresh_load(self, loads: Mapping[int, float]) -> None:
+        """Tell the user's object."""
+        try:
+            self._user.refresh_load(loads)
+        except Exception as error:
+            msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error} (D13)"
+            raise ComponentError(msg) from error

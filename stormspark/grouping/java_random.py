@@ -1,0 +1,35 @@
+"""``java.util.Random``: the numbers that Java's generator gives for a seed (D12)."""
+
+from __future__ import annotations
+
+__all__ = ["JavaRandom"]
+
+_MULTIPLIER = 0x5DEECE66D
+_MASK = (1 << 48) - 1
+_MOST = (1 << 31) - 1
+
+
+class JavaRandom:
+    """Java's linear congruential generator of 48 bits.
+
+    >>> random = JavaRandom(42)
+    >>> [random.next_int(10) for _ in range(5)]
+    [0, 3, 8, 4, 0]
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = (seed ^ _MULTIPLIER) & _MASK
+
+    def next_int(self, bound: int) -> int:
+        """``nextInt(bound)``: a number from 0 up to, not including, ``bound``, which is from 1 to 2**31 - 1."""
+        bits = self._next_31()
+        if bound & (bound - 1) == 0:  # a power of two: the high bits are the better ones
+            return bound * bits >> 31
+        # The last values below 2**31 would give some remainders once more than others, so they are drawn anew.
+        while bits - bits % bound > _MOST - (bound - 1):
+            bits = self._next_31()
+        return bits % bound
+
+    def _next_31(self) -> int:
+        self._state = (self._state * _MULTIPLIER + 0xB) & _MASK
+        return self._state >> 17

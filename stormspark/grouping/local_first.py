@@ -1,0 +1,67 @@
+"""Local-first grouping: JStorm's shuffle, which leaves the worker only when its targets are full (D7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from stormspark.grouping.base import Grouping, GroupingContext
+from stormspark.grouping.load_aware import mean_load
+from stormspark.grouping.repartitioning import ByChooser
+from stormspark.grouping.shuffle import round_robin
+
+__all__ = ["LocalFirstGrouping"]
+
+
+@dataclass(frozen=True)
+class LocalFirstGrouping(Grouping):
+    """Deal to the targets in the sender's worker while their mean load is below a bound, else to all (D7).
+
+    The bound is ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware shuffle this one is even
+    among the targets in use, and comes back as soon as the load is below the bound.
+
+    >>> from random import Random
+    >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
+    >>> choose = LocalFirstGrouping().chooser(context)
+    >>> [choose(["a"]) for _ in range(3)]
+    [5, 5, 5]
+    >>> choose.refresh_load({5: 0.9})
+    >>> sorted(choose(["a"]) for _ in range(3))
+    [4, 5, 6]
+    """
+
+    kind: ClassVar[str] = "local_first"
+    single: ClassVar[bool] = True
+
+    @property
+    def follows_load(self) -> bool:
+        """True."""
+        return True
+
+    def chooser(self, context: GroupingContext) -> _LocalFirst:
+        """Choose the local targets in turn, or all of them."""
+        return _LocalFirst(context)
+
+    def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
+        """Run the chooser over the rows; no partition is near, so all are chosen in turn."""
+        return ByChooser(self, targets, ints)
+
+
+class _LocalFirst:
+    """The chooser of one sender."""
+
+    def __init__(self, context: GroupingContext) -> None:
+        self._local = context.local_targets
+        self._bound = context.higher_bound
+        self._anywhere = round_robin(context.targets, context.random)
+        self._nearby = round_robin(self._local, context.random) if self._local else self._anywhere
+        self._choose = self._nearby
+
+    def __call__(self, values: Sequence[Any]) -> int:
+        return self._choose(values)
+
+    def refresh_load(self, loads: Mapping[int, float]) -> None:
+        """Stay or leave."""
+        if self._local:
+            self._choose = self._nearby if mean_load(self._local, loads) < self._bound else self._anywhere

@@ -1,0 +1,20 @@
+"""How a stream is named: by its component and its own id (A6, A13)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["DEFAULT_STREAM", "GlobalStreamId"]
+
+DEFAULT_STREAM = "default"
+
+
+class GlobalStreamId(NamedTuple):
+    """One stream of one component.
+
+    >>> GlobalStreamId("words")
+    GlobalStreamId(component='words', stream='default')
+    """
+
+    component: str
+    stream: str = DEFAULT_STREAM
