@@ -1,9 +1,9 @@
 """Settings of a topology: Storm's ``topology.*`` keys and ours, typed.
 
-A configuration is a plain mapping, as in Storm (A20-A25). `Settings` is what the engine reads out of it. Keys
-that neither Storm nor stormspark knows are the user's own and pass through untouched; one that begins with
-``topology.`` or ``stormspark.`` but is unknown is most likely misspelt, and `unknown_keys` finds the nearest
-one that exists.
+A configuration is a plain mapping, as in Storm (A20-A25). `Settings` is what the engine reads out of it, and
+`stormspark.storm_keys` lists the rest of Storm's keys. Keys that neither Storm nor stormspark knows are the
+user's own and pass through untouched; one that begins with ``topology.`` or ``stormspark.`` but is unknown is
+most likely misspelt, and `unknown_keys` finds the nearest one that exists.
 """
 
 from __future__ import annotations
@@ -15,35 +15,34 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from stormspark.errors import InvalidTopologyError
+from stormspark.storm_keys import MAY_BE_SET_PER_COMPONENT, STORM_KEYS, storm_key_problem
 
-__all__ = ["KNOWN_KEYS", "Settings", "merged", "parse_assignment", "unknown_keys"]
-
-#: Keys of Storm and Heron that change nothing here but are no mistake in a configuration that was written for
-#: them.
-_ACCEPTED = """
-topology.backpressure.check.millis topology.backpressure.enable topology.backpressure.wait.strategy
-topology.bolt.wait.strategy topology.bolts.late.tuple.stream topology.bolts.message.id.field.name
-topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.watermark.event.interval.ms topology.bolts.window.length.count
-topology.bolts.window.length.duration.ms topology.bolts.window.sliding.interval.count
-topology.bolts.window.sliding.interval.duration.ms topology.builtin.metrics.bucket.size.secs topology.classpath
-topology.component.cpu.pcore.percent topology.component.parallelism topology.component.resources.offheap.memory.mb
-topology.component.resources.onheap.memory.mb topology.debug topology.environment
- topology.eventlogger.executors topology.executor.overflow.limit
-topology.fall.back.on.java.serialization topology.kryo.register
-
-topology.metrics.consumer.register topology.min.replication.count topology.multilang.serializer topology.name
-topology.priority topology.producer.batch.size topology.reliability.mode topology.shellbolt.max.pending
-topology.skip.missing.kryo.registrations topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips
-topology.spout.wait.strategy topology.state.checkpoint.interval.ms topology.state.provider topology.state.provider.config
-topology.stats.sample.rate topology.stmgrs topology.subprocess.timeout.secs topology.testing.always.try.serialize
- topology.transactional.id topology.transfer.batch.size topology.transfer.buffer.size
-topology.trident.batch.emit.interval.millis topology.worker.childopts topology.worker.max.heap.size.mb
-
-""".split()
+__all__ = [
+    "KNOWN_KEYS",
+    "Settings",
+    "conf_problems",
+    "for_component",
+    "merged",
+    "parse_assignment",
+    "unknown_keys",
+]
 
 
-def _setting(key: str, default: Any, *types: type, least: float | None = None) -> Any:
-    return field(default=default, metadata={"key": key, "types": types, "least": least})
+def _marks(unit: str, high: int, low: int | None) -> tuple[int, int]:
+    low = high // 2 if low is None else low
+    if low >= high:
+        keys = f"stormspark.queue.low.mark.{unit} must be below stormspark.queue.high.mark.{unit}"
+        msg = f"{keys}, got {low} and {high}"
+        raise InvalidTopologyError(msg)
+    return high, low
+
+
+def _setting(
+    key: str, default: Any, *types: type, least: float | None = None, of_components: bool = False
+) -> Any:
+    """``of_components``: our own keys that a component's own configuration may set; Storm's are listed with the rest."""
+    metadata = {"key": key, "types": types, "least": least, "of_components": of_components}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,12 @@ class Settings:
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
     tasks: int | None = _setting("topology.tasks", None, int, least=1)
     debug: bool = _setting("topology.debug", False, bool)
+    #: There are none here; like ackers, they only shift task ids (A18).
+    event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
+    #: Limits that a cluster sets for every topology (J5).
+    workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
+    executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
+    validator: str | None = _setting("nimbus.topology.validator", None, str)
     #: None or 0: no ticks. Of a component's own configuration, or of the topology's for all bolts (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
     #: Of each task at most so many errors an interval are logged and told; all of them are counted (C4).
@@ -79,11 +84,14 @@ class Settings:
     #: A superstep ends after this time at the latest; what is left stays queued, in order.
     superstep_deadline_ms: float = _setting("stormspark.superstep.deadline.ms", 10_000, int, float, least=1)
     queue_high_mark_bytes: int = _setting("stormspark.queue.high.mark.bytes", 100 * 1024 * 1024, int, least=1)
-    queue_low_mark_bytes: int = _setting("stormspark.queue.low.mark.bytes", 50 * 1024 * 1024, int, least=0)
+    #: By default half of the high mark.
+    queue_low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     queue_high_mark_tuples: int = _setting("stormspark.queue.high.mark.tuples", 1_000_000, int, least=1)
-    queue_low_mark_tuples: int = _setting("stormspark.queue.low.mark.tuples", 500_000, int, least=0)
+    queue_low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
     #: So many executions of one task may raise one after another before the topology stops with the error.
-    max_restarts_in_row: int = _setting("stormspark.task.max.restarts.in.row", 10, int, least=0)
+    max_restarts_in_row: int = _setting(
+        "stormspark.task.max.restarts.in.row", 10, int, least=0, of_components=True
+    )
     #: Time between two batches counts for message timeouts up to this much: the running clock.
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     fields_ints: str = _setting("stormspark.fields.ints", "long", str)
@@ -118,6 +126,16 @@ class Settings:
         return self.workers if self.ackers is None else self.ackers
 
     @property
+    def byte_marks(self) -> tuple[int, int]:
+        """High and low water mark of what waits in a worker, in bytes."""
+        return _marks("bytes", self.queue_high_mark_bytes, self.queue_low_mark_bytes)
+
+    @property
+    def tuple_marks(self) -> tuple[int, int]:
+        """High and low water mark of what waits in a worker, in tuples."""
+        return _marks("tuples", self.queue_high_mark_tuples, self.queue_low_mark_tuples)
+
+    @property
     def acking(self) -> bool:
         """False where ``topology.acker.executors`` is 0: nothing is tracked, acks come inside emit (B8)."""
         return self.acker_executors > 0
@@ -134,32 +152,74 @@ class Settings:
         Raises `InvalidTopologyError` naming the key when a value has a wrong type or is too small (J5).
         """
         given = {
-            f.name: _checked(f, conf[f.metadata["key"]])
-            for f in fields(cls)
-            if conf.get(f.metadata["key"]) is not None
+            f.name: conf[f.metadata["key"]] for f in fields(cls) if conf.get(f.metadata["key"]) is not None
         }
-        if given.get("fields_ints", "long") not in ("long", "integer", "json"):
-            msg = f"stormspark.fields.ints must be 'long', 'integer' or 'json' (D3), got {given['fields_ints']!r}"
-            raise InvalidTopologyError(msg)
-        return cls(**given)
+        for setting in fields(cls):
+            if problem := _problem(setting, given.get(setting.name)):
+                raise InvalidTopologyError(problem)
+        settings = cls(**given)
+        settings.byte_marks, settings.tuple_marks  # noqa: B018 - raise for marks in the wrong order
+        return settings
 
 
-def _checked(setting: Field[Any], value: Any) -> Any:
+def _problem(setting: Field[Any], value: Any) -> str | None:
+    """What is wrong with the value of a setting; None where nothing is, and null means the default."""
     key, types, least = setting.metadata["key"], setting.metadata["types"], setting.metadata["least"]
+    if value is None:
+        return None
     # bool is an int to Python, but `topology.workers: true` is a mistake and 1 is no truth value.
     if not isinstance(value, types) or isinstance(value, bool) != (bool in types):
         wanted = " or ".join(kind.__name__ for kind in types)
-        msg = f"{key} must be {wanted}, got {value!r} of type {type(value).__name__}"
-        raise InvalidTopologyError(msg)
+        return f"{key} must be {wanted}, got {value!r} of type {type(value).__name__}"
     if least is not None and value < least:
-        msg = f"{key} must be at least {least}, got {value!r}"
-        raise InvalidTopologyError(msg)
-    return value
+        return f"{key} must be at least {least}, got {value!r}"
+    if key == "stormspark.fields.ints" and value not in ("long", "integer", "json"):
+        return f"stormspark.fields.ints must be 'long', 'integer' or 'json' (D3), got {value!r}"
+    return None
 
 
-#: Every key that is no spelling mistake: those `Settings` reads, and those of Storm's and Heron's that change
-#: nothing here.
-KNOWN_KEYS: frozenset[str] = frozenset(f.metadata["key"] for f in fields(Settings)) | frozenset(_ACCEPTED)
+def conf_problems(conf: Mapping[Any, Any]) -> list[str]:
+    """What is wrong with a configuration: a sentence for each key (J5, A24).
+
+    Keys must be texts, values must be JSON, and those of keys that Storm or stormspark knows of their type.
+
+    >>> conf_problems({"topology.workers": 0, "topology.debug": "no", "my.own.key": [1, "x"]})
+    ['topology.workers must be at least 1, got 0', "topology.debug must be bool, got 'no' of type str"]
+    """
+    problems = []
+    for key, value in conf.items():
+        if not isinstance(key, str):
+            problems.append(f"a key must be a text, got {key!r} of type {type(key).__name__} (A24)")
+            continue
+        setting = _SETTINGS.get(key)
+        problem = storm_key_problem(key, value) if setting is None else _problem(setting, value)
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            problem = f"{key!r} is not JSON-serialisable (A24): {error}"
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+_SETTINGS: Mapping[str, Field[Any]] = {f.metadata["key"]: f for f in fields(Settings)}
+
+_OF_COMPONENTS = MAY_BE_SET_PER_COMPONENT | {
+    key for key, setting in _SETTINGS.items() if setting.metadata["of_components"]
+}
+
+
+def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:
+    """What holds of a component's own configuration: not the keys that are the topology's alone (A21).
+
+    >>> for_component({"topology.debug": True, "topology.message.timeout.secs": 5, "mine": 1})
+    {'topology.debug': True, 'mine': 1}
+    """
+    return {key: value for key, value in conf.items() if key in _OF_COMPONENTS or key not in KNOWN_KEYS}
+
+
+#: Every key that is no spelling mistake: those `Settings` reads, and the rest of Storm's and Heron's.
+KNOWN_KEYS: frozenset[str] = frozenset(_SETTINGS) | frozenset(STORM_KEYS)
 
 
 def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:

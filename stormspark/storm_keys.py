@@ -1,0 +1,203 @@
+"""The ``topology.*`` keys of Storm and Heron: which there are, of which type, and which can mean nothing here.
+
+`stormspark.config.Settings` is what the engine reads. This is the rest of what a configuration written for
+Storm may hold: such a key is no mistake, its value must still have Storm's type (J5), and where nothing here
+can follow it, advice says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["MAY_BE_SET_PER_COMPONENT", "SIZING_KEYS", "STORM_KEYS", "StormKey", "storm_key_problem"]
+
+
+class StormKey(NamedTuple):
+    """The type of a key's values, a name of `_TYPES`, and why the key changes nothing here: empty if it may."""
+
+    type: str
+    useless_because: str = ""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "any": (lambda value: True, "anything"),
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "text": (lambda value: isinstance(value, str), "a text"),
+    "texts": (_are_texts, "a list of texts"),
+    "text(s)": (lambda value: isinstance(value, str) or _are_texts(value), "a text or a list of texts"),
+    "list": (lambda value: isinstance(value, list | tuple), "a list"),
+    "map": (lambda value: isinstance(value, Mapping), "a mapping"),
+    "int": (_is_int, "an integer"),
+    "int>=0": (lambda value: _is_int(value) and value >= 0, "an integer of at least 0"),
+    "int>0": (lambda value: _is_int(value) and value > 0, "an integer above 0"),
+    "number": (_is_number, "a number"),
+    "number>=0": (lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
+    "number>0": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+}
+
+_RESOURCES = "Spark's own resources decide: see spark.executor.memory, spark.executor.cores and the master"
+_PICKLED = "values are pickled, so there is nothing to register"
+_NO_JVM = "workers are Python processes; set spark.executorEnv.* or spark.executor.extraJavaOptions"
+_NO_QUEUES = "a worker runs batches; see stormspark.batch.target.ms and stormspark.queue.high.mark.tuples"
+_NO_SCHEDULER = "executors are dealt out to workers evenly"
+_NO_USERS = "Spark and the file system decide who may do what"
+_EXACT = "every tuple is counted and timed, nothing is sampled"
+_NO_NIMBUS = "Spark ships the code"
+
+#: Why not -> type -> keys. The keys of the empty reason either mean something to a part of this package that
+#: reads them itself, or need no word.
+_TABLE: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "bool": """topology.testing.always.try.serialize topology.enable.v2.metrics.tick
+            topology.enable.send.iconnection.metrics topology.serialized.message.size.metrics
+            topology.debug topology.enable.message.timeouts topology.disable.loadaware.messaging""",
+        "text": """topology.name topology.version topology.multilang.log.handler topology.multilang.serializer
+            topology.state.provider topology.state.provider.config topology.bolts.late.tuple.stream
+            topology.bolts.message.id.field.name topology.transactional.id topology.logging.sensitivity
+            topology.logging.config""",
+        "texts": "topology.auto.task.hooks topology.state.kryo.register",
+        "list": "topology.event.logger.register topology.metrics.consumer.register topology.metrics.reporters",
+        "map": "topology.worker.metrics topology.blobstore.map",
+        "int": """topology.builtin.metrics.bucket.size.secs topology.tick.tuple.freq.secs
+            topology.worker.shared.thread.pool.size topology.error.throttle.interval.secs""",
+        "int>=0": """topology.tasks topology.acker.executors topology.eventlogger.executors
+            topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips topology.priority""",
+        "int>0": """topology.workers topology.message.timeout.secs topology.max.task.parallelism
+            topology.max.spout.pending topology.v2.metrics.tick.interval.seconds
+            topology.state.checkpoint.interval.ms topology.state.synchronization.timeout.secs
+            topology.eventlogger.rotation.size.mb topology.eventlogger.max.retained.files
+            topology.bolts.window.length.count topology.bolts.window.length.duration.ms
+            topology.bolts.window.sliding.interval.count topology.bolts.window.sliding.interval.duration.ms
+            topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.watermark.event.interval.ms
+            topology.max.error.report.per.interval topology.trident.batch.emit.interval.millis
+            topology.trident.windowing.cache.tuple.limit topology.shellbolt.max.pending
+            topology.subprocess.timeout.secs topology.worker.timeout.secs
+            topology.executor.receive.buffer.size""",
+        "number>0": "topology.localityaware.higher.bound topology.localityaware.lower.bound",
+        # Heron's, whose values are texts where they are submitted (A43-A45).
+        "any": """topology.stmgrs topology.component.parallelism topology.reliability.mode
+            topology.serializer.classname topology.tick.tuple.freq.ms topology.stateful.checkpoint.interval.seconds
+            topology.stateful.start.clean topology.stateful.spill.state topology.team.name topology.team.email
+            topology.cap.ticket topology.project.name topology.additional.classpath topology.acking
+            topology.component.output.bps topology.droptuples.upon.backpressure topology.timer.events
+            topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs""",
+    },
+    _RESOURCES: {
+        "map": "topology.component.resources.map",
+        "number>=0": """topology.component.resources.onheap.memory.mb topology.component.resources.offheap.memory.mb
+            topology.component.cpu.pcore.percent topology.acker.resources.onheap.memory.mb
+            topology.acker.resources.offheap.memory.mb topology.acker.cpu.pcore.percent
+            topology.metrics.consumer.resources.onheap.memory.mb topology.metrics.consumer.resources.offheap.memory.mb
+            topology.metrics.consumer.cpu.pcore.percent""",
+        "number>0": "topology.worker.max.heap.size.mb",
+        "any": """topology.container.cpu topology.container.ram topology.container.disk topology.container.max.cpu.hint
+            topology.container.max.ram.hint topology.container.max.disk.hint topology.container.padding.percentage
+            topology.container.ram.padding topology.component.cpumap topology.component.rammap
+            topology.component.diskmap""",
+    },
+    _PICKLED: {
+        "list": "topology.kryo.register",
+        "texts": "topology.kryo.decorators",
+        "text": "topology.kryo.factory topology.tuple.serializer",
+        "bool": """topology.skip.missing.kryo.registrations topology.fall.back.on.java.serialization
+            topology.tuple.compression.enable""",
+        "number>=0": "topology.tuple.compression.threshold",
+        "number>0": "topology.tuple.compression.max.decompressed.bytes",
+    },
+    _NO_JVM: {
+        "text(s)": """topology.worker.childopts topology.worker.gc.childopts topology.worker.logwriter.childopts
+            topology.classpath topology.classpath.beginning""",
+        "map": "topology.environment",
+        "any": "topology.component.jvmopts",
+    },
+    _NO_QUEUES: {
+        "bool": "topology.backpressure.enable topology.producer.batch.dynamic topology.upstream.feedback.enable",
+        "text": "topology.spout.wait.strategy topology.bolt.wait.strategy topology.backpressure.wait.strategy",
+        "int>=0": """topology.spout.wait.progressive.level1.count topology.spout.wait.progressive.level2.count
+            topology.bolt.wait.progressive.level1.count topology.bolt.wait.progressive.level2.count
+            topology.backpressure.wait.progressive.level1.count topology.backpressure.wait.progressive.level2.count
+            topology.executor.overflow.limit topology.batch.flush.interval.millis""",
+        "int>0": """topology.transfer.buffer.size topology.transfer.batch.size topology.producer.batch.size
+            topology.backpressure.check.millis topology.upstream.feedback.freq.secs""",
+        "number>=0": """topology.spout.wait.park.microsec topology.spout.wait.progressive.level3.sleep.millis
+            topology.bolt.wait.park.microsec topology.bolt.wait.progressive.level3.sleep.millis
+            topology.backpressure.wait.park.microsec topology.backpressure.wait.progressive.level3.sleep.millis""",
+    },
+    _NO_SCHEDULER: {
+        "text": "topology.scheduler.strategy",
+        "texts": """topology.spread.components topology.scheduler.favored.nodes topology.scheduler.unfavored.nodes""",
+        "bool": """topology.ras.order.executors.by.proximity.needs topology.ras.one.executor.per.worker
+            topology.ras.one.component.per.worker""",
+        "int>=0": "topology.ras.acker.executors.per.worker",
+        "int>0": """topology.ras.constraint.max.state.search topology.ras.constraint.max.time.secs
+            topology.isolate.machines""",
+        "any": "topology.ras.constraints",
+    },
+    _NO_USERS: {
+        "text(s)": "topology.users topology.groups topology.readonly.users topology.readonly.groups",
+        "text": "topology.submitter.principal topology.submitter.user",
+        "texts": "topology.auto-credentials",
+        "bool": "topology.worker.nimbus.thrift.client.use.tls",
+    },
+    _EXACT: {
+        "number>0": "topology.stats.sample.rate",
+        "bool": "topology.stats.ewma.enable",
+        "number": "topology.stats.ewma.smoothing.factor",
+    },
+    _NO_NIMBUS: {"number": "topology.min.replication.count topology.max.replication.wait.time.sec"},
+}
+
+STORM_KEYS: Mapping[str, StormKey] = {
+    key: StormKey(kind, reason)
+    for reason, kinds in _TABLE.items()
+    for kind, keys in kinds.items()
+    for key in keys.split()
+}
+
+#: Of the keys that Storm knows, those that a component's own configuration may set (A21). Two more pass here
+#: than in Storm: without the watermark interval ``with_watermark_interval`` would have no effect (A22), a
+#: component can have task hooks of its own.
+MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
+    """topology.debug topology.max.spout.pending topology.max.task.parallelism topology.transactional.id
+    topology.tick.tuple.freq.secs topology.sleep.spout.wait.strategy.time.ms topology.spout.wait.strategy
+    topology.bolts.window.length.count topology.bolts.window.length.duration.ms
+    topology.bolts.window.sliding.interval.count topology.bolts.window.sliding.interval.duration.ms
+    topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.message.id.field.name topology.state.provider
+    topology.state.provider.config topology.bolts.late.tuple.stream topology.bolts.watermark.event.interval.ms
+    topology.auto.task.hooks""".split()
+)
+
+#: Storm reads these of a component where it plans and schedules, and keeps them from the component's tasks
+#: like the rest (A16, A21).
+SIZING_KEYS: frozenset[str] = frozenset(
+    """topology.tasks topology.component.resources.map topology.component.resources.onheap.memory.mb
+    topology.component.resources.offheap.memory.mb topology.component.cpu.pcore.percent""".split()
+)
+
+
+def storm_key_problem(key: str, value: Any) -> str | None:
+    """What is wrong with the value of one of Storm's keys: a sentence that names the key, or None (J5).
+
+    >>> storm_key_problem("topology.kryo.factory", 3)
+    'topology.kryo.factory must be a text, got 3 of type int'
+    >>> storm_key_problem("topology.kryo.factory", "mine"), storm_key_problem("my.own", 3)
+    (None, None)
+    """
+    known = STORM_KEYS.get(key)
+    if known is None or value is None:
+        return None
+    fits, wanted = _TYPES[known.type]
+    return None if fits(value) else f"{key} must be {wanted}, got {value!r} of type {type(value).__name__}"
