@@ -116,9 +116,8 @@ class LocalTopology:
         On a simulated clock this runs batches in the caller's thread, and no time passes.
         """
         deadline = time.monotonic() + timeout
-        quiet = 0
-        before = -1
-        while quiet < 2:
+        before, quiet_since = -1, 0
+        while True:
             if self._thread is None:
                 self._batch()
             else:
@@ -126,14 +125,11 @@ class LocalTopology:
             self._raise_error()
             statistics = self.statistics()
             done = statistics.total("emitted") + statistics.total("executed")
-            idle = (
-                done == before
-                and statistics.batches
-                and not statistics.total("pending")
-                and not self._backlog
-            )
-            quiet = quiet + 1 if idle else 0
-            before = done
+            # Two batches in a row: a look between them shows nothing new, however much the next one has to do.
+            if done != before or statistics.total("pending") or self._backlog or not statistics.batches:
+                before, quiet_since = done, statistics.batches
+            elif statistics.batches >= quiet_since + 2:
+                return
             if time.monotonic() > deadline:
                 pending = statistics.total("pending")
                 msg = f"topology {self.name!r} was not idle after {timeout:g} s: {pending} trees pending"

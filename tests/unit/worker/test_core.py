@@ -3,58 +3,14 @@
 from __future__ import annotations
 
 import threading
-from random import Random
 from typing import Any
 
 import pytest
 
 from stormspark import TopologyBuilder
-from stormspark.local import InProcessWorkers, SimulatedClock
-from stormspark.plan import plan_topology
-from stormspark.worker.bolt_task import BoltTask
-from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step
 from tests.unit.worker.components import Call, Collect, Script
-
-
-class Rig:
-    """A topology's workers and their components, without an engine."""
-
-    def __init__(self, builder: TopologyBuilder, workers: int, **conf: Any) -> None:
-        settings = {
-            "topology.workers": workers,
-            **{key.replace("_", "."): value for key, value in conf.items()},
-        }
-        plan = plan_topology(builder.create_topology("rig"), settings)
-        self.clock = SimulatedClock()
-        self.cluster = InProcessWorkers(plan, self.clock, Random(5))
-        self.cluster.open()
-        self.workers = self.cluster.workers
-
-    def batches(self, n: int) -> None:
-        for _ in range(n):
-            self.cluster.run_batch()
-            for worker in self.workers:
-                worker.validate()
-
-    def tasks(self, component: str) -> list[Any]:
-        every = [t for worker in self.workers for t in worker.tasks.values() if t.component.id == component]
-        return sorted(every, key=lambda task: task.id)
-
-    def users(self, component: str) -> list[Any]:
-        return [
-            t.bolt if isinstance(t, BoltTask) else t.spout
-            for t in self.tasks(component)
-            if isinstance(t, BoltTask | SpoutTask)
-        ]
-
-
-def two(bolt: Any, rows: list[tuple[Any, ...]] | Script) -> TopologyBuilder:
-    """Spout -> bolt; with two workers the bolt lives in the other one."""
-    builder = TopologyBuilder()
-    builder.set_spout("a", rows if isinstance(rows, Script) else Script(rows))
-    builder.set_bolt("b", bolt).shuffle_grouping("a")
-    return builder
+from tests.unit.worker.rig import Rig, two
 
 
 @pytest.mark.parametrize("workers", [1, 2])

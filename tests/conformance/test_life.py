@@ -1,0 +1,81 @@
+"""Ticks, groups of emits, long calls, hooks, metrics, context: the same on every engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from stormspark import Fields, TopologyBuilder
+from tests.conformance.components import Numbers, Record
+from tests.conformance.life_components import CountAndFailOnce, File, HoldUntilTicks, Orders, Told
+
+Run = Callable[..., Any]
+
+
+def test_ticks_reach_every_task_of_a_bolt(run: Run) -> None:
+    """C9, A21: a component's own rate; what the ticks ack is acked."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(30), parallelism=2)
+    builder.set_bolt("hold", HoldUntilTicks(), parallelism=3).shuffle_grouping("numbers")
+    done = run(builder.create_topology("ticks"))
+    assert Counter(e[1] for e in done.effects("numbers") if e[0] == "ack") == Counter(range(30))
+    told = done.effects("hold")
+    assert {tuple(e[:3]) for e in told} == {("__system", "__tick", -1)} and {tuple(e[3]) for e in told} == {
+        (0.3,)
+    }
+    assert sum(e[4] for e in told) == 30
+    hold = done.statistics.components["hold"]
+    assert (hold.executed, hold.acked) == (30, 30)
+
+
+def test_a_group_of_emits_has_one_verdict(run: Run) -> None:
+    """X68, B6: three tuples on two streams are one message; one that fails fails it, and it is replayed whole."""
+    builder = TopologyBuilder()
+    builder.set_spout("orders", Orders(20))
+    builder.set_bolt("orders seen", Record(), 2).fields_grouping("orders", Fields("order"))
+    builder.set_bolt("lines", Record(fail=(7,)), 2).shuffle_grouping("orders", "lines")
+    done = run(builder.create_topology("groups"))
+    heard = Counter(tuple(e) for e in done.effects("orders"))
+    assert heard == Counter([("fail", 7), *(("ack", order) for order in range(20))])
+    orders = done.statistics.components["orders"]
+    assert (orders.emitted, orders.acked, orders.failed, orders.pending) == (63, 20, 1, 0)
+
+
+def test_a_spout_may_emit_a_whole_file_in_one_call(run: Run) -> None:
+    """B1, B3: it is suspended meanwhile; its acks come when the call has returned."""
+    builder = TopologyBuilder()
+    builder.set_spout("file", File(20_000))
+    builder.set_bolt("repeat", Record(), 2).fields_grouping("file", Fields("n"))
+    conf = {"stormspark.queue.high.mark.tuples": 50_000, "stormspark.batch.target.ms": 100}
+    done = run(builder.create_topology("file"), conf)
+    assert done.effects("file") == [["acks", 20_000, False]]
+    assert done.statistics.components["repeat"].executed == 20_000
+
+
+def test_hooks_and_metrics(run: Run) -> None:
+    """J18, J21, A29: hooks by configuration; a metric's newest reading is in the statistics."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(10))
+    builder.set_bolt("count", CountAndFailOnce()).shuffle_grouping("numbers")
+    done = run(
+        builder.create_topology("hooks"),
+        {"topology.auto.task.hooks": ["tests.conformance.life_components:Life"]},
+    )
+    (spout,) = [e[1] for e in done.effects("numbers") if e[0] == "hook"]
+    assert spout == {"emit": 11, "execute": 0, "ack": 10, "fail": 1}
+    (bolt,) = [e[1] for e in done.effects("count") if e[0] == "hook"]
+    # Execute is told of where it returned, as in Storm: not of the tuple whose execute raised.
+    assert bolt == {"emit": 0, "execute": 10, "ack": 10, "fail": 1}
+
+
+def test_a_component_is_told_its_configuration_and_place(run: Run) -> None:
+    """A20, A26, A27."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(4))
+    told = builder.set_bolt("told", Told(), 2).all_grouping("numbers")
+    told.add_configuration("test.key", "component")
+    done = run(builder.create_topology("told"), {"test.key": "topology"})
+    assert sorted(done.effects("told")) == [
+        ["component", index, True, [["numbers", "default"]], True, True] for index in range(2)
+    ]
