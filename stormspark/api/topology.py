@@ -18,18 +18,18 @@ from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError, SerializationError
 from stormspark.grouping import (
     AllGrouping,
-    DirectGrouping,
     CustomGrouping,
     CustomStreamGrouping,
+    DirectGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
-    LocalOrShuffleGrouping,
     LoadAwareShuffleGrouping,
     LocalFirstGrouping,
-    ShuffleGrouping,
+    LocalOrShuffleGrouping,
     NoneGrouping,
     PartialKeyGrouping,
+    ShuffleGrouping,
 )
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "SpoutDeclarer", "Topology", "TopologyBuilder"]
@@ -159,19 +159,6 @@ class BoltDeclarer(_Declarer):
         """Tasks in the sender's worker if there are any, else all; dealt out evenly (D7)."""
         return self.grouping(source, LocalOrShuffleGrouping(), stream)
 
-    def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """The producer names the task by ``emit_direct`` (D11)."""
-        return self.grouping(source, DirectGrouping(), stream)
-
-    def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
-        """Subscribe by any grouping."""
-        self._inputs[GlobalStreamId(source, stream)] = grouping
-        return self
-
-
-_D = TypeVar("_D", bound=_Declarer)
-
-
     def local_first_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
         """Tasks in the sender's worker while they keep up, else all; dealt out evenly (D7)."""
         return self.grouping(source, LocalFirstGrouping(), stream)
@@ -202,6 +189,19 @@ _D = TypeVar("_D", bound=_Declarer)
         except (InvalidTopologyError, SerializationError) as error:
             msg = f"{_caller()}: bolt {self._id!r} subscribes to stream {stream!r} of {source!r}: {error}"
             raise type(error)(msg) from error
+
+    def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """The producer names the task by ``emit_direct`` (D11)."""
+        return self.grouping(source, DirectGrouping(), stream)
+
+    def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
+        """Subscribe by any grouping."""
+        self._inputs[GlobalStreamId(source, stream)] = grouping
+        return self
+
+
+_D = TypeVar("_D", bound=_Declarer)
+
 
 class TopologyBuilder:
     """Collects spouts and bolts (A1).

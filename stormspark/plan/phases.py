@@ -18,7 +18,6 @@ from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import count_supersteps
 from stormspark.plan.tasks import number_tasks, size_component
 from stormspark.plan.validation import validate
-from stormspark.plan.windows import check_windows
 
 __all__ = ["plan_topology"]
 
@@ -39,7 +38,6 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     """
     settings = Settings.read(merged(topology.conf, conf or {}))
     validate(topology)
-    check_windows(topology, merged(topology.conf, conf or {}))
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
     numbered = number_tasks(sizes, settings.acker_executors)
