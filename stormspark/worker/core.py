@@ -45,9 +45,9 @@ __all__ = ["Worker"]
 #: ``next_tuple`` calls between two looks at the bolts: few enough to stay in the caches, many enough to
 #: forget the loop's cost.
 _BURST = 64
-_MOST_BURSTS = 100_000
-#: Passes over the bolts in one superstep, for the same reason: a loop of the topology may go round for ever.
-_MOST_PASSES = 10_000
+#: A clock that tests drive stands still during a batch: then so many bursts, and so many passes over the bolts, are its end.
+_MOST_BURSTS = 1000
+_MOST_PASSES = 1000
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 4096
@@ -90,8 +90,8 @@ class Worker:
         self._settings = settings
         self._running = RunningClock(settings.clock_gap_ms / 1000)
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
-        self._tuple_marks = WaterMarks(settings.queue_high_mark_tuples, settings.queue_low_mark_tuples)
-        self._byte_marks = WaterMarks(settings.queue_high_mark_bytes, settings.queue_low_mark_bytes)
+        self._tuple_marks = WaterMarks(*settings.tuple_marks)
+        self._byte_marks = WaterMarks(*settings.byte_marks)
         self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs)
         self._lanes = {
             worker: Lanes(worker, self.ledger, self._complain)
@@ -221,8 +221,8 @@ class Worker:
         much waits.
         """
         until = min(deadline, self._clock() + self._quantum.seconds)
-        # A clock that tests drive stands still here: then only this bound ends a spout that emits for ever.
-        for _ in range(_MOST_BURSTS):
+        still, now = 0, self._clock()
+        while still < _MOST_BURSTS:
             emitted, full = False, self._full()
             for spout in self._spouts:
                 if spout.has_news or spout.may_emit:
@@ -232,7 +232,10 @@ class Worker:
                         emitted |= spout.ask(_BURST, until)
             self._seal_full_lanes()
             self._pass(until)
+            still, before = still + 1, now
             now = self._clock()
+            if now != before:
+                still = 0
             if now >= self._timers.next_due:
                 self._fire_timers(now)
             if now >= until:
@@ -250,11 +253,15 @@ class Worker:
         One pass is enough for all that goes forward. What goes round in a loop of the topology takes more, and may do so for
         ever (A15): after ``loops_until`` it waits for the next batch.
         """
-        late = self._pass(deadline)
-        for _ in range(_MOST_PASSES):
+        late, still, now = self._pass(deadline), 0, self._clock()
+        while still < _MOST_PASSES:
             if late or not any(bolt.waiting and bolt.fatal is None for bolt in self._bolts):
                 break
             late = self._pass(loops_until)
+            still, before = still + 1, now
+            now = self._clock()
+            if now != before:
+                still = 0
 
     def _pass(self, deadline: float) -> bool:
         """Have each bolt, those nearest to the spouts first, execute what waits for it now; true if the deadline cut it short.
@@ -338,7 +345,8 @@ class Worker:
 
     def _report(self, step: Step) -> Frame:
         for spout in self._spouts:
-            spout.counters.pending = spout.account.pending
+            # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
+            spout.counters.pending = spout.account.pending + len(spout.account.ended)
         for bolt in self._bolts:
             bolt.counters.queued = bolt.waiting
         report = WorkerReport(
