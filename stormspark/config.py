@@ -78,6 +78,8 @@ class Settings:
     error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
     #: Classes of task hooks, as ``module:Class``, for every task (J21).
     auto_hooks: Sequence[str] | None = _setting("topology.auto.task.hooks", None, list)
+    #: Pickle every tuple, also where it stays in its worker (C8).
+    try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
