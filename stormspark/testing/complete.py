@@ -2,58 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import cloudpickle
 
-from stormspark.api import DEFAULT_STREAM, Topology
-from stormspark.errors import InvalidTopologyError
+from stormspark.api import DEFAULT_STREAM, ComponentDeclaration, Topology
+from stormspark.config import merged
+from stormspark.engine import RunningTopology
+from stormspark.errors import EmitError, InvalidTopologyError, TopologyNotCompleteError
 from stormspark.local import LocalTopology, SimulatedClock
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import plan_topology
 from stormspark.testing.components import FixedTuple, FixedTupleSpout
-from stormspark.worker.bolt_task import BoltTask
-from stormspark.worker.outlets import Outlet, Send
+from stormspark.testing.recording import AUTO_HOOKS, Recording
+from stormspark.testing.tracked import Quiet
 
-__all__ = ["CompletedTopology", "complete_topology"]
+__all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
+
+#: What a mocked spout emits: values for the default stream, or `FixedTuple` for any.
+MockedTuples = Iterable[Sequence[Any] | FixedTuple]
+
+_POLL_SECS = 0.02
+#: Simulated time that passes at once while trees are open and nothing happens: they are waited for, or time out.
+_PATIENCE_SECS = 1.0
+_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
 class CompletedTopology:
     """What `complete_topology` saw: every tuple by (component, stream), in the order of emission, and the
-    statistics.
+    statistics. ``tasks`` are the emitting tasks, in the same order.
     """
 
     tuples: Mapping[tuple[str, str], list[tuple[Any, ...]]]
     statistics: TopologyStatistics
+    tasks: Mapping[tuple[str, str], list[int]]
 
-    def read_tuples(self, component: str, stream: str = DEFAULT_STREAM) -> list[tuple[Any, ...]]:
-        """The values of all tuples that ``component`` emitted on ``stream``; raises KeyError that lists what
-        there is.
+    def read_tuples(
+        self, component: str, stream: str = DEFAULT_STREAM, *, task: int | None = None
+    ) -> list[tuple[Any, ...]]:
+        """The values of all tuples that ``component``, or one ``task`` of it, emitted on ``stream``; raises KeyError that
+        lists what there is.
         """
         try:
-            return self.tuples[component, stream]
+            values, tasks = self.tuples[component, stream], self.tasks[component, stream]
         except KeyError:
             msg = f"no stream {stream!r} of component {component!r}; there are {sorted(self.tuples)}"
             raise KeyError(msg) from None
+        return [one for one, by in zip(values, tasks, strict=True) if task in (None, by)]
 
 
 def complete_topology(
     topology: Topology,
-    mocked_sources: Mapping[str, Iterable[Sequence[Any] | FixedTuple]] | None = None,
+    mocked_sources: Mapping[str, MockedTuples] | None = None,
     conf: Mapping[str, Any] | None = None,
     *,
+    engine: str = "local",
+    spark: Any = None,
     timeout: float = 60.0,
+    most: int = 1_000_000,
     seed: int = 0,
 ) -> CompletedTopology:
-    """Run ``topology`` on the local engine, in simulated time, until nothing is emitted or pending any more.
+    """Run ``topology`` until spouts emit nothing more and everything they emitted is processed; then end it gracefully.
 
-    ``mocked_sources`` replaces spouts by given tuples, emitted once and reliably. ``conf`` overrides the
-    topology's. Raises InvalidTopologyError for a mock of what is no spout, TimeoutError when a spout never
-    ends, ComponentError as engines do.
+    ``mocked_sources`` replaces spouts by given tuples, emitted once and reliably; other spouts run as they are, and one that
+    emits nothing in two batches has ended. ``conf`` lies over the topology's configuration.
+
+    On the ``"local"`` engine time is simulated and passes only while trees are open and nothing happens, so that ticks and
+    windows come and what no bolt acks times out. On ``"spark"`` it is real; ``spark`` is the session, as for
+    `stormspark.spark.submit`, and the workers must be on this host.
+
+    Raises `InvalidTopologyError` for a mock of what is no spout, `EmitError` for a mocked tuple that does not fit its stream,
+    `TopologyNotCompleteError` (a TimeoutError), which says who goes on, after ``timeout`` real seconds or when a task has
+    emitted more than ``most`` tuples, and `ComponentError` as engines do.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, TestWordSpout
@@ -64,23 +90,133 @@ def complete_topology(
     >>> sorted(done.read_tuples("count"))
     [('a', 1), ('a', 2), ('b', 1)]
     """
+    if engine not in ("local", "spark"):
+        msg = f"engine must be 'local' or 'spark', got {engine!r}"
+        raise ValueError(msg)
     mocked = _with_mocks(topology, mocked_sources or {})
-    running = LocalTopology(plan_topology(mocked, conf), SimulatedClock(), Random(seed))
-    seen: dict[tuple[str, str], list[tuple[Any, ...]]] = {
-        (component.id, stream): [] for component in mocked.components.values() for stream in component.streams
-    }
-    for worker in running.workers.workers:
-        for task in worker.tasks.values():
-            for stream, outlet in task.outlets.items():
-                task.outlets[stream] = _recording(outlet, seen[task.component.id, stream])
-            if isinstance(task, BoltTask):
-                task.connect()
-    running.run_until_idle(timeout)
+    with Recording(in_process=engine == "local", most=most) as recording:
+        recorded, settings = _with_recording(mocked, conf or {}, recording)
+        run = (
+            _locally(recorded, settings, seed, recording)
+            if engine == "local"
+            else _on_spark(recorded, settings, spark)
+        )
+        with run as (running, go_on):
+            _complete(running, go_on, recording, timeout)
+        emissions = recording.look()
+        keys = [(one.id, stream) for one in mocked.components.values() for stream in one.streams]
+        tuples: dict[tuple[str, str], list[tuple[Any, ...]]] = {key: [] for key in keys}
+        tasks: dict[tuple[str, str], list[int]] = {key: [] for key in keys}
+        for _, component, task, stream, values in emissions:
+            tuples[component, stream].append(values)
+            tasks[component, stream].append(task)
+        return CompletedTopology(tuples, running.statistics(), tasks)
+
+
+# -- running it ------------------------------------------------------------------------------------------------
+
+#: Lets the topology go on for a moment; told whether nothing happens although trees are open.
+_GoOn = Callable[[bool], None]
+
+
+@contextmanager
+def _locally(
+    topology: Topology, conf: Mapping[str, Any], seed: int, recording: Recording
+) -> Iterator[tuple[RunningTopology, _GoOn]]:
+    clock = SimulatedClock()
+    # The clock stands still, so no deadline would end the batch of a spout that emits for ever.
+    recording.on_endless = lambda: clock.advance(_HOUR)
+    running = LocalTopology(plan_topology(topology, conf), clock, Random(seed))
+
+    def go_on(stuck: bool) -> None:
+        if stuck:
+            running.advance_time(_PATIENCE_SECS)
+        else:
+            running.run_batch()
+
+    try:
+        yield running, go_on
+    finally:
+        running.stop()
+
+
+@contextmanager
+def _on_spark(
+    topology: Topology, conf: Mapping[str, Any], spark: Any
+) -> Iterator[tuple[RunningTopology, _GoOn]]:
+    from stormspark.spark import submit  # only here: importing this package must not need Spark
+
+    running = submit(topology, spark, conf=conf)
+
+    def go_on(stuck: bool) -> None:
+        if running.wait(_POLL_SECS) and running.error is not None:
+            raise running.error
+
+    try:
+        yield running, go_on
+    except BaseException:
+        running.kill()
+        raise
     running.stop()
-    return CompletedTopology(seen, running.statistics())
 
 
-def _with_mocks(topology: Topology, mocks: Mapping[str, Iterable[Sequence[Any] | FixedTuple]]) -> Topology:
+def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    quiet = Quiet()
+    before = now = running.statistics()
+    while not quiet.reached(now):
+        go_on(quiet.waits)
+        recording.look()
+        if recording.endless is not None:
+            reason = f"a task of {recording.endless!r} has emitted more tuples than are recorded (most)"
+            raise TopologyNotCompleteError(_not_complete(reason, before, running.statistics()))
+        if time.monotonic() > deadline:
+            raise TopologyNotCompleteError(_not_complete(f"after {timeout:g} s", before, now))
+        latest = running.statistics()
+        if latest.batches != now.batches:
+            before, now = now, latest
+
+
+def _not_complete(reason: str, before: TopologyStatistics, now: TopologyStatistics) -> str:
+    """Who keeps the topology from its end, by its last two batches."""
+    why = []
+    for name, component in now.components.items():
+        more = component.emitted - before.components[name].emitted
+        if component.kind == "spout" and more:
+            why.append(
+                f"spout {name!r} goes on, it has emitted {component.emitted} tuples: give it an end, or replace it by "
+                f"mocked_sources"
+            )
+        elif component.kind == "spout" and component.pending:
+            why.append(f"spout {name!r} waits for the end of {component.pending} trees: does every bolt ack?")
+        elif component.queued:
+            why.append(f"{component.queued} tuples wait for bolt {name!r}")
+        elif more:
+            why.append(f"bolt {name!r} goes on, it has emitted {component.emitted} tuples")
+    return (
+        f"topology {now.topology!r} is not complete, {reason}: {'; '.join(why) or 'no batch has ended yet'}"
+    )
+
+
+# -- the topology that is run ----------------------------------------------------------------------------------
+
+
+def _with_recording(
+    topology: Topology, conf: Mapping[str, Any], recording: Recording
+) -> tuple[Topology, Mapping[str, Any]]:
+    def recorded(component: ComponentDeclaration) -> ComponentDeclaration:
+        if AUTO_HOOKS not in component.conf:
+            return component
+        hooks = recording.hook_conf(component.conf[AUTO_HOOKS])[AUTO_HOOKS]
+        return replace(component, conf={**component.conf, AUTO_HOOKS: hooks})
+
+    everything = merged(topology.conf, conf)
+    components = {name: recorded(component) for name, component in topology.components.items()}
+    settings = merged(everything, recording.hook_conf(everything.get(AUTO_HOOKS)))
+    return replace(topology, components=components), settings
+
+
+def _with_mocks(topology: Topology, mocks: Mapping[str, MockedTuples]) -> Topology:
     components = dict(topology.components)
     for name, tuples in mocks.items():
         original = components.get(name)
@@ -89,22 +225,21 @@ def _with_mocks(topology: Topology, mocks: Mapping[str, Iterable[Sequence[Any] |
             msg = f"mocked_sources names {name!r}, which is no spout of topology {topology.name!r}; its spouts are {spouts}"
             raise InvalidTopologyError(msg)
         mock = FixedTupleSpout(tuples, streams=original.streams.values())
-        components[name] = replace(original, pickled=cloudpickle.dumps(mock))
+        for one in mock.source_tuples:
+            _check_mock(original, one)
+        components[name] = replace(original, pickled=cloudpickle.dumps(mock), type_name="FixedTupleSpout")
     return replace(topology, components=components)
 
 
-def _recording(outlet: Outlet, seen: list[tuple[Any, ...]]) -> Outlet:
-    send_on, send_direct_on = outlet.send, outlet.send_direct
-
-    def send(values: tuple[Any, ...], roots: Any) -> list[int]:
-        tasks = send_on(values, roots)
-        seen.append(values)
-        return tasks
-
-    def send_direct(task: int, values: tuple[Any, ...], roots: Any) -> int:
-        sent = send_direct_on(task, values, roots)
-        seen.append(values)
-        return sent
-
-    recording: Send = send
-    return replace(outlet, send=recording, send_direct=send_direct)
+def _check_mock(spout: ComponentDeclaration, mocked: FixedTuple) -> None:
+    declared = spout.streams.get(mocked.stream)
+    if declared is None:
+        streams = ", ".join(map(repr, spout.streams)) or "no streams"
+        msg = f"mocked_sources of {spout.id!r}: {mocked!r} is for an unknown stream; the spout declares {streams} (B9)"
+        raise EmitError(msg)
+    if len(mocked.values) != len(declared.fields):
+        msg = (
+            f"mocked_sources of {spout.id!r}: stream {mocked.stream!r} has {len(declared.fields)} fields "
+            f"({', '.join(declared.fields)}), got {mocked.values!r} (A12)"
+        )
+        raise EmitError(msg)

@@ -25,11 +25,15 @@ class Quiet:
     def __init__(self) -> None:
         self._seen: tuple[int, ...] = ()
         self._since = 0
+        #: Nothing happened in the last batch, but trees are open or tuples wait.
+        self.waits = False
 
     def reached(self, now: TopologyStatistics) -> bool:
         """Note one more snapshot; true once there is nothing left to do."""
         work = tuple(now.total(name) for name in ("emitted", "executed", "acked", "failed", "restarts"))
-        if work != self._seen or now.total("pending") or now.total("queued") or not now.batches:
+        left = now.total("pending") + now.total("queued")
+        self.waits = work == self._seen and left > 0
+        if work != self._seen or left or not now.batches:
             self._seen, self._since = work, now.batches
         return now.batches >= self._since + 2
 

@@ -1,0 +1,123 @@
+"""Recording what every task of a topology emits, whatever process it is in: a task hook that the configuration names (J21)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from stormspark.api import EmitInfo, TaskHook, TopologyContext
+from stormspark.errors import SerializationError
+from stormspark.testing.spool import Spool
+
+__all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
+
+AUTO_HOOKS = "topology.auto.task.hooks"
+_WHERE = "testing.recording"
+_MOST = "testing.recording.most"
+
+
+class Emission(NamedTuple):
+    """An emit of a task; ``at`` is nanoseconds of a clock that all processes of the host share."""
+
+    at: int
+    component: str
+    task: int
+    stream: str
+    values: tuple[Any, ...]
+
+
+class Recording:
+    """What was emitted so far. ``in_process`` for tasks of this process, which put their values here as they are; those of
+    others come by a `Spool`, pickled.
+
+    A task that emits more than ``most`` tuples is not recorded any further: its component is then `endless`, and
+    ``on_endless`` is called in the task's thread, if that is in this process.
+    """
+
+    def __init__(self, *, in_process: bool, most: int, on_endless: Callable[[], None] | None = None) -> None:
+        self.on_endless = on_endless
+        self._most = most
+        self._spool = None if in_process else Spool()
+        self._key = uuid.uuid4().hex
+        self._emissions: list[Emission] = []
+        self.endless: str | None = None
+
+    def hook_conf(self, already: Any) -> dict[str, Any]:
+        """The configuration that lets tasks record, besides the hooks that they have ``already``."""
+        where = self._spool.folder if self._spool is not None else self._key
+        return {AUTO_HOOKS: [*(already or ()), f"{__name__}:RecordEmits"], _WHERE: where, _MOST: self._most}
+
+    def __enter__(self) -> Recording:
+        _here[self._key] = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del _here[self._key]
+
+    def add(self, emission: Emission) -> None:
+        """Record an emit of a task of this process."""
+        self._emissions.append(emission)
+
+    def add_endless(self, component: str) -> None:
+        """Record that a task of this process has emitted too much."""
+        self.endless = component
+        if self.on_endless is not None:
+            self.on_endless()
+
+    def look(self) -> list[Emission]:
+        """All emits so far, those of one task in order, those of several by their time."""
+        if self._spool is not None:
+            for record in self._spool.read():
+                if isinstance(record, Emission):
+                    self._emissions.append(record)
+                else:
+                    self.endless = record
+        self._emissions.sort(key=lambda emission: emission.at)
+        return self._emissions
+
+
+_here: dict[str, Recording] = {}
+
+
+class RecordEmits(TaskHook):
+    """The hook in a task."""
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        """Find out where to."""
+        self._component = context.this_component_id
+        self._recording = _here.get(conf[_WHERE])
+        self._left: int = conf[_MOST]
+        self._spool: Spool | None = None
+        if self._recording is None:
+            self._spool = Spool(conf[_WHERE])
+            self._spool.check(f"complete_topology, component {self._component!r}")
+
+    def emit(self, info: EmitInfo) -> None:
+        """Record it."""
+        self._left -= 1
+        if self._left < 0:
+            if self._left == -1:
+                self._tell_endless()
+            return
+        emission = Emission(time.monotonic_ns(), self._component, info.task, info.stream, info.values)
+        if self._spool is None:
+            assert self._recording is not None
+            self._recording.add(emission)
+            return
+        try:
+            self._spool.append(emission)
+        except Exception as error:
+            msg = (
+                f"component {self._component!r}, task {info.task}, stream {info.stream!r}: complete_topology can't record "
+                f"{info.values!r}: {error}"
+            )
+            raise SerializationError(msg) from error
+
+    def _tell_endless(self) -> None:
+        if self._spool is None:
+            assert self._recording is not None
+            self._recording.add_endless(self._component)
+        else:
+            self._spool.append(self._component)
