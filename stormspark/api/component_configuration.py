@@ -1,0 +1,115 @@
+"""The configuration of one component: what the declarers of spouts and bolts share (A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from stormspark.api.user_line import user_line
+from stormspark.config import conf_problems
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["SHARED_MEMORY", "ComponentConfiguration"]
+
+_RESOURCES = "topology.component.resources.map"
+_ON_HEAP = "topology.component.resources.onheap.memory.mb"
+_OFF_HEAP = "topology.component.resources.offheap.memory.mb"
+_CPU = "topology.component.cpu.pcore.percent"
+#: Storm keeps requests of shared memory beside the configuration and has no key for them.
+SHARED_MEMORY = "stormspark.component.shared.memory"
+
+
+class ComponentConfiguration:
+    """Settings of one component; they win over the topology's and over the component's own (A20).
+
+    Every method checks the type of what it is given and raises `InvalidTopologyError` naming the user's line.
+    """
+
+    _what: str  # "bolt 'count'"
+
+    def __init__(self) -> None:
+        self._conf: dict[str, Any] = {}
+
+    def add_configuration(self, key: str, value: Any) -> Self:
+        """Set one value for this component alone.
+
+        Of Storm's own keys only some can be (A21); advice names those that can't when the topology is planned.
+        """
+        return self.add_configurations({key: value})
+
+    def add_configurations(self, conf: Mapping[str, Any]) -> Self:
+        """Set values for this component alone."""
+        if not isinstance(conf, Mapping):
+            self._refuse(f"a configuration must be a mapping, got {conf!r} of type {type(conf).__name__}")
+        if "topology.kryo.register" in conf:
+            self._refuse("topology.kryo.register can only be set for the topology (A9)")
+        if problems := conf_problems(conf):
+            self._refuse("; ".join(problems))
+        self._conf.update(conf)
+        return self
+
+    def set_num_tasks(self, tasks: int) -> Self:
+        """How many instances there are; fixed for the topology's life, by default the parallelism (A16)."""
+        if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
+            self._refuse(f"number of tasks must be a positive integer, got {tasks!r}")
+        return self.add_configuration("topology.tasks", tasks)
+
+    def set_debug(self, debug: bool) -> Self:
+        """Log every emit and ack of this component."""
+        return self.add_configuration("topology.debug", debug)
+
+    def set_max_task_parallelism(self, limit: int | None) -> Self:
+        """Cap the number of tasks; None is no cap (A16)."""
+        return self.add_configuration("topology.max.task.parallelism", limit)
+
+    def set_max_spout_pending(self, limit: int | None) -> Self:
+        """Cap the open trees of each task; None is no cap (B4)."""
+        return self.add_configuration("topology.max.spout.pending", limit)
+
+    # -- resources: kept in Storm's keys, and without effect, because Spark's own resources decide ------------
+
+    def set_memory_load(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
+        """Megabytes for each instance. Kept, and without effect here (A9)."""
+        for key, amount in ((_ON_HEAP, on_heap_mb), (_OFF_HEAP, off_heap_mb)):
+            if amount is not None or key == _ON_HEAP:
+                self.add_resource(key, amount)
+                self._conf[key] = float(amount or 0)
+        return self
+
+    def set_cpu_load(self, points: float) -> Self:
+        """Percent of a core for each instance. Kept, and without effect here (A9)."""
+        self.add_resource(_CPU, points)
+        return self.add_configuration(_CPU, float(points))
+
+    def add_resource(self, name: str, amount: float | None) -> Self:
+        """Any resource of each instance. Kept, and without effect here (A9)."""
+        return self.add_resources({name: amount})
+
+    def add_resources(self, amounts: Mapping[str, float | None]) -> Self:
+        """Several resources of each instance. Kept, and without effect here (A9)."""
+        for name, amount in amounts.items():
+            if not isinstance(name, str) or not _is_amount(amount):
+                self._refuse(f"a resource is a name and a number of at least 0, got {name!r}: {amount!r}")
+        old = self._conf.get(_RESOURCES, {})
+        return self.add_configuration(_RESOURCES, {**old, **{k: float(v or 0) for k, v in amounts.items()}})
+
+    def add_shared_memory(
+        self, name: str, *, on_heap_mb: float = 0, off_heap_worker_mb: float = 0, off_heap_node_mb: float = 0
+    ) -> Self:
+        """Megabytes that instances in one worker, or on one host, share. Kept, and without effect here (A9)."""
+        request = {
+            "on-heap": on_heap_mb,
+            "off-heap-worker": off_heap_worker_mb,
+            "off-heap-node": off_heap_node_mb,
+        }
+        if not isinstance(name, str) or not name or not all(map(_is_amount, request.values())):
+            self._refuse(f"shared memory is a name and numbers of at least 0, got {name!r}: {request!r}")
+        return self.add_configuration(SHARED_MEMORY, {**self._conf.get(SHARED_MEMORY, {}), name: request})
+
+    def _refuse(self, problem: str) -> None:
+        msg = f"{user_line()}: {self._what}: {problem}"
+        raise InvalidTopologyError(msg)
+
+
+def _is_amount(amount: object) -> bool:
+    return isinstance(amount, int | float) and not isinstance(amount, bool) and amount >= 0

@@ -1,0 +1,130 @@
+"""Spouts and bolts that are one function each (A1): what `TopologyBuilder` makes of a function.
+
+A function is pickled like any component, and every task has a copy of its own (A3).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from stormspark.api.collector import BasicOutputCollector, SpoutOutputCollector
+from stormspark.api.components import BasicBolt, Spout
+from stormspark.api.context import TopologyContext
+from stormspark.api.fields import Fields
+from stormspark.api.streams import OutputFieldsDeclarer
+from stormspark.api.tuples import Tuple
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["LambdaBolt", "LambdaSink", "LambdaSpout", "bolt_of", "spout_of"]
+
+
+class LambdaSpout(Spout):
+    """Emits (value,) on field ``lambda`` for what ``supplier()`` returns, without a message id.
+
+    None is no value: it means that there is nothing now.
+    """
+
+    def __init__(self, supplier: Callable[[], Any]) -> None:
+        self.supplier = supplier
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Keep the collector."""
+        self._collector = collector
+
+    def next_tuple(self) -> None:
+        """Ask for a value and emit it."""
+        value = self.supplier()
+        if value is not None:
+            self._collector.emit((value,))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """One field, ``lambda``."""
+        declarer.declare(Fields("lambda"))
+
+
+class LambdaBolt(BasicBolt):
+    """Calls ``function(tup, collector)`` for every tuple, as a `BasicBolt` that emits ``fields``."""
+
+    def __init__(self, function: Callable[[Tuple, BasicOutputCollector], Any], fields: Fields) -> None:
+        self.function = function
+        self.fields = fields
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        """Call the function."""
+        self.function(tup, collector)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """The given fields, on the default stream."""
+        declarer.declare(self.fields)
+
+
+class LambdaSink(BasicBolt):
+    """Calls ``function(tup)`` for every tuple and emits nothing."""
+
+    def __init__(self, function: Callable[[Tuple], Any]) -> None:
+        self.function = function
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        """Call the function."""
+        self.function(tup)
+
+
+def spout_of(supplier: Callable[[], Any]) -> LambdaSpout:
+    """Make a spout of a function without arguments; raises `InvalidTopologyError` for another kind of function.
+
+    >>> spout_of(lambda tup: 1)
+    Traceback (most recent call last):
+    ...
+    stormspark.errors.InvalidTopologyError: a spout's function is called without arguments, as <lambda>(): \
+missing a required argument: 'tup'
+    """
+    _check(supplier, (), "a spout's function is called without arguments")
+    return LambdaSpout(supplier)
+
+
+def bolt_of(function: Callable[..., Any], fields: Fields | Iterable[str]) -> LambdaBolt | LambdaSink:
+    """Make a bolt of a function: with ``fields`` of function(tup, collector), without of function(tup).
+
+    Raises `InvalidTopologyError` for another kind of function.
+
+    >>> type(bolt_of(print, ())).__name__, type(bolt_of(lambda tup, out: out.emit((1,)), "one")).__name__
+    ('LambdaSink', 'LambdaBolt')
+    """
+    names = fields if isinstance(fields, Fields) else Fields(fields)
+    if not names:
+        _check(
+            function,
+            ("tup",),
+            "a bolt's function without fields is a sink, called with the tuple alone (with fields=(...) also with a collector)",
+        )
+        return LambdaSink(function)
+    _check(
+        function,
+        ("tup", "collector"),
+        "a bolt's function with fields is called with the tuple and a collector",
+    )
+    return LambdaBolt(function, names)
+
+
+def _check(function: Callable[..., Any], arguments: tuple[str, ...], rule: str) -> None:
+    name = getattr(function, "__qualname__", type(function).__qualname__).rpartition(".")[2]
+    called = getattr(function, "__call__", function) if not inspect.isroutine(function) else function  # noqa: B004
+    for kind, is_kind in (
+        ("a generator function", inspect.isgeneratorfunction),
+        ("a coroutine function", inspect.iscoroutinefunction),
+        ("an asynchronous generator function", inspect.isasyncgenfunction),
+    ):
+        if is_kind(function) or is_kind(called):
+            msg = f"{name} is {kind}, so to call it runs nothing of it; write it without yield and async"
+            raise InvalidTopologyError(msg)
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        msg = f"{rule}, as {name}({', '.join(arguments)}): {error}"
+        raise InvalidTopologyError(msg) from error
+    except ValueError:
+        pass  # something written in C, which tells nothing of its arguments: its first call will

@@ -1,0 +1,57 @@
+"""Pickling what users hand in, once, where the topology is built (A3)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import cloudpickle
+
+from stormspark.errors import SerializationError
+
+__all__ = ["pickled"]
+
+
+def pickled(thing: object, place: str, instead: str) -> bytes:
+    """``thing`` as bytes. ``place`` says what it is and where it was declared, ``instead`` what to do otherwise.
+
+    Raises `SerializationError` naming the attributes that can't be pickled, and for functions the variables
+    that they use (A2).
+
+    >>> import threading
+    >>> def counting(lock=threading.Lock()):
+    ...     return lambda: lock.acquire()
+    >>> pickled(counting(), "topology.py:3: spout 'n'", "make it in open()")
+    Traceback (most recent call last):
+    ...
+    stormspark.errors.SerializationError: topology.py:3: spout 'n' can't be pickled because of 'lock' in function <lambda>: \
+cannot pickle '_thread.lock' object; make it in open() (A2, A3)
+    """
+    try:
+        done: bytes = cloudpickle.dumps(thing)
+    except Exception as error:
+        culprits = list(_culprits(thing))
+        because = f" because of {', '.join(culprits)}" if culprits else ""
+        msg = f"{place} can't be pickled{because}: {error}; {instead} (A2, A3)"
+        raise SerializationError(msg) from error
+    return done
+
+
+def _culprits(thing: object) -> Iterator[str]:
+    if inspect.isfunction(thing):
+        used = inspect.getclosurevars(thing)
+        for name, value in {**used.globals, **used.nonlocals}.items():
+            if not _can_pickle(value):
+                yield f"{name!r} in function {thing.__name__}"
+        return
+    for name, value in getattr(thing, "__dict__", {}).items():
+        if not _can_pickle(value):
+            yield from list(_culprits(value)) if inspect.isfunction(value) else [f"attribute {name!r}"]
+
+
+def _can_pickle(value: object) -> bool:
+    try:
+        cloudpickle.dumps(value)
+    except Exception:
+        return False
+    return True

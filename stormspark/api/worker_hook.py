@@ -1,0 +1,93 @@
+"""Worker hooks (A5): code that runs when a worker starts and ends, and what it shares with the tasks there (A28)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["WorkerHook", "WorkerHookDeclaration", "WorkerUserContext"]
+
+
+class WorkerUserContext:
+    """Given to `WorkerHook.start`: where this worker stands, and what its tasks shall find there.
+
+    >>> context = WorkerUserContext("t", "t-1", worker=0, worker_tasks=(3, 4), tasks={"words": (3, 4, 5)})
+    >>> context.set_resource("greeting", "hello")
+    >>> context.get_resource("greeting"), context.component_tasks("words")
+    ('hello', [3, 4, 5])
+    """
+
+    def __init__(
+        self,
+        topology: str,
+        storm_id: str,
+        *,
+        worker: int,
+        worker_tasks: tuple[int, ...],
+        tasks: Mapping[str, tuple[int, ...]],
+    ) -> None:
+        self.topology_name = topology
+        #: The topology's name with the number of its start (A14).
+        self.storm_id = storm_id
+        self.this_worker_index = worker
+        self.this_worker_tasks = worker_tasks
+        self.logger = logging.getLogger("stormspark.worker_hook")
+        self._tasks = tasks
+        self._resources: dict[str, Any] = {}
+
+    @property
+    def component_ids(self) -> tuple[str, ...]:
+        """All spouts and bolts."""
+        return tuple(self._tasks)
+
+    def component_tasks(self, component: str) -> list[int]:
+        """The task ids of a component, ascending; raises KeyError that lists what there is."""
+        if component not in self._tasks:
+            msg = f"no component {component!r}; there are {', '.join(map(repr, self._tasks))}"
+            raise KeyError(msg)
+        return list(self._tasks[component])
+
+    def set_resource(self, name: str, value: Any) -> None:
+        """Keep ``value`` for all tasks of this worker: `TopologyContext.get_resource` gives this very object (A28)."""
+        self._resources[name] = value
+
+    def get_resource(self, name: str) -> Any:
+        """What this or an earlier hook has set, or None."""
+        return self._resources.get(name)
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """All that hooks have set."""
+        return self._resources
+
+
+class WorkerHook:
+    """Runs once in every worker: `start` before its tasks, `shutdown` after them (A5).
+
+    It is pickled where the topology is built, and every worker has a copy of its own (A3). A worker that takes the
+    place of a lost one starts its hooks anew.
+
+    >>> class Connection(WorkerHook):
+    ...     def start(self, conf, context):
+    ...         self.connection = open(conf["my.file"])
+    ...         context.set_resource("connection", self.connection)
+    ...     def shutdown(self):
+    ...         self.connection.close()
+    """
+
+    def start(self, conf: Mapping[str, Any], context: WorkerUserContext) -> None:
+        """Called before any bolt is prepared or spout opened; what it raises stops the topology."""
+
+    def shutdown(self) -> None:
+        """Called after the tasks have ended. Not called when the worker is killed."""
+
+
+@dataclass(frozen=True)
+class WorkerHookDeclaration:
+    """A worker hook, pickled, and where the user added it."""
+
+    pickled: bytes
+    type_name: str
+    declared_at: str
