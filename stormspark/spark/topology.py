@@ -31,6 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from stormspark.api.topology import Topology
 from stormspark.checkpoint.control import next_generation
 from stormspark.config import merged
+from stormspark.engine import AliveTopologies
 from stormspark.errors import StormsparkError, WorkerLostError
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import plan_topology
@@ -50,6 +51,7 @@ _log = logging.getLogger(__name__)
 
 _LOOK_SECS = 1.0
 _CLOSE_SECS = 60.0
+_alive = AliveTopologies()  # what `submit` has started
 
 
 def submit(
@@ -69,14 +71,16 @@ def submit(
     goes on where it stopped; without one it keeps nothing. Where ``active`` is false, spouts are not opened before
     `SparkTopology.activate` (B2, J4).
 
-    Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, or `CheckpointError` for a folder that is
-    another topology's. What goes wrong later ends the topology and is its `SparkTopology.error`.
+    Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, `TopologyAlreadyRunningError` while this process
+    runs another one of its name (A14), or `CheckpointError` for a folder that is another topology's. What goes
+    wrong later ends the topology and is its `SparkTopology.error`.
     """
     plan = topology if isinstance(topology, PhysicalPlan) else plan_topology(topology, conf or {})
     if spark is None:
         everything = merged(plan.conf, conf or {})
         spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
-    return SparkTopology(plan, check_session(spark), checkpoint, active)
+    session = check_session(spark)
+    return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active))
 
 
 class SparkTopology:

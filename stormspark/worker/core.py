@@ -39,6 +39,7 @@ from stormspark.worker.step import ErrorReport, Step, WorkerReport
 from stormspark.worker.task import Task
 from stormspark.worker.task_logs import TaskLogs
 from stormspark.worker.timers import Timers
+from stormspark.worker.try_serialize import serializing
 
 __all__ = ["Worker"]
 
@@ -432,7 +433,8 @@ class Worker:
         for stream in task.component.streams:
             edges = [e for e in self.plan.edges if (e.source, e.stream) == (task.component.id, stream)]
             source = self._sources[task.id, stream]
-            task.outlets[stream] = make_outlet(source, [self._subscription(source, edge) for edge in edges])
+            outlet = make_outlet(source, [self._subscription(source, edge) for edge in edges])
+            task.outlets[stream] = serializing(outlet) if self._settings.try_serialize else outlet
 
     def _subscription(self, source: TupleSource, edge: EdgePlan) -> Subscription:
         targets = self.plan.components[edge.target].tasks
