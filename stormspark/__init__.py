@@ -4,6 +4,7 @@
     grouping       pure: who gets this tuple?
     acker          pure: is this tree done?
     backpressure   pure: may this spout emit, and for how long?
+    windowing      pure: what is in which window?
     metrics        pure: exact counters and latencies
     plan           graph -> validated -> tasks -> workers -> supersteps -> physical plan
     wire           frames between workers

@@ -12,7 +12,7 @@ import pytest
 import stormspark
 
 PACKAGE = Path(stormspark.__file__).parent
-PURE = ("acker", "backpressure", "grouping", "metrics", "plan")
+PURE = ("acker", "backpressure", "grouping", "metrics", "plan", "windowing")
 #: A clock, the outside world, other threads of control, Spark.
 FORBIDDEN = {
     "asyncio",

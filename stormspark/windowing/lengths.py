@@ -1,0 +1,125 @@
+"""How long a window is and how far it slides: so many tuples, or so much time (C23)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Self, TypeAlias
+
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["Count", "Duration", "Length", "as_duration", "as_length"]
+
+
+@dataclass(frozen=True, order=True)
+class Count:
+    """So many tuples; raises `InvalidTopologyError` for less than one.
+
+    >>> Count(10).value
+    10
+    """
+
+    value: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 1:
+            msg = f"a window's Count must be a positive integer (C23), got {self.value!r}"
+            raise InvalidTopologyError(msg)
+
+    def __str__(self) -> str:
+        return f"Count({self.value})"
+
+
+@dataclass(frozen=True, order=True)
+class Duration:
+    """So many milliseconds; raises `InvalidTopologyError` for a negative number.
+
+    A `datetime.timedelta` does wherever a duration is asked for.
+
+    >>> Duration(1500) == Duration.of(1500) == Duration.seconds(1.5)
+    True
+    >>> Duration.minutes(2).value, Duration.hours(1).value, Duration.days(1).value
+    (120000, 3600000, 86400000)
+    """
+
+    value: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 0:
+            msg = (
+                f"a Duration must be a number of milliseconds that is not negative (C23), got {self.value!r}"
+            )
+            raise InvalidTopologyError(msg)
+
+    @classmethod
+    def of(cls, milliseconds: int) -> Self:
+        """So many milliseconds, as in Storm."""
+        return cls(milliseconds)
+
+    @classmethod
+    def seconds(cls, n: float) -> Self:
+        """So many seconds, to the nearest millisecond."""
+        return cls(_milliseconds(n, 1000))
+
+    @classmethod
+    def minutes(cls, n: float) -> Self:
+        """So many minutes."""
+        return cls(_milliseconds(n, 60_000))
+
+    @classmethod
+    def hours(cls, n: float) -> Self:
+        """So many hours."""
+        return cls(_milliseconds(n, 3_600_000))
+
+    @classmethod
+    def days(cls, n: float) -> Self:
+        """So many days."""
+        return cls(_milliseconds(n, 86_400_000))
+
+    def __str__(self) -> str:
+        return f"Duration({self.value} ms)"
+
+
+Length: TypeAlias = Count | Duration
+
+
+def _milliseconds(n: float, unit: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | float) or not math.isfinite(n):
+        msg = f"a Duration must be made of a finite number (C23), got {n!r}"
+        raise InvalidTopologyError(msg)
+    return round(n * unit)
+
+
+def as_length(value: object, what: str) -> Length:
+    """``value`` as a length that a window can have; raises `InvalidTopologyError`, which names ``what``.
+
+    >>> as_length(timedelta(seconds=2), "length")
+    Duration(value=2000)
+    """
+    if isinstance(value, Count):
+        return value
+    return as_duration(value, what, "Count(n), a Duration or a datetime.timedelta", least=1)
+
+
+def as_duration(
+    value: object, what: str, wanted: str = "a Duration or a datetime.timedelta", *, least: int = 0
+) -> Duration:
+    """``value`` as a duration of at least so many milliseconds; raises `InvalidTopologyError`, which names ``what``."""
+    if isinstance(value, timedelta):
+        milliseconds = round(value / timedelta(milliseconds=1))
+    elif isinstance(value, Duration):
+        milliseconds = value.value
+    else:
+        plain = type(value) in (int, float)
+        hint = (
+            f"; did you mean Duration.seconds({value}) or Duration({value}), in milliseconds?"
+            if plain
+            else ""
+        )
+        msg = f"{what} must be {wanted} (C23), got {value!r} of type {type(value).__name__}{hint}"
+        raise InvalidTopologyError(msg)
+    if milliseconds < least:
+        msg = f"{what} must be {'positive' if least else 'not negative'} (C23), got {value!r}"
+        raise InvalidTopologyError(msg)
+    return Duration(milliseconds)

@@ -1,0 +1,73 @@
+"""Windows by the time at which tuples arrive (C29), and those of so many tuples (C34)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from stormspark.windowing.lengths import Count, Duration, Length
+from stormspark.windowing.window import Held, Window
+
+__all__ = ["ProcessingTimeWindows"]
+
+_T = TypeVar("_T")
+_COMPACT_EVERY = 100  # items, as in Storm (C33)
+
+
+class ProcessingTimeWindows(Generic[_T]):
+    """Windows in processing time. ``period`` is the time in milliseconds after which `evaluate` is to be called, again and
+    again at a fixed rate; None where `add` says when.
+
+    >>> gone = []
+    >>> windows = ProcessingTimeWindows(Count(3), Count(2), gone.extend)
+    >>> [windows.evaluate(now=n).items for n in range(1, 7) if windows.add(n, now=n)]
+    [(1, 2), (2, 3, 4), (4, 5, 6)]
+    >>> gone
+    [1, 2, 3]
+    """
+
+    def __init__(self, length: Length, slide: Length, expire: Callable[[list[_T]], None]) -> None:
+        self.period = slide.value if isinstance(slide, Duration) else None
+        self._held = Held[_T](length, expire)
+        self._slide = slide.value if isinstance(slide, Count) else None
+        self._length = length.value
+        # A duration that a timer evaluates grows with the timer's drift: what will be too old is not known beforehand.
+        self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
+        self._added = 0  # since the last evaluation
+        self._uncompacted = 0
+        self._last_end = -math.inf
+
+    def add(self, item: _T, now: int) -> bool:
+        """Hold ``item``; true if a window is due, so `evaluate` is to be called."""
+        self._held.add(item, now)
+        self._added += 1
+        if self._added == self._slide:
+            return True
+        self._uncompacted += 1
+        if self._uncompacted >= _COMPACT_EVERY and not self._drifts:
+            self._uncompacted = 0
+            self._held.compact(now)
+        return False
+
+    def evaluate(self, now: int) -> Window[_T] | None:
+        """The window that ends now; None if there is nothing in it.
+
+        By a timer it ends one millisecond ago, because more may come in this one. Then one of a duration begins where the last
+        one began, plus the slide, however late or early the timer is: so tumbling windows leave nothing out and have nothing
+        twice. The first one takes all there is (C29).
+        """
+        self._added = self._uncompacted = 0
+        held = self._held
+        if self.period is None:
+            return held.window(now, len(held))
+        end = now - 1
+        if not self._drifts:
+            return held.window(end, len(held))
+        after = self._last_end + self.period - self._length
+        self._last_end = end
+        return held.window(end, held.until(end), after)
+
+    def drop(self) -> None:
+        """The items of the last window have failed: forget them."""
+        self._held.drop()

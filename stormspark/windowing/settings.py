@@ -1,0 +1,119 @@
+"""The settings of a windowed bolt under Storm's keys (C25), and Storm's checks of them (C26)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from stormspark.errors import InvalidTopologyError
+from stormspark.windowing.lengths import Count, Duration, Length
+
+__all__ = [
+    "LATE_TUPLE_STREAM",
+    "LENGTH_COUNT",
+    "LENGTH_DURATION",
+    "MAX_LAG",
+    "SLIDE_COUNT",
+    "SLIDE_DURATION",
+    "WATERMARK_INTERVAL",
+    "WindowSettings",
+]
+
+LENGTH_COUNT: Final = "topology.bolts.window.length.count"
+LENGTH_DURATION: Final = "topology.bolts.window.length.duration.ms"
+SLIDE_COUNT: Final = "topology.bolts.window.sliding.interval.count"
+SLIDE_DURATION: Final = "topology.bolts.window.sliding.interval.duration.ms"
+MAX_LAG: Final = "topology.bolts.tuple.timestamp.max.lag.ms"
+WATERMARK_INTERVAL: Final = "topology.bolts.watermark.event.interval.ms"
+LATE_TUPLE_STREAM: Final = "topology.bolts.late.tuple.stream"
+
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """What a windowed bolt's configuration says; ``lag_ms`` and ``watermark_interval_ms`` count in event time only.
+
+    >>> WindowSettings.read({LENGTH_COUNT: 10})
+    WindowSettings(length=Count(value=10), slide=Count(value=1), lag_ms=0, watermark_interval_ms=1000, late_stream=None)
+    """
+
+    length: Length
+    slide: Length
+    lag_ms: int = 0
+    watermark_interval_ms: int = 1000
+    late_stream: str | None = None
+
+    @classmethod
+    def read(cls, conf: Mapping[str, Any]) -> Self:
+        """Take the settings out of ``conf``; where a count and a duration stand in it, the count wins, as in Storm.
+
+        Raises `InvalidTopologyError` where there is no length, or a value is no positive integer.
+        """
+        length = _length(conf, LENGTH_COUNT, LENGTH_DURATION)
+        if length is None:
+            msg = (
+                f"Window length is not specified (C26): call with_window(...) or with_tumbling_window(...), "
+                f"or set {LENGTH_COUNT} or {LENGTH_DURATION}"
+            )
+            raise InvalidTopologyError(msg)
+        late = conf.get(LATE_TUPLE_STREAM)
+        if late is not None and (not isinstance(late, str) or not late):
+            msg = f"{LATE_TUPLE_STREAM} must be the id of a stream, got {late!r}"
+            raise InvalidTopologyError(msg)
+        return cls(
+            length=length,
+            slide=_length(conf, SLIDE_COUNT, SLIDE_DURATION) or Count(1),
+            lag_ms=_integer(conf, MAX_LAG, 0, least=0),
+            watermark_interval_ms=_integer(conf, WATERMARK_INTERVAL, 1000, least=1),
+            late_stream=late,
+        )
+
+    def check(
+        self, *, event_time: bool, message_timeout_secs: float | None, max_spout_pending: int | None
+    ) -> None:
+        """Raise `InvalidTopologyError` for settings that can't work (C26).
+
+        A tuple is acked when it leaves its last window, so it is pending for length + slide: not longer than the message
+        timeout (None: there is none), and not more tuples than may be pending (None or 0: no limit).
+        """
+        if self.late_stream is not None and not event_time:
+            msg = (
+                f"Late tuple stream {self.late_stream!r} can be defined only when specifying a timestamp (C26): "
+                f"call with_timestamp_field(name) or with_timestamp_extractor(function)"
+            )
+            raise InvalidTopologyError(msg)
+        both = (self.length, self.slide)
+        duration = sum(one.value for one in both if isinstance(one, Duration))
+        if message_timeout_secs is not None and duration > message_timeout_secs * 1000:
+            msg = (
+                f"Window duration (length + sliding interval) of {duration} ms is more than topology.message.timeout.secs, "
+                f"{message_timeout_secs:g} s, so its tuples would time out before they are acked (C26): "
+                f"raise the timeout above {duration / 1000:g} s, or choose a shorter window"
+            )
+            raise InvalidTopologyError(msg)
+        count = sum(one.value for one in both if isinstance(one, Count))
+        if max_spout_pending and count > max_spout_pending:
+            msg = (
+                f"Window count (length + sliding interval) of {count} tuples is more than topology.max.spout.pending, "
+                f"{max_spout_pending}, so the window would wait for tuples that may not come (C26): "
+                f"raise the limit to {count} at least, or choose a smaller window"
+            )
+            raise InvalidTopologyError(msg)
+
+
+def _length(conf: Mapping[str, Any], count: str, duration: str) -> Length | None:
+    if conf.get(count) is not None:
+        return Count(_integer(conf, count, 1, least=1))
+    if conf.get(duration) is not None:
+        return Duration(_integer(conf, duration, 1, least=1))
+    return None
+
+
+def _integer(conf: Mapping[str, Any], key: str, default: int, *, least: int) -> int:
+    value = conf.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        msg = f"{key} must be an integer of at least {least}, got {value!r} of type {type(value).__name__}"
+        raise InvalidTopologyError(msg)
+    return value

@@ -1,0 +1,42 @@
+"""How far event time has come (C30)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+__all__ = ["Watermarks"]
+
+
+class Watermarks:
+    """The watermark is the least, over all input streams, of the greatest timestamp seen, minus ``lag`` milliseconds.
+
+    There is none before every stream has delivered something, so a quiet stream holds up all windows, as in Storm.
+
+    >>> marks = Watermarks(["orders", "payments"], lag=5)
+    >>> marks.track("orders", 110); marks.advanced()
+    >>> marks.track("payments", 98); marks.advanced()
+    93
+    >>> marks.track("payments", 90); marks.advanced()
+    """
+
+    def __init__(self, streams: Iterable[Hashable], lag: int) -> None:
+        self._greatest: dict[Hashable, int | None] = dict.fromkeys(streams)
+        self._lag = lag
+        self._last = 0  # event time begins in 1970
+
+    def track(self, stream: Hashable, timestamp: int) -> None:
+        """A tuple of ``stream`` has come, late or not."""
+        greatest = self._greatest.get(stream)
+        if greatest is None or timestamp > greatest:
+            self._greatest[stream] = timestamp
+
+    def advanced(self) -> int | None:
+        """The watermark if it is higher than the last one that was given, else None; called once an interval."""
+        seen = [timestamp for timestamp in self._greatest.values() if timestamp is not None]
+        if not seen or len(seen) < len(self._greatest):
+            return None
+        watermark = min(seen) - self._lag
+        if watermark <= self._last:
+            return None
+        self._last = watermark
+        return watermark

@@ -1,0 +1,128 @@
+"""What is held for windows, in the order of time, and the step that cuts a window out of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from stormspark.windowing.lengths import Count, Length
+
+__all__ = ["Held", "Window"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Generic[_T]):
+    """One evaluation (C24): its items, those among them that no window had before, and those that have left since the last
+    evaluation. ``start`` is exclusive and None for a window of so many tuples, ``end`` is inclusive.
+    """
+
+    items: tuple[_T, ...]
+    new: tuple[_T, ...]
+    expired: tuple[_T, ...]
+    start: int | None
+    end: int
+
+
+class Held(Generic[_T]):
+    """Items by their times; those of one time in the order in which they came. ``expire`` is given what leaves, each item once.
+
+    Invariant: the first ``seen`` items are exactly those that a window has had and that the next one may have again.
+
+    All work is linear in what is added and in what windows hold: out of order items are put in order when it matters, all at
+    once, and the places of those that have left are given back when they are half of all.
+    """
+
+    __slots__ = ("_expire", "_expired", "_first", "_in_order", "_items", "_length", "_times", "seen")
+
+    def __init__(self, length: Length, expire: Callable[[list[_T]], None]) -> None:
+        self.seen = 0
+        self._length = length
+        self._expire = expire
+        self._times: list[int] = []
+        self._items: list[_T] = []
+        self._first = 0  # those before it have left
+        self._in_order = True
+        self._expired: list[_T] = []
+
+    def __len__(self) -> int:
+        return len(self._times) - self._first
+
+    def add(self, item: _T, time: int) -> None:
+        """Hold ``item``."""
+        times = self._times
+        if times and time < times[-1]:
+            self._in_order = False
+        times.append(time)
+        self._items.append(item)
+
+    def until(self, time: int) -> int:
+        """How many items have that time or an earlier one."""
+        self._put_in_order()
+        return bisect_right(self._times, time, self._first) - self._first
+
+    def time(self, position: int) -> int:
+        """The time of an item."""
+        self._put_in_order()
+        return self._times[self._first + position]
+
+    def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
+        """Let expire what is too old at ``end``, and cut out the window of the first ``reach`` items; None if none is left (C28).
+
+        A window of a duration has what is later than ``after``, by default its length before ``end``.
+        """
+        gone = self._too_old(end, reach, after)
+        before = max(0, self.seen - gone)
+        self._leave(gone)
+        self.seen = left = reach - gone
+        # Storm forgets what has expired before a window that turns out to be empty, and so do we (C28).
+        expired, self._expired = tuple(self._expired), []
+        if not left:
+            return None
+        items = tuple(self._items[self._first : self._first + left])
+        start = None if isinstance(self._length, Count) else end - self._length.value
+        return Window(items, items[before:], expired, start, end)
+
+    def compact(self, end: int) -> None:
+        """Let expire what no window from ``end`` on can have (C33)."""
+        gone = self._too_old(end, len(self), None)
+        self.seen = max(0, self.seen - gone)
+        self._leave(gone)
+
+    def drop(self) -> None:
+        """The items of the last window leave, without a word to ``expire``: they have failed."""
+        self._forget(self.seen)
+        self.seen = 0
+
+    def _put_in_order(self) -> None:
+        if not self._in_order:
+            times, items = self._times, self._items
+            order = sorted(range(self._first, len(times)), key=times.__getitem__)
+            self._times = [times[i] for i in order]
+            self._items = [items[i] for i in order]
+            self._first = 0
+            self._in_order = True
+
+    def _too_old(self, end: int, reach: int, after: float | None) -> int:
+        self._put_in_order()
+        if isinstance(self._length, Count):
+            return max(0, reach - self._length.value)
+        first = self._first
+        after = end - self._length.value if after is None else after
+        return bisect_right(self._times, after, first, first + reach) - first
+
+    def _leave(self, gone: int) -> None:
+        if gone:
+            items = self._items[self._first : self._first + gone]
+            self._forget(gone)
+            self._expired += items
+            self._expire(items)
+
+    def _forget(self, gone: int) -> None:
+        self._first += gone
+        if self._first * 2 >= len(self._times):
+            del self._times[: self._first], self._items[: self._first]
+            self._first = 0
