@@ -22,6 +22,7 @@ from stormspark.api import (
     BasicBolt,
     BasicOutputCollector,
     Bolt,
+    Config,
     Fields,
     GlobalStreamId,
     OutputCollector,
@@ -34,8 +35,10 @@ from stormspark.api import (
     TopologyBuilder,
     TopologyContext,
     Tuple,
+    WorkerHook,
 )
 from stormspark.errors import FailedException, ReportedFailedException, StormsparkError
+from stormspark.grouping import CustomStreamGrouping
 
 __version__ = "0.1.0"
 
@@ -43,6 +46,8 @@ __all__ = [
     "BasicBolt",
     "BasicOutputCollector",
     "Bolt",
+    "Config",
+    "CustomStreamGrouping",
     "FailedException",
     "Fields",
     "GlobalStreamId",
@@ -58,5 +63,6 @@ __all__ = [
     "TopologyBuilder",
     "TopologyContext",
     "Tuple",
+    "WorkerHook",
     "__version__",
 ]

@@ -32,6 +32,18 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
 
 
+def _are_registrations(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(one, Mapping)
+        and isinstance(one.get("class"), str)
+        and (
+            one.get("parallelism.hint") is None
+            or (_is_int(one["parallelism.hint"]) and one["parallelism.hint"] > 0)
+        )
+        for one in value
+    )
+
+
 _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "any": (lambda value: True, "anything"),
     "bool": (lambda value: isinstance(value, bool), "true or false"),
@@ -40,6 +52,10 @@ _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "text(s)": (lambda value: isinstance(value, str) or _are_texts(value), "a text or a list of texts"),
     "list": (lambda value: isinstance(value, list | tuple), "a list"),
     "map": (lambda value: isinstance(value, Mapping), "a mapping"),
+    "registrations": (
+        _are_registrations,
+        "a list of mappings with a text 'class' and maybe a 'parallelism.hint' above 0",
+    ),
     "int": (_is_int, "an integer"),
     "int>=0": (lambda value: _is_int(value) and value >= 0, "an integer of at least 0"),
     "int>0": (lambda value: _is_int(value) and value > 0, "an integer above 0"),
@@ -69,7 +85,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.bolts.message.id.field.name topology.transactional.id topology.logging.sensitivity
             topology.logging.config""",
         "texts": "topology.auto.task.hooks topology.state.kryo.register",
-        "list": "topology.event.logger.register topology.metrics.consumer.register topology.metrics.reporters",
+        "registrations": """topology.event.logger.register topology.metrics.consumer.register
+            topology.metrics.reporters""",
         "map": "topology.worker.metrics topology.blobstore.map",
         "int": """topology.builtin.metrics.bucket.size.secs topology.tick.tuple.freq.secs
             topology.worker.shared.thread.pool.size topology.error.throttle.interval.secs""",
@@ -96,7 +113,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs""",
     },
     _RESOURCES: {
-        "map": "topology.component.resources.map",
+        # Storm keeps requests of shared memory beside the configuration and has no key for them; we have.
+        "map": "topology.component.resources.map stormspark.component.shared.memory",
         "number>=0": """topology.component.resources.onheap.memory.mb topology.component.resources.offheap.memory.mb
             topology.component.cpu.pcore.percent topology.acker.resources.onheap.memory.mb
             topology.acker.resources.offheap.memory.mb topology.acker.cpu.pcore.percent
@@ -183,7 +201,8 @@ MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
 #: Storm reads these of a component where it plans and schedules, and keeps them from the component's tasks
 #: like the rest (A16, A21).
 SIZING_KEYS: frozenset[str] = frozenset(
-    """topology.tasks topology.component.resources.map topology.component.resources.onheap.memory.mb
+    """topology.tasks topology.component.resources.map stormspark.component.shared.memory
+    topology.component.resources.onheap.memory.mb
     topology.component.resources.offheap.memory.mb topology.component.cpu.pcore.percent""".split()
 )
 

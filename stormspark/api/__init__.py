@@ -2,6 +2,7 @@
 
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
+from stormspark.api.configuration import Config
 from stormspark.api.context import TaskServices, TopologyContext
 from stormspark.api.fields import Fields
 from stormspark.api.hooks import (
@@ -29,6 +30,7 @@ from stormspark.api.topology import (
     TopologyBuilder,
 )
 from stormspark.api.tuples import TICK_SOURCE, Tuple, TupleSource
+from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 
 __all__ = [
     "DEFAULT_STREAM",
@@ -44,6 +46,7 @@ __all__ = [
     "BoltFailInfo",
     "Component",
     "ComponentDeclaration",
+    "Config",
     "EmitInfo",
     "Fields",
     "GlobalStreamId",
@@ -63,4 +66,7 @@ __all__ = [
     "TopologyContext",
     "Tuple",
     "TupleSource",
+    "WorkerHook",
+    "WorkerHookDeclaration",
+    "WorkerUserContext",
 ]

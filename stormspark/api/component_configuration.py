@@ -9,14 +9,13 @@ from stormspark.api.user_line import user_line
 from stormspark.config import conf_problems
 from stormspark.errors import InvalidTopologyError
 
-__all__ = ["SHARED_MEMORY", "ComponentConfiguration"]
+__all__ = ["ComponentConfiguration"]
 
 _RESOURCES = "topology.component.resources.map"
 _ON_HEAP = "topology.component.resources.onheap.memory.mb"
 _OFF_HEAP = "topology.component.resources.offheap.memory.mb"
 _CPU = "topology.component.cpu.pcore.percent"
-#: Storm keeps requests of shared memory beside the configuration and has no key for them.
-SHARED_MEMORY = "stormspark.component.shared.memory"
+_SHARED_MEMORY = "stormspark.component.shared.memory"
 
 
 class ComponentConfiguration:
@@ -104,7 +103,7 @@ class ComponentConfiguration:
         }
         if not isinstance(name, str) or not name or not all(map(_is_amount, request.values())):
             self._refuse(f"shared memory is a name and numbers of at least 0, got {name!r}: {request!r}")
-        return self.add_configuration(SHARED_MEMORY, {**self._conf.get(SHARED_MEMORY, {}), name: request})
+        return self.add_configuration(_SHARED_MEMORY, {**self._conf.get(_SHARED_MEMORY, {}), name: request})
 
     def _refuse(self, problem: str) -> None:
         msg = f"{user_line()}: {self._what}: {problem}"

@@ -4,18 +4,20 @@ them.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
-import cloudpickle
-
+from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout
 from stormspark.api.fields import Fields
+from stormspark.api.lambdas import bolt_of, spout_of
+from stormspark.api.pickling import pickled
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
+from stormspark.api.user_line import raised_at, user_line
+from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration
 from stormspark.config import merged
-from stormspark.errors import InvalidTopologyError, SerializationError
+from stormspark.errors import InvalidTopologyError, SerializationError, StormsparkError
 from stormspark.grouping import (
     AllGrouping,
     CustomGrouping,
@@ -48,9 +50,15 @@ class ComponentDeclaration:
     streams: Mapping[str, StreamDeclaration]
     inputs: Mapping[GlobalStreamId, Grouping]
     parallelism: int
-    num_tasks: int | None
     conf: Mapping[str, Any]
     declared_at: str
+    #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
+    subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
+
+    @property
+    def num_tasks(self) -> int | None:
+        """The number of instances that its own configuration asks for, or None (A16)."""
+        return self.conf.get("topology.tasks")
 
 
 @dataclass(frozen=True)
@@ -62,69 +70,61 @@ class Topology:
     name: str
     components: Mapping[str, ComponentDeclaration]
     conf: Mapping[str, Any] = field(default_factory=dict)
+    worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
 
 
-class _Declarer:
+class _Declarer(ComponentConfiguration):
     """What the declarers of spouts and bolts share (A9)."""
 
     def __init__(self, component_id: str, component: Component, parallelism: int, declared_at: str) -> None:
+        super().__init__()
         self._id = component_id
         self._component = component
+        self._kind = "spout" if isinstance(component, Spout) else "bolt"
+        self._what = f"{self._kind} {component_id!r}"
         self._parallelism = parallelism
-        self._num_tasks: int | None = None
-        self._conf: dict[str, Any] = {}
         self._declared_at = declared_at
         self._inputs: dict[GlobalStreamId, Grouping] = {}
-
-    def set_num_tasks(self, tasks: int) -> Self:
-        """How many instances there are; fixed for the topology's life, by default its parallelism (A16)."""
-        if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
-            msg = f"{self._declared_at}: number of tasks of {self._id!r} must be a positive integer, got {tasks!r}"
-            raise InvalidTopologyError(msg)
-        self._num_tasks = tasks
-        return self
-
-    def add_configuration(self, key: str, value: Any) -> Self:
-        """Set one value for this component alone; it wins over everything else (A20)."""
-        return self.add_configurations({key: value})
-
-    def add_configurations(self, conf: Mapping[str, Any]) -> Self:
-        """Set values for this component alone (A9, A20)."""
-        if "topology.kryo.register" in conf:
-            msg = f"{self._declared_at}: {self._id!r}: topology.kryo.register can only be set for the topology (A9)"
-            raise InvalidTopologyError(msg)
-        self._conf.update(conf)
-        return self
-
-    def set_debug(self, debug: bool) -> Self:
-        """Log every emit and ack of this component."""
-        return self.add_configuration("topology.debug", debug)
-
-    def set_max_task_parallelism(self, limit: int) -> Self:
-        """Cap the number of tasks (A16)."""
-        return self.add_configuration("topology.max.task.parallelism", limit)
-
-    def set_max_spout_pending(self, limit: int) -> Self:
-        """Cap the open trees of each task (B4)."""
-        return self.add_configuration("topology.max.spout.pending", limit)
+        self._subscribed_at: dict[GlobalStreamId, str] = {}
 
     def declaration(self) -> ComponentDeclaration:
         """Pickle and freeze; raises `SerializationError` or `InvalidTopologyError` naming the component."""
         component = self._component
+        conf = merged(
+            self._ask("get_component_configuration", component.get_component_configuration) or {},
+            self._conf,
+        )
         declarer = OutputFieldsDeclarer(self._id)
-        component.declare_output_fields(declarer)
+        self._ask("declare_output_fields", lambda: component.declare_output_fields(declarer))
         return ComponentDeclaration(
             id=self._id,
-            kind="spout" if isinstance(component, Spout) else "bolt",
-            pickled=_pickled(self._id, component, self._declared_at),
+            kind=self._kind,
+            pickled=pickled(
+                component,
+                f"{self._declared_at}: component {self._id!r} ({type(component).__qualname__})",
+                "make what it needs in open() or prepare() instead of __init__",
+            ),
             type_name=type(component).__qualname__,
             streams=dict(declarer.streams),
             inputs=dict(self._inputs),
             parallelism=self._parallelism,
-            num_tasks=self._num_tasks,
-            conf=merged(component.get_component_configuration() or {}, self._conf),
+            conf=conf,
             declared_at=self._declared_at,
+            subscribed_at=dict(self._subscribed_at),
         )
+
+    def _ask(self, method: str, ask: Callable[[], Any]) -> Any:
+        """Call a method of the user's component; what it raises, and what it should not give, is told with its line."""
+        try:
+            given = ask()
+        except Exception as error:
+            what = str(error) if isinstance(error, StormsparkError) else f"{type(error).__name__}: {error}"
+            msg = f"{raised_at(error) or self._declared_at}: {self._what}: {method} raised {what}"
+            raise InvalidTopologyError(msg) from error
+        if given is not None and not isinstance(given, Mapping):
+            msg = f"{self._declared_at}: {self._what}: {method} must return a mapping or None, got {given!r}"
+            raise InvalidTopologyError(msg)
+        return given
 
 
 class SpoutDeclarer(_Declarer):
@@ -187,7 +187,7 @@ class BoltDeclarer(_Declarer):
         try:
             return self.grouping(source, CustomGrouping(grouping), stream)
         except (InvalidTopologyError, SerializationError) as error:
-            msg = f"{_caller()}: bolt {self._id!r} subscribes to stream {stream!r} of {source!r}: {error}"
+            msg = f"{user_line()}: bolt {self._id!r} subscribes to stream {stream!r} of {source!r}: {error}"
             raise type(error)(msg) from error
 
     def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
@@ -196,11 +196,26 @@ class BoltDeclarer(_Declarer):
 
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
         """Subscribe by any grouping."""
-        self._inputs[GlobalStreamId(source, stream)] = grouping
+        where = user_line()
+        for what, name in (("component", source), ("stream", stream)):
+            if not isinstance(name, str) or not name:
+                msg = f"{where}: {self._what} subscribes to a {what} without a name: {name!r} (A6)"
+                raise InvalidTopologyError(msg)
+        if not isinstance(grouping, Grouping):
+            msg = f"{where}: {self._what}: a grouping must be a Grouping, got {_described(grouping)} (A6)"
+            raise InvalidTopologyError(msg)
+        pickled(
+            grouping,
+            f"{where}: {self._what}: the {grouping.kind} grouping",
+            "make what it needs where it is prepared",
+        )
+        key = GlobalStreamId(source, stream)
+        self._inputs[key], self._subscribed_at[key] = grouping, where
         return self
 
 
 _D = TypeVar("_D", bound=_Declarer)
+_C = TypeVar("_C", bound=Component)
 
 
 class TopologyBuilder:
@@ -216,35 +231,77 @@ class TopologyBuilder:
 
     def __init__(self) -> None:
         self._declarers: dict[str, _Declarer] = {}
+        self._worker_hooks: list[WorkerHookDeclaration] = []
 
-    def set_spout(self, component_id: str, spout: Spout, parallelism: int = 1) -> SpoutDeclarer:
-        """Add a spout. Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no spout
-        (A2).
+    def set_spout(
+        self, component_id: str, spout: Spout | Callable[[], Any], parallelism: int = 1
+    ) -> SpoutDeclarer:
+        """Add a spout, or a function without arguments that gives the next value, or None for nothing now (A1).
+
+        The function's values are emitted as (value,) on field ``lambda``, without a message id.
+
+        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no spout (A2).
         """
-        where = _caller()
+        where = user_line()
         if not isinstance(spout, Spout):
-            msg = f"{where}: spout {component_id!r} must be an instance of Spout, got {_described(spout)}"
-            raise InvalidTopologyError(msg)
+            if isinstance(spout, type | Component) or not callable(spout):
+                _refuse(where, "spout", component_id, "an instance of Spout or a function", spout)
+            supplier = spout
+            spout = _made(where, "spout", component_id, lambda: spout_of(supplier))
         return self._added(
             SpoutDeclarer(component_id, spout, self._checked(component_id, parallelism, where), where)
         )
 
-    def set_bolt(self, component_id: str, bolt: Bolt | BasicBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Add a bolt. Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no bolt (A2)."""
-        where = _caller()
+    def set_bolt(
+        self,
+        component_id: str,
+        bolt: Bolt | BasicBolt | Callable[..., Any],
+        parallelism: int = 1,
+        fields: Fields | Iterable[str] = (),
+    ) -> BoltDeclarer:
+        """Add a bolt, or a function: ``function(tup, collector)`` that emits ``fields``, or ``function(tup)`` (A1).
+
+        A function's tuples are acked when it returns, and what it emits is anchored to them, as in `BasicBolt`.
+
+        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no bolt (A2).
+        """
+        where = user_line()
         if not isinstance(bolt, Bolt | BasicBolt):
-            msg = f"{where}: bolt {component_id!r} must be an instance of Bolt or BasicBolt, got {_described(bolt)}"
+            if isinstance(bolt, type | Component) or not callable(bolt):
+                wanted = "an instance of Bolt or BasicBolt, or a function"
+                _refuse(where, "bolt", component_id, wanted, bolt)
+            function = bolt
+            bolt = _made(where, "bolt", component_id, lambda: bolt_of(function, fields))
+        elif tuple(fields):
+            msg = f"{where}: bolt {component_id!r}: fields are for functions; {type(bolt).__qualname__} declares its own"
             raise InvalidTopologyError(msg)
         return self._added(
             BoltDeclarer(component_id, bolt, self._checked(component_id, parallelism, where), where)
         )
+
+    def add_worker_hook(self, hook: WorkerHook) -> Self:
+        """Run ``hook`` in every worker, before its tasks start and after they have ended (A5).
+
+        Hooks start in the order in which they were added. Raises `SerializationError` for one that can't be pickled.
+        """
+        where = user_line()
+        if not isinstance(hook, WorkerHook):
+            msg = f"{where}: a worker hook must be an instance of WorkerHook, got {_described(hook)} (A5)"
+            raise InvalidTopologyError(msg)
+        name = type(hook).__qualname__
+        bytes_ = pickled(
+            hook, f"{where}: worker hook {name}", "make what it needs in start() instead of __init__"
+        )
+        self._worker_hooks.append(WorkerHookDeclaration(bytes_, name, where))
+        return self
 
     def create_topology(self, name: str, conf: Mapping[str, Any] | None = None) -> Topology:
         """Pickle the components and freeze all. ``conf`` is the topology's configuration (A20).
 
         Raises `SerializationError` naming a component that can't be pickled (A2).
         """
-        return Topology(name, {d._id: d.declaration() for d in self._declarers.values()}, dict(conf or {}))
+        components = {d._id: d.declaration() for d in self._declarers.values()}
+        return Topology(name, components, dict(conf or {}), tuple(self._worker_hooks))
 
     def _checked(self, component_id: str, parallelism: int, where: str) -> int:
         if not isinstance(component_id, str) or not component_id:
@@ -271,33 +328,16 @@ def _described(value: object) -> str:
     return f"{value!r} of type {type(value).__qualname__}"
 
 
-def _caller() -> str:
-    """FILE:LINE of the code that called into this module."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename == __file__:
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+def _refuse(where: str, kind: str, component_id: str, wanted: str, got: object) -> NoReturn:
+    other = " (a spout is added by set_spout)" if isinstance(got, Spout) else ""
+    msg = f"{where}: {kind} {component_id!r} must be {wanted}, got {_described(got)}{other} (A1)"
+    raise InvalidTopologyError(msg)
 
 
-def _pickled(component_id: str, component: Component, where: str) -> bytes:
+def _made(where: str, kind: str, component_id: str, make: Callable[[], _C]) -> _C:
+    """A component made of a function; errors are told with the user's line."""
     try:
-        pickled: bytes = cloudpickle.dumps(component)
-    except Exception as error:
-        culprits = [
-            name for name, value in getattr(component, "__dict__", {}).items() if not _can_pickle(value)
-        ]
-        attributes = f"attribute {', '.join(map(repr, culprits))} of " if culprits else ""
-        msg = (
-            f"{where}: {attributes}component {component_id!r} ({type(component).__qualname__}) can't be pickled: {error}. "
-            f"Create it in open() or prepare() instead of __init__ (A2, A3)"
-        )
-        raise SerializationError(msg) from error
-    return pickled
-
-
-def _can_pickle(value: object) -> bool:
-    try:
-        cloudpickle.dumps(value)
-    except Exception:
-        return False
-    return True
+        return make()
+    except InvalidTopologyError as error:
+        msg = f"{where}: {kind} {component_id!r}: {error} (A1)"
+        raise InvalidTopologyError(msg) from error

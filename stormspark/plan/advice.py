@@ -4,8 +4,14 @@ starts.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
 from stormspark.config import Settings, merged, unknown_keys
-from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
+from stormspark.plan.supersteps import strong_components
+from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["advice"]
 
@@ -21,30 +27,124 @@ def advice(plan: PhysicalPlan) -> list[str]:
     >>> advice(plan_topology(builder.create_topology("demo", {"topology.wrokers": 2})))
     ['unknown setting topology.wrokers: did you mean topology.workers?']
     """
-    said = [
-        f"unknown setting {key}" + (f": did you mean {nearest}?" if nearest else "")
-        for key, nearest in unknown_keys(merged(plan.conf, *(c.conf for c in plan.components.values())))
+    return [
+        *_of_unknown_keys(plan),
+        *_of_useless_keys(plan),
+        *_of_keys_of_the_topology(plan),
+        *_of_capped_tasks(plan),
+        *_of_loops(plan),
+        *_of_max_spout_pending(plan),
     ]
+
+
+def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
+    for place, conf in [("", plan.conf), *((f"{_place(c)}: ", c.own_conf) for c in plan.components.values())]:
+        for key, nearest in unknown_keys(conf):
+            yield f"{place}unknown setting {key}" + (f": did you mean {nearest}?" if nearest else "")
+
+
+def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
+    """Storm's keys that nothing here can follow, once for each reason."""
+    keys: dict[str, list[str]] = {}
+    for key in merged(plan.conf, *(c.own_conf for c in plan.components.values())):
+        if _is_useless(key):
+            keys.setdefault(STORM_KEYS[key].useless_because, []).append(key)
+    for reason, useless in keys.items():
+        verb = "changes" if len(useless) == 1 else "change"
+        yield f"{', '.join(sorted(useless))} {verb} nothing here: {reason}"
+
+
+def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
+    """What a component sets for itself, and Storm drops without a word (A21)."""
+    for component in plan.components.values():
+        dropped = [
+            key
+            for key in component.own_conf
+            if key not in component.conf and key not in SIZING_KEYS and not _is_useless(key)
+        ]
+        if dropped:
+            yield (
+                f"{_place(component)}: {', '.join(dropped)} can't be set for one component and "
+                f"{'is' if len(dropped) == 1 else 'are'} ignored there (A21); set "
+                f"{'it' if len(dropped) == 1 else 'them'} in the topology's configuration"
+            )
+
+
+def _is_useless(key: str) -> bool:
+    return key in STORM_KEYS and bool(STORM_KEYS[key].useless_because)
+
+
+def _of_capped_tasks(plan: PhysicalPlan) -> Iterator[str]:
+    capped = [
+        f"{c.kind} {c.id!r} has {len(c.tasks)} instead of {c.wanted_tasks}"
+        for c in plan.components.values()
+        if c.wanted_tasks > len(c.tasks)
+    ]
+    if capped:
+        yield f"topology.max.task.parallelism caps the number of tasks (A16): {', '.join(capped)}"
+
+
+def _of_loops(plan: PhysicalPlan) -> Iterator[str]:
+    for loop in _loops(plan.components, plan.edges):
+        crosses = any(edge.crosses and edge.source in loop and edge.target in loop for edge in plan.edges)
+        yield (
+            f"{' -> '.join(map(repr, loop))} is a loop, which is legal (A15): a tree that never leaves it times out"
+            + (", and each round after the first waits for the next batch" if crosses else "")
+        )
+
+
+def _loops(components: Iterable[str], edges: Iterable[EdgePlan]) -> Iterator[list[str]]:
+    """A way round for each set of components that can all reach each other, from its first one back to it.
+
+    >>> from stormspark.grouping import ShuffleGrouping
+    >>> edges = [EdgePlan(a, "default", b, ShuffleGrouping(), False) for a, b in ("sa", "ab", "bc", "ca", "cc")]
+    >>> list(_loops("sabc", edges))
+    [['a', 'b', 'c', 'a']]
+    """
+    successors: dict[str, list[str]] = {component: [] for component in components}
+    for edge in edges:
+        successors[edge.source].append(edge.target)
+    group_of = strong_components(successors)
+    for group in sorted(set(group_of.values())):
+        start = next(component for component in successors if group_of[component] == group)
+        ways = deque([[start]])
+        seen: set[str] = set()
+        while ways:
+            way = ways.popleft()
+            following = [one for one in successors[way[-1]] if group_of[one] == group]
+            if start in following:
+                yield [*way, start]
+                break
+            ways.extend([*way, one] for one in following if one not in seen)
+            seen.update(following)
+
+
+def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
     settings = plan.settings
     for component in plan.components.values():
-        limit = Settings.read(merged(plan.conf, component.conf)).max_spout_pending
+        limit = _settings(plan, component.conf).max_spout_pending
         if component.kind != "spout" or not limit:
             continue
         place = f"spout {component.id!r}: topology.max.spout.pending is {limit}"
         if not settings.enable_message_timeouts:
-            said.append(
+            yield (
                 f"{place} and message timeouts are off: one tuple that is never acked or failed stalls the spout for ever "
                 f"(W15); set topology.enable.message.timeouts to true"
             )
         if not settings.acking:
-            said.append(
-                f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
-            )
+            yield f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
         elif plan.supersteps:
             batch = settings.batch_target_ms / 1000
             rate = limit * len(component.tasks) / batch
-            said.append(
+            yield (
                 f"{place}, and trees that cross workers end with their batch: that bounds the rate to some {rate:,.0f} tuples/s "
                 f"at batches of {batch:g} s; {50_000 * batch:,.0f} or more would not be felt"
             )
-    return said
+
+
+def _settings(plan: PhysicalPlan, conf: Mapping[str, Any]) -> Settings:
+    return Settings.read(merged(plan.conf, conf))
+
+
+def _place(component: ComponentPlan) -> str:
+    return f"{component.declared_at}: {component.kind} {component.id!r}"

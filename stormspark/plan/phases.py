@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from stormspark.api import Topology
-from stormspark.config import Settings, merged
+from stormspark.config import Settings, for_component, merged
 from stormspark.plan.crossing import cut_edges
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import count_supersteps
-from stormspark.plan.tasks import number_tasks, size_component
+from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
 from stormspark.plan.validation import validate
 
 __all__ = ["plan_topology"]
@@ -36,17 +36,18 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     >>> plan.supersteps, [(task.id, task.component, task.worker) for task in plan.tasks.values()]
     (1, [(3, 'count', 0), (4, 'count', 1), (5, 'words', 0), (6, 'words', 1)])
     """
-    settings = Settings.read(merged(topology.conf, conf or {}))
-    validate(topology)
+    conf = merged(topology.conf, conf or {})
+    validate(topology, conf)
+    settings = Settings.read(conf)
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
-    numbered = number_tasks(sizes, settings.acker_executors)
+    numbered = number_tasks(sizes, system_tasks(settings, conf))
     tasks = pack(numbered, settings.workers)
     edges = cut_edges(topology, tasks)
     supersteps = count_supersteps(edges)
     return PhysicalPlan(
         topology=topology.name,
-        conf=merged(topology.conf, conf or {}),
+        conf=conf,
         settings=settings,
         components={
             one.id: ComponentPlan(
@@ -54,10 +55,12 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 kind=one.kind,
                 pickled=one.pickled,
                 streams={s.id: StreamPlan(s.id, tuple(s.fields), s.direct) for s in one.streams.values()},
-                conf=one.conf,
+                conf=for_component(one.conf),
                 parallelism=sizes[one.id].executors,
                 tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
                 declared_at=one.declared_at,
+                own_conf=one.conf,
+                wanted_tasks=wanted_tasks(one, settings),
             )
             for one in topology.components.values()
         },
@@ -65,4 +68,5 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
         edges=edges,
         workers=settings.workers,
         supersteps=supersteps,
+        worker_hooks=topology.worker_hooks,
     )

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from stormspark.api import WorkerHookDeclaration
 from stormspark.config import Settings
 from stormspark.grouping.base import Grouping
 
@@ -49,8 +50,10 @@ class TaskPlan:
 
 @dataclass(frozen=True)
 class ComponentPlan:
-    """A spout or bolt: one pickled copy (A3), its streams, its own configuration, and where the user declared
-    it.
+    """A spout or bolt: one pickled copy (A3), its streams, its configuration, and where the user declared it.
+
+    ``conf`` is what holds for its tasks, ``own_conf`` what the user wrote (A21); ``wanted_tasks`` is how many
+    there were to be before ``topology.max.task.parallelism`` (A16).
     """
 
     id: str
@@ -61,6 +64,8 @@ class ComponentPlan:
     parallelism: int
     tasks: tuple[int, ...]
     declared_at: str
+    own_conf: Mapping[str, Any] = field(default_factory=dict)
+    wanted_tasks: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class PhysicalPlan:
     edges: tuple[EdgePlan, ...]
     workers: int
     supersteps: int
+    worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
 
     @property
     def last_superstep(self) -> int:

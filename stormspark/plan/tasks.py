@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stormspark.api import ComponentDeclaration
-from stormspark.config import Settings, merged
+from stormspark.config import Settings
 
-__all__ = ["NumberedTask", "Size", "executor_runs", "number_tasks", "size_component"]
-
-_ACKER = "__acker"
+__all__ = [
+    "NumberedTask",
+    "Size",
+    "executor_runs",
+    "number_tasks",
+    "size_component",
+    "system_tasks",
+    "wanted_tasks",
+]
 
 
 class Size(NamedTuple):
@@ -29,13 +36,15 @@ class NumberedTask(NamedTuple):
     executor: int
 
 
+def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
+    """Storm's rule (A16): set_num_tasks, else ``topology.tasks``, else the parallelism."""
+    return component.num_tasks or settings.tasks or component.parallelism
+
+
 def size_component(component: ComponentDeclaration, settings: Settings) -> Size:
-    """Storm's rule (A16): tasks = set_num_tasks, else ``topology.tasks``, else the parallelism; capped by
-    ``topology.max.task.parallelism``; and no more executors than tasks.
-    """
-    own = Settings.read(merged({"topology.tasks": settings.tasks}, component.conf))
-    tasks = component.num_tasks or own.tasks or component.parallelism
-    cap = own.max_task_parallelism or settings.max_task_parallelism
+    """The tasks that are wanted, capped by ``topology.max.task.parallelism``; and no more executors than tasks (A16)."""
+    tasks = wanted_tasks(component, settings)
+    cap = Settings.read(component.conf).max_task_parallelism or settings.max_task_parallelism
     if cap is not None:
         tasks = min(tasks, cap)
     return Size(tasks, min(component.parallelism, tasks))
@@ -51,18 +60,35 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
     return [small + 1] * larger + [small] * (executors - larger)
 
 
-def number_tasks(sizes: Mapping[str, Size], ackers: int) -> list[NumberedTask]:
-    """Give out task ids from 1 over all components in byte order of their ids, the acker's among them (A18).
+def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
+    """How many tasks Storm's own components have: ackers, event loggers, metrics consumers (A13, A18).
 
-    The acker's ids stay unused here (the ledger lives in the workers), but user tasks have the ids that Storm
-    gives them.
+    ``__system`` has task -1 and counts for nothing. A class that is registered as a consumer twice is told
+    apart by ``#2``.
 
-    >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, ackers=2)
+    >>> system_tasks(Settings(), {"topology.metrics.consumer.register": [{"class": "m:Log", "parallelism.hint": 2}]})
+    {'__acker': 1, '__eventlogger': 0, '__metrics_m:Log': 2}
+    """
+    tasks = {"__acker": settings.acker_executors, "__eventlogger": settings.event_loggers}
+    seen: Counter[str] = Counter()
+    for consumer in conf.get("topology.metrics.consumer.register") or ():
+        name = consumer["class"]
+        seen[name] += 1
+        id = f"__metrics_{name}" + (f"#{seen[name]}" if seen[name] > 1 else "")
+        tasks[id] = consumer.get("parallelism.hint") or 1
+    return tasks
+
+
+def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
+    """Give out task ids from 1 over all components in byte order of their ids, Storm's own among them (A18).
+
+    ``system`` are the tasks of Storm's own components, see `system_tasks`. Their ids stay unused here (the
+    ledger lives in the workers), but user tasks have the ids that Storm gives them.
+
+    >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, {"__acker": 2})
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]
     """
-    everyone = dict(sizes)
-    if ackers:
-        everyone[_ACKER] = Size(ackers, ackers)
+    everyone = {**sizes, **{id: Size(tasks, tasks) for id, tasks in system.items() if tasks}}
     numbered: list[NumberedTask] = []
     next_id = 1
     for component in sorted(everyone, key=str.encode):
@@ -70,7 +96,7 @@ def number_tasks(sizes: Mapping[str, Size], ackers: int) -> list[NumberedTask]:
         index = 0
         for executor, run in enumerate(executor_runs(tasks, executors)):
             for _ in range(run):
-                if component != _ACKER:
+                if component in sizes:
                     numbered.append(NumberedTask(next_id, component, index, executor))
                 index += 1
                 next_id += 1

@@ -1,84 +1,144 @@
-"""Storm's rules for a topology (J5, A13, A14), each with the component, the stream, the user's line and what
-to do.
+"""Storm's rules for a topology (J5, A10-A14, A24): what breaks them is told with the component, the stream, the
+user's line and what to do, all of it at once.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from stormspark.api import ComponentDeclaration, Topology
+from stormspark.api import ComponentDeclaration, GlobalStreamId, Topology
+from stormspark.config import Settings, conf_problems
 from stormspark.errors import InvalidTopologyError
-from stormspark.grouping import DirectGrouping
+from stormspark.grouping import DirectGrouping, Grouping
 
-__all__ = ["validate"]
+__all__ = ["problems", "validate"]
 
-_NAME = re.compile(r"^[^/.:\\]+$")
+_NAME = re.compile(r"[^/.:\\]+")
 
 
-def validate(topology: Topology) -> None:
-    """Raise `InvalidTopologyError` for the first rule that ``topology`` breaks."""
-    if not isinstance(topology.name, str) or not _NAME.match(topology.name):
-        msg = f"a topology's name must not be empty nor contain / . : or \\, got {topology.name!r} (A14)"
-        raise InvalidTopologyError(msg)
-    _check_conf(topology)
+def validate(topology: Topology, conf: Mapping[str, Any] | None = None) -> None:
+    """Raise `InvalidTopologyError` that lists every rule that ``topology`` breaks.
+
+    ``conf`` is the topology's configuration as it will run, by default its own.
+    """
+    found = list(problems(topology, topology.conf if conf is None else conf))
+    if not found:
+        return
+    msg = found[0]
+    if len(found) > 1:
+        listed = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(found, 1))
+        msg = f"topology {topology.name!r} has {len(found)} errors:\n{listed}"
+    raise InvalidTopologyError(msg)
+
+
+def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
+    r"""Every rule that ``topology`` breaks, as a sentence.
+
+    >>> list(problems(Topology("a.b", {}), {}))  # doctest: +NORMALIZE_WHITESPACE
+    ["a topology's name must not be empty nor contain / . : or \\, got 'a.b' (A14)",
+     "topology 'a.b' has no spout (J5): add one with builder.set_spout(id, spout)"]
+    """
+    if not isinstance(topology.name, str) or not _NAME.fullmatch(topology.name):
+        yield f"a topology's name must not be empty nor contain / . : or \\, got {topology.name!r} (A14)"
+    wrong = conf_problems(conf)
+    for problem in wrong:
+        yield f"configuration of topology {topology.name!r}: {problem}"
     if not any(component.kind == "spout" for component in topology.components.values()):
-        msg = f"topology {topology.name!r} has no spout (J5): add one with builder.set_spout(id, spout)"
-        raise InvalidTopologyError(msg)
+        yield f"topology {topology.name!r} has no spout (J5): add one with builder.set_spout(id, spout)"
     for component in topology.components.values():
-        _check_ids(component)
-        _check_inputs(component, topology)
+        yield from _of_ids(component)
+        yield from _of_numbers(component)
+        for problem in conf_problems(component.conf):
+            yield f"{_place(component)}: configuration of the component: {problem}"
+        if component.kind == "spout" and component.inputs:
+            sources = ", ".join(sorted(repr(source) for source, _ in component.inputs))
+            yield f"{_place(component)} may not subscribe to anything (J5), but does to {sources}; make it a bolt"
+            continue
+        for input, grouping in component.inputs.items():
+            yield from _of_input(component, input, grouping, topology)
+    if not wrong:
+        yield from _of_limits(topology, Settings.read(conf))
 
 
-def _check_conf(topology: Topology) -> None:
-    for key, value in topology.conf.items():
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError) as error:
-            msg = f"configuration of topology {topology.name!r}: {key!r} is not JSON-serialisable (A24): {error}"
-            raise InvalidTopologyError(msg) from error
-
-
-def _check_ids(component: ComponentDeclaration) -> None:
-    place = f"{component.declared_at}: {component.kind} {component.id!r}"
+def _of_ids(component: ComponentDeclaration) -> Iterator[str]:
+    if not isinstance(component.id, str) or not component.id:
+        yield f"{_place(component)}: an id must be a text that is not empty (A13)"
+        return
     if component.id.startswith("__"):
-        msg = f"{place}: ids that begin with __ are reserved (A13); choose another one"
-        raise InvalidTopologyError(msg)
+        yield f"{_place(component)}: ids that begin with __ are reserved (A13); choose another one"
     for stream in component.streams:
         if stream.startswith("__"):
-            msg = f"{place}: declares stream {stream!r}, but ids that begin with __ are reserved (A13)"
-            raise InvalidTopologyError(msg)
+            yield f"{_place(component)} declares stream {stream!r}, but ids that begin with __ are reserved (A13)"
 
 
-def _check_inputs(component: ComponentDeclaration, topology: Topology) -> None:
-    place = f"{component.declared_at}: bolt {component.id!r}"
-    for (source, stream), grouping in component.inputs.items():
-        emitter = topology.components.get(source)
-        if emitter is None:
-            msg = f"{place} subscribes to {source!r}, which does not exist (J5){_nearest(source, topology.components)}"
-            raise InvalidTopologyError(msg)
-        declared = emitter.streams.get(stream)
-        if declared is None:
-            msg = (
-                f"{place} subscribes to stream {stream!r} of {source!r} (declared at {emitter.declared_at}), which declares "
-                f"{_listed(emitter.streams)} (J5){_nearest(stream, emitter.streams)}"
-            )
-            raise InvalidTopologyError(msg)
-        missing = [name for name in grouping.key_fields if name not in declared.fields]
-        if missing:
-            msg = (
+def _of_numbers(component: ComponentDeclaration) -> Iterator[str]:
+    executors = component.parallelism
+    if isinstance(executors, bool) or not isinstance(executors, int) or executors < 1:
+        tasks = f" for {component.num_tasks} tasks" if component.num_tasks else ""
+        yield f"{_place(component)}: the number of executors must be positive, got {executors!r}{tasks} (A2, J5)"
+
+
+def _of_input(
+    component: ComponentDeclaration, input: GlobalStreamId, grouping: Grouping, topology: Topology
+) -> Iterator[str]:
+    source, stream = input
+    where = component.subscribed_at.get(input) or component.declared_at
+    place = f"{where + ': ' if where else ''}bolt {component.id!r}"
+    emitter = topology.components.get(source)
+    if emitter is None:
+        there = _nearest(source, topology.components) or f"; there are {_listed(topology.components)}"
+        yield f"{place} subscribes to {source!r}, which does not exist (J5){there}"
+        return
+    declared = emitter.streams.get(stream)
+    if declared is None:
+        yield (
+            f"{place} subscribes to stream {stream!r} of {source!r} (declared at {emitter.declared_at}), which declares "
+            f"{_listed(emitter.streams)} (J5){_nearest(stream, emitter.streams)}"
+        )
+        return
+    for name in grouping.key_fields:
+        if name not in declared.fields:
+            others = [other.id for other in emitter.streams.values() if name in other.fields]
+            elsewhere = f"; stream {others[0]!r} has it" if others else _nearest(name, declared.fields)
+            yield (
                 f"{place} groups stream {stream!r} of {source!r} by {grouping.describe()}, but that stream has no field "
-                f"{missing[0]!r}; it has {_listed(declared.fields)} (J5){_nearest(missing[0], declared.fields)}"
+                f"{name!r}; it has {_listed(declared.fields)} (J5){elsewhere}"
             )
-            raise InvalidTopologyError(msg)
-        if isinstance(grouping, DirectGrouping) and not declared.direct:
-            msg = (
-                f"{place} takes stream {stream!r} of {source!r} by a direct grouping, but it is not declared direct (D11): "
-                f"declare it with declarer.declare(fields, direct=True)"
-            )
-            raise InvalidTopologyError(msg)
+    if isinstance(grouping, DirectGrouping) and not declared.direct:
+        yield (
+            f"{place} takes stream {stream!r} of {source!r} by a direct grouping, but it is not declared direct (D11): "
+            f"declare it with declarer.declare(fields, direct=True)"
+        )
+
+
+def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
+    """What a cluster allows (J5): so many workers, so many executors, and with its strict validator no dots."""
+    if settings.workers_allowed is not None and settings.workers > settings.workers_allowed:
+        yield (
+            f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), and "
+            f"{settings.workers_allowed} are allowed (nimbus.slots.perTopology) (J5)"
+        )
+    executors = sum(
+        one.parallelism for one in topology.components.values() if isinstance(one.parallelism, int)
+    )
+    if settings.executors_allowed is not None and executors > settings.executors_allowed:
+        yield (
+            f"topology {topology.name!r} wants {executors} executors (the sum of all parallelisms), and "
+            f"{settings.executors_allowed} are allowed (nimbus.executors.perTopology) (J5)"
+        )
+    if (settings.validator or "").rpartition(".")[2] == "StrictTopologyValidator":
+        for component in topology.components.values():
+            for what, name in (("id", component.id), *(("stream", stream) for stream in component.streams)):
+                if "." in name:
+                    yield f"{_place(component)}: {what} {name!r} contains a dot (nimbus.topology.validator, J5)"
+
+
+def _place(component: ComponentDeclaration) -> str:
+    where = f"{component.declared_at}: " if component.declared_at else ""
+    return f"{where}{component.kind} {component.id!r}"
 
 
 def _listed(names: Iterable[str]) -> str:

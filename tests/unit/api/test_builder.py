@@ -86,7 +86,8 @@ def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> Non
     builder = TopologyBuilder()
     builder.set_bolt("bad", Unpicklable())
     with pytest.raises(
-        SerializationError, match=r"attribute 'lock' of component 'bad' \(Unpicklable\).*prepare"
+        SerializationError,
+        match=r"component 'bad' \(Unpicklable\) can't be pickled because of attribute 'lock'.*prepare",
     ):
         builder.create_topology("t")
 
