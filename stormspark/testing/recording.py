@@ -16,6 +16,7 @@ __all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
 AUTO_HOOKS = "topology.auto.task.hooks"
 _WHERE = "testing.recording"
 _MOST = "testing.recording.most"
+_TELL_EVERY = 1000  # tuples, of those that are too many
 
 
 class Emission(NamedTuple):
@@ -33,7 +34,7 @@ class Recording:
     others come by a `Spool`, pickled.
 
     A task that emits more than ``most`` tuples is not recorded any further: its component is then `endless`, and
-    ``on_endless`` is called in the task's thread, if that is in this process.
+    ``on_endless`` is called in the task's thread now and then, if that is in this process.
     """
 
     def __init__(self, *, in_process: bool, most: int, on_endless: Callable[[], None] | None = None) -> None:
@@ -98,7 +99,7 @@ class RecordEmits(TaskHook):
         """Record it."""
         self._left -= 1
         if self._left < 0:
-            if self._left == -1:
+            if self._left % _TELL_EVERY == _TELL_EVERY - 1:
                 self._tell_endless()
             return
         emission = Emission(time.monotonic_ns(), self._component, info.task, info.stream, info.values)

@@ -21,6 +21,9 @@ from stormspark.worker.outlets import Outlet
 
 __all__ = ["serializing"]
 
+_repr = reprlib.Repr()
+_repr.maxother = _repr.maxstring = 100
+
 
 def serializing(outlet: Outlet) -> Outlet:
     """``outlet``, with every tuple pickled on its way; raises `SerializationError` out of the emit, before anything is sent."""
@@ -54,5 +57,5 @@ def _culprit(values: tuple[Any, ...], source: TupleSource) -> str:
         try:
             pickle.loads(cloudpickle.dumps(value, 5))
         except Exception:
-            return f"field {name!r} holds {reprlib.repr(value)} of type {type(value).__qualname__}, which"
+            return f"field {name!r} holds {_repr.repr(value)} of type {type(value).__qualname__}, which"
     return "the tuple"

@@ -63,7 +63,11 @@ class Parse(Declares, BasicBolt):
 
 
 def every_collector() -> list[Any]:
-    return [RecordingCollector(AnyBolt()), RecordingBasicCollector(Parse()), RecordingSpoutCollector(AnySpout())]
+    return [
+        RecordingCollector(AnyBolt()),
+        RecordingBasicCollector(Parse()),
+        RecordingSpoutCollector(AnySpout()),
+    ]
 
 
 @pytest.mark.parametrize("collector", every_collector(), ids=lambda c: type(c).__name__)
@@ -74,9 +78,15 @@ def test_the_rules_for_emits_are_those_of_the_engine(collector):
     for emit, says in [
         (lambda: collector.emit((1, 2, 3)), r"wrong number of fields \(A12\): expected 2 \(a, b\), got 3"),
         (lambda: collector.emit("ab"), "emit takes a tuple or list of values, got 'ab'"),
-        (lambda: collector.emit((1,), "two"), r"Unknown stream ID 'two' \(B9\); it declares 'default', 'one', 'direct'"),
+        (
+            lambda: collector.emit((1,), "two"),
+            r"Unknown stream ID 'two' \(B9\); it declares 'default', 'one', 'direct'",
+        ),
         (lambda: collector.emit((1,), "direct"), "Cannot do regular emit to direct stream 'direct'"),
-        (lambda: collector.emit_direct(3, (1,), "one"), "emit_direct on stream 'one', which is not declared direct"),
+        (
+            lambda: collector.emit_direct(3, (1,), "one"),
+            "emit_direct on stream 'one', which is not declared direct",
+        ),
     ]:
         with pytest.raises(EmitError, match=says):
             emit()
@@ -169,7 +179,10 @@ def test_a_group_of_emits_is_pending_once():
         group.emit((1,), "one")
         group.emit_direct(3, (2,), "direct")
     assert collector.pending == ["order"]
-    assert [(e.values, e.message_id, e.task) for e in collector.emitted] == [((1,), "order", None), ((2,), "order", 3)]
+    assert [(e.values, e.message_id, e.task) for e in collector.emitted] == [
+        ((1,), "order", None),
+        ((2,), "order", 3),
+    ]
     with pytest.raises(EmitError, match="the group of message 'order' is not open"):
         group.emit((1,), "one")
 

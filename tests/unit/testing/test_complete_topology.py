@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -53,8 +53,8 @@ def test_a_spout_that_goes_on_is_named(in_one_call):
     """J25, B1: whether its next_tuple returns or not."""
     with pytest.raises(
         TopologyNotCompleteError,
-        match=r"topology 'words' is not complete, a task of '(words|count)' has emitted .* spout 'words' goes on, it has emitted \d+ "
-        r"tuples: give it an end, or replace it by mocked_sources",
+        match=r"topology 'words' is not complete, a task of '(words|count)' has emitted .* spout 'words' goes on, "
+        r"it has emitted \d+ tuples: give it an end, or replace it by mocked_sources",
     ):
         complete_topology(words(Flood(in_one_call)), most=5000)
 
@@ -77,7 +77,9 @@ def test_what_is_never_acked_times_out_as_in_storm():
 
 def test_trees_that_never_end_are_told_of():
     """J25, E10: without timeouts nobody ends them."""
-    with pytest.raises(TopologyNotCompleteError, match=r"spout 'words' waits for the end of 1 trees: does every bolt ack\?"):
+    with pytest.raises(
+        TopologyNotCompleteError, match=r"spout 'words' waits for the end of 1 trees: does every bolt ack\?"
+    ):
         complete_topology(
             words(FixedTupleSpout([("a",)], Fields("word")), TestPlannerBolt()),
             conf={"topology.enable.message.timeouts": False},
@@ -133,7 +135,7 @@ def test_values_are_recorded_as_they_are():
 class Heard(TaskHook):
     """Tells the test what it hears; the test's module is that of the local engine's tasks."""
 
-    heard: list[Any] = []
+    heard: ClassVar[list[Any]] = []
 
     def emit(self, info):
         self.heard.append((info.stream, info.values))
@@ -156,9 +158,14 @@ def test_the_topologys_own_hooks_go_on(of_component):
 def test_a_mock_must_fit_its_spout():
     """J25, A12, B9."""
     topology = words(TestWordSpout())
-    with pytest.raises(InvalidTopologyError, match=r"mocked_sources names 'count', which is no spout .* are \['words'\]"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"mocked_sources names 'count', which is no spout .* are \['words'\]"
+    ):
         complete_topology(topology, {"count": []})
-    with pytest.raises(EmitError, match=r"mocked_sources of 'words': stream 'default' has 1 fields \(word\), got \('a', 'b'\)"):
+    with pytest.raises(
+        EmitError,
+        match=r"mocked_sources of 'words': stream 'default' has 1 fields \(word\), got \('a', 'b'\)",
+    ):
         complete_topology(topology, {"words": [("a", "b")]})
     with pytest.raises(EmitError, match="is for an unknown stream; the spout declares 'default'"):
         complete_topology(topology, {"words": [FixedTuple(("a",), "other")]})
@@ -169,7 +176,9 @@ def test_a_mock_must_fit_its_spout():
 def test_a_stream_that_there_is_not_is_named():
     """J25."""
     done = complete_topology(words(TestWordSpout(limit=1)))
-    with pytest.raises(KeyError, match=r"no stream 'x' of component 'count'; there are .*\('count', 'default'\)"):
+    with pytest.raises(
+        KeyError, match=r"no stream 'x' of component 'count'; there are .*\('count', 'default'\)"
+    ):
         done.read_tuples("count", "x")
 
 

@@ -63,9 +63,12 @@ def test_a_record_that_is_half_written_waits_for_its_end():
 def test_threads_may_append_to_the_same_spool():
     """J25."""
     spool = Spool()
-    threads = [
-        threading.Thread(target=lambda: [spool.append(number) for number in range(200)]) for _ in range(4)
-    ]
+
+    def append_all() -> None:
+        for number in range(200):
+            spool.append(number)
+
+    threads = [threading.Thread(target=append_all) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -77,7 +80,9 @@ def test_a_folder_that_is_not_there_is_named_with_what_needs_it():
     """J25: on another host, or after the test's end."""
     spool = Spool("/nowhere/at-all")
     assert not spool.is_reachable
-    with pytest.raises(UnsupportedEnvironmentError, match=r"the feeder: the folder /nowhere/at-all can't be reached"):
+    with pytest.raises(
+        UnsupportedEnvironmentError, match=r"the feeder: the folder /nowhere/at-all can't be reached"
+    ):
         spool.check("the feeder")
     with pytest.raises(UnsupportedEnvironmentError, match="/nowhere/at-all"):
         spool.append(1)
