@@ -79,7 +79,7 @@ class TopologyContext:
         self._component_of = {task: name for name, ids in tasks.items() for task in ids}
         self._task_data: dict[str, Any] = {}
         self._executor_data = {} if executor_data is None else executor_data
-        self._resources = resources or {}
+        self._resources = {} if resources is None else resources
         self._hooks: list[TaskHook] = []
 
     # -- who am I (A26) --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -56,7 +57,7 @@ class LocalCluster:
         Raises `TopologyAlreadyRunningError` when one of that name runs (A14), `InvalidTopologyError`, `ComponentError` when a
         component can't start.
         """
-        renamed = Topology(name, topology.components, merged(topology.conf, conf))
+        renamed = replace(topology, name=name, conf=merged(topology.conf, conf))
         plan = plan_topology(renamed)
         random = Random(self._random.getrandbits(64))
         running = self._alive.start(

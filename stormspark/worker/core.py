@@ -40,6 +40,7 @@ from stormspark.worker.task import Task
 from stormspark.worker.task_logs import TaskLogs
 from stormspark.worker.timers import Timers
 from stormspark.worker.try_serialize import serializing
+from stormspark.worker.worker_hooks import WorkerHooks
 
 __all__ = ["Worker"]
 
@@ -84,6 +85,7 @@ class Worker:
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._storm_id = storm_id or f"{plan.topology}-1"
+        self._hooks = WorkerHooks(plan, index, self._storm_id)
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
         self._logs = logs
@@ -122,10 +124,13 @@ class Worker:
     # -- life ------------------------------------------------------------------------------------------------
 
     def open(self, active: bool = True) -> None:
-        """Make every task: bolts are prepared; if ``active``, spouts are opened and activated, else when they first are (B2).
+        """Start the worker hooks, then make every task.
+
+        Bolts are prepared; if ``active``, spouts are opened and activated, else when they first are (B2).
 
         Raises `ComponentError`.
         """
+        self._hooks.start()
         for bolt in self._bolts:
             self._enter(bolt)
             bolt.start()
@@ -144,11 +149,12 @@ class Worker:
         self._enter(None)
 
     def close(self) -> None:
-        """The graceful end: spouts are deactivated and closed, bolts cleaned up."""
+        """The graceful end: spouts are deactivated and closed, bolts cleaned up, worker hooks shut down."""
         for task in [*self._spouts, *self._bolts]:
             self._enter(task)
             task.stop()
         self._enter(None)
+        self._hooks.shutdown()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -425,6 +431,7 @@ class Worker:
             edges=tuple((e.source, e.stream, e.target, e.grouping) for e in plan.edges),
             services=task,
             executor_data=self._executor_data.setdefault((placed.component, placed.executor), {}),
+            resources=self._hooks.resources,
             max_message_timeout=max(timeouts),
         )
 

@@ -1,0 +1,62 @@
+"""The worker hooks of one worker (A5): made, started before its tasks, shut down after them."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import cloudpickle
+
+from stormspark.api import WorkerHook, WorkerHookDeclaration, WorkerUserContext
+from stormspark.errors import ComponentError
+from stormspark.plan.physical import PhysicalPlan
+
+__all__ = ["WorkerHooks"]
+
+_log = logging.getLogger(__name__)
+
+
+class WorkerHooks:
+    """The hooks of worker ``index``. ``resources`` is what they have set for its tasks, a view that stays up to date."""
+
+    def __init__(self, plan: PhysicalPlan, index: int, storm_id: str) -> None:
+        self._plan = plan
+        self._started: list[tuple[WorkerHookDeclaration, WorkerHook]] = []
+        self._context = WorkerUserContext(
+            plan.topology,
+            storm_id,
+            worker=index,
+            worker_tasks=tuple(task.id for task in plan.tasks_of_worker(index)),
+            tasks={component.id: component.tasks for component in plan.components.values()},
+        )
+        self.resources: Mapping[str, Any] = self._context.resources
+
+    def start(self) -> None:
+        """Make and start the hooks, in the order in which they were added; raises `ComponentError` for one that raises."""
+        for declaration in self._plan.worker_hooks:
+            try:
+                hook: WorkerHook = cloudpickle.loads(declaration.pickled)
+                hook.start(self._plan.conf, self._context)
+            except Exception as error:
+                text = "".join(traceback.format_exception(error))
+                msg = (
+                    f"{_named(declaration)}, raised in start in worker {self._context.this_worker_index}: "
+                    f"{type(error).__name__}: {error}\n{text}"
+                )
+                raise ComponentError(msg) from error
+            self._started.append((declaration, hook))
+
+    def shutdown(self) -> None:
+        """Shut down, last one first; what a hook raises is logged and stops no other."""
+        while self._started:
+            declaration, hook = self._started.pop()
+            try:
+                hook.shutdown()
+            except Exception:
+                _log.exception("%s, raised in shutdown", _named(declaration))
+
+
+def _named(declaration: WorkerHookDeclaration) -> str:
+    return f"worker hook {declaration.type_name}, declared at {declaration.declared_at}"
