@@ -85,6 +85,10 @@ layers: $(INSTALLED) ## import-linter: no module imports one of a higher layer
 docs: $(INSTALLED) ## run the examples in the docstrings and the README
 	@$(BIN)/pytest --doctest-modules --doctest-glob='*.md' --ignore=stormspark/spark stormspark README.md
 
+.PHONY: parity
+parity: $(INSTALLED) ## write docs/reference/parity.md: what behaves like Storm, from the tests
+	@$(BIN)/python -m tests.parity
+
 .PHONY: notebooks
 notebooks: java $(INSTALLED) ## execute the notebooks
 	@$(BIN)/pytest tests/notebooks

@@ -41,6 +41,13 @@ class Effects:
             file.write(json.dumps(values) + "\n")
 
 
+    def read(self) -> list[list[Any]]:
+        """All that this task has written, in its earlier lives too."""
+        if not self._path.exists():
+            return []
+        return [json.loads(line) for line in self._path.read_text().splitlines()]
+
+
 def read_effects(folder: Path, component: str) -> list[list[Any]]:
     """All effects of a component's tasks."""
     lines = [

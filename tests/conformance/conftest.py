@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,12 @@ class Outcome:
 
     def effects(self, component: str) -> list[list[Any]]:
         return read_effects(self._folder, component)
+
+    def effects_by_task(self, component: str) -> list[list[list[Any]]]:
+        """The effects of each task of a component, by task id."""
+        paths = self._folder.glob(f"{component}-*.jsonl")
+        by_task = sorted(paths, key=lambda path: int(path.stem.rpartition("-")[2]))
+        return [[json.loads(line) for line in path.read_text().splitlines()] for path in by_task]
 
 
 Run = Callable[..., Outcome]

@@ -174,3 +174,47 @@ class Told(Bolt):
 
     def execute(self, tup: Tuple) -> None:
         self.collector.ack(tup)
+
+
+class Moody(Spout):
+    """Emits 0..n-1, with nothing to say in between; raises once each in next_tuple, in ack and in fail.
+
+    What it has emitted and what it has raised it finds in its effects: a new instance knows nothing else.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        self.collector, self.effects = collector, Effects(conf, context)
+        self.effects.write("open")
+        self.next = sum(e[0] == "emit" for e in self.effects.read())
+        self.calls = 0
+
+    def _once(self, what: str) -> None:
+        if ["raised", what] not in self.effects.read():
+            self.effects.write("raised", what)
+            raise KeyError(what)
+
+    def next_tuple(self) -> None:
+        self.calls += 1
+        if self.calls % 2 or self.next == self.n:
+            return
+        if self.next == self.n // 2:
+            self._once("next_tuple")
+        self.effects.write("emit", self.next)
+        self.collector.emit((self.next,), message_id=self.next)
+        self.next += 1
+
+    def ack(self, message_id: Hashable) -> None:
+        self.effects.write("ack", message_id)
+        self._once("ack")
+
+    def fail(self, message_id: Hashable) -> None:
+        self.effects.write("fail", message_id)
+        self._once("fail")
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("n"))

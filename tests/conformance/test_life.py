@@ -8,7 +8,7 @@ from typing import Any
 
 from stormspark import Fields, TopologyBuilder
 from tests.conformance.components import Numbers, Record
-from tests.conformance.life_components import CountAndFailOnce, File, HoldUntilTicks, Orders, Told
+from tests.conformance.life_components import CountAndFailOnce, File, HoldUntilTicks, Moody, Orders, Told
 
 Run = Callable[..., Any]
 
@@ -40,6 +40,16 @@ def test_a_group_of_emits_has_one_verdict(run: Run) -> None:
     assert heard == Counter([("fail", 7), *(("ack", order) for order in range(20))])
     orders = done.statistics.components["orders"]
     assert (orders.emitted, orders.acked, orders.failed, orders.pending) == (63, 20, 1, 0)
+
+
+def test_the_spout_task_that_emitted_hears_the_verdicts(run: Run) -> None:
+    """B10: of several tasks, the very one."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(31), parallelism=3)
+    builder.set_bolt("record", Record(fail=(4,)), 2).shuffle_grouping("numbers")
+    done = run(builder.create_topology("whose"))
+    for index, heard in enumerate(done.effects_by_task("numbers")):
+        assert sorted(e[1] for e in heard if e[0] == "ack") == list(range(index, 31, 3))
 
 
 def test_a_spout_may_emit_a_whole_file_in_one_call(run: Run) -> None:
@@ -79,3 +89,21 @@ def test_a_component_is_told_its_configuration_and_place(run: Run) -> None:
     assert sorted(done.effects("told")) == [
         ["component", index, True, [["numbers", "default"]], True, True] for index in range(2)
     ]
+
+
+def test_a_spout_that_raises_begins_anew_and_hears_nothing_of_its_old_messages(run: Run) -> None:
+    """B14, B10, B12, E35, W22: that task alone; a spout with nothing to say is asked again."""
+    builder = TopologyBuilder()
+    builder.set_spout("moody", Moody(8))
+    builder.set_spout("other", Numbers(12))
+    builder.set_bolt("record", Record(fail=(3,)), 2).shuffle_grouping("moody")
+    builder.set_bolt("other record", Record()).shuffle_grouping("other")
+    done = run(builder.create_topology("moody"))
+    heard = done.effects("moody")
+    assert sorted(e[1] for e in heard if e[0] == "raised") == ["ack", "fail", "next_tuple"]
+    assert sum(e == ["open"] for e in heard) == 4
+    assert [e[1] for e in heard if e[0] == "emit"] == list(range(8))
+    verdicts = Counter(e[1] for e in heard if e[0] in ("ack", "fail"))
+    assert set(verdicts.values()) == {1} and len(verdicts) >= 3
+    moody, other = (done.statistics.components[name] for name in ("moody", "other"))
+    assert (moody.restarts, moody.pending, other.restarts, other.acked) == (3, 0, 0, 12)

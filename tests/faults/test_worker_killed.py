@@ -25,6 +25,7 @@ TOTAL = 60
 
 
 def test_the_topology_goes_on_and_survivors_keep_their_memory(start, tmp_path):
+    """E15, E16: what was under way fails at once; what lives on keeps its state and its trees."""
     # The pending limit makes many small batches: what was counted before the kill is known to be in committed
     # ones.
     conf = {"topology.workers": 2, "topology.max.spout.pending": 10, FOLDER: str(tmp_path)}

@@ -167,7 +167,7 @@ def test_no_timeouts_where_they_are_switched_off(account: SpoutAccount) -> None:
 def test_parts_that_come_home_end_nothing_while_something_is_open_there(
     ledger: Ledger, account: SpoutAccount
 ) -> None:
-    """E20: count and value, both."""
+    """E20, E3: count and value, both."""
     far = Ledger(1, lambda n: [9] * n, timeout=30)
     tree = opened(ledger, account, 2)
     (part,) = far.receive(ledger.send({tree: 1}))

@@ -16,7 +16,7 @@ from tests.unit.worker.components import Script
 class Rig:
     """A topology's workers and their components, without an engine."""
 
-    def __init__(self, builder: TopologyBuilder, workers: int, *, active: bool = True, **conf: Any) -> None:
+    def __init__(self, builder: TopologyBuilder, workers: int, *, active: Any = True, **conf: Any) -> None:
         settings = {
             "topology.workers": workers,
             **{key.replace("_", "."): value for key, value in conf.items()},
