@@ -16,6 +16,10 @@ from stormspark.metrics import ComponentStatistics, TopologyStatistics
 __all__ = ["print_summary", "summary_table"]
 
 
+#: Readings of a user's metric that are printed, by task.
+_TASKS_SHOWN = 4
+
+
 class _Column(NamedTuple):
     title: str
     cell: Callable[[ComponentStatistics], str]
@@ -121,3 +125,7 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
         if component.last_error:
             last_line = component.last_error.strip().splitlines()[-1]
             yield f"{name}: {component.errors:,} errors, the last one: {last_line}"
+        for metric, points in component.metrics.items():
+            shown = [f"{points[task].value} [{task}]" for task in sorted(points)[:_TASKS_SHOWN]]
+            more = f", {len(points) - len(shown)} more tasks" if len(points) > len(shown) else ""
+            yield f"{name}: {metric} {', '.join(shown)}{more}"

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from stormspark.metrics import LatencySummary, TopologyStatistics
+from stormspark.metrics import DataPoint, LatencySummary, TaskCounters, TopologyStatistics, summarise
 from stormspark.ui import print_summary
 from tests.unit.scripted_topology import component
 
@@ -52,3 +52,10 @@ def test_a_narrow_terminal_loses_columns_and_no_digits(width):
 
 def test_a_component_that_measured_nothing_shows_a_dash():
     assert printed(idle=component()).splitlines()[3].split()[-4:-1] == ["-", "-", "-"]
+
+
+def test_users_metrics_are_printed_with_their_tasks():
+    """J18: the newest reading of each task, a few of them."""
+    points = {task: DataPoint("count", task, "words", task * 10, 0, 60.0) for task in range(3, 9)}
+    text = printed(count=summarise("bolt", 6, [TaskCounters()], None, {"words": points}))
+    assert "count: words 30 [3], 40 [4], 50 [5], 60 [6], 2 more tasks" in text
