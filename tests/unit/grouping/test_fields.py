@@ -44,6 +44,7 @@ def chooser(grouping: FieldsGrouping, ints: str = "long") -> Callable[[Sequence[
 
 @pytest.mark.parametrize("ints", ["long", "integer", "json"])
 def test_the_task_is_the_one_at_storms_index_whatever_was_asked_before(ints: str) -> None:
+    """D1, D2, D3."""
     one, two = chooser(FieldsGrouping("n"), ints), chooser(FieldsGrouping(["n", "word"]), ints)
     for value in LOOK_ALIKES * 2:
         for other in LOOK_ALIKES:
@@ -52,21 +53,25 @@ def test_the_task_is_the_one_at_storms_index_whatever_was_asked_before(ints: str
 
 
 def test_fields_hash_in_the_order_of_the_grouping() -> None:
+    """D1."""
     values = ["storm", 7, None]
     assert chooser(FieldsGrouping(["n", "word"]))(values) == TASKS[fields_task_index([7, "storm"], 4)]
     assert chooser(FieldsGrouping(["word", "n"]))(values) == TASKS[fields_task_index(["storm", 7], 4)]
 
 
 def test_fields_are_one_name_or_several() -> None:
+    """D1."""
     assert FieldsGrouping("word") == FieldsGrouping(["word"]) == FieldsGrouping(iter(("word",)))
     assert FieldsGrouping(["word", "n"]).key_fields == ("word", "n")
 
 
 def test_all_tasks_are_candidates() -> None:
+    """D1."""
     assert FieldsGrouping("word").candidates(TASKS, (5,)) == TASKS
 
 
 def test_without_fields_it_is_the_global_grouping() -> None:
+    """A7, D10."""
     none, to_one = FieldsGrouping([]), GlobalGrouping()
     assert none.key_fields == ()
     assert none.candidates(TASKS, (5,)) == to_one.candidates(TASKS, (5,))
@@ -76,16 +81,19 @@ def test_without_fields_it_is_the_global_grouping() -> None:
 
 
 def test_a_field_is_named_once() -> None:
+    """D1, A11."""
     with pytest.raises(InvalidTopologyError, match="takes each field once, got 'word' twice"):
         FieldsGrouping(["word", "n", "word"])
 
 
 def test_a_field_is_a_name() -> None:
+    """D1."""
     with pytest.raises(InvalidTopologyError, match="takes names of fields, got 0 of type int"):
         FieldsGrouping([0])  # type: ignore[list-item]
 
 
 def test_a_field_must_be_one_of_the_stream() -> None:
+    """D1, J5."""
     with pytest.raises(
         InvalidTopologyError,
         match=r"'wrod' of stream 'words' of 'split', which declares 'word', 'n', 'tags' only",
@@ -95,6 +103,7 @@ def test_a_field_must_be_one_of_the_stream() -> None:
 
 @pytest.mark.parametrize("fields", ["tags", ["word", "tags"]])
 def test_a_key_without_a_stable_hash_is_refused_by_field(fields: Any) -> None:
+    """D2: Java would send it anywhere."""
     choose = chooser(FieldsGrouping(fields))
     for culprit in (object(), [object()], {"x": object()}):
         with pytest.raises(

@@ -183,6 +183,7 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="there is n
 
 @pytest.mark.parametrize("ints", ["long", "integer"])
 def test_hashes_are_those_that_java_gave(ints: str) -> None:
+    """D1, D2, D3."""
     record: dict[str, int] = json.loads(RECORD.read_text())[ints]
     wrong = [key for key in KEYS if key_hash(key, ints) != record[short(key_as_java(key, ints))]]
     assert not wrong
@@ -190,11 +191,13 @@ def test_hashes_are_those_that_java_gave(ints: str) -> None:
 
 @needs_java
 def test_the_record_is_what_java_says_today() -> None:
+    """D1, D2, D3."""
     assert json.loads(RECORD.read_text()) == java_record()
 
 
 @needs_java
 def test_any_other_key_hashes_as_in_java() -> None:
+    """D1, D2, D3."""
     rng = random.Random(2)
     keys = [[random_value(rng) for _ in range(rng.randrange(1, 4))] for _ in range(2000)]
     for ints in ("long", "integer"):
@@ -204,6 +207,7 @@ def test_any_other_key_hashes_as_in_java() -> None:
 
 
 def test_values_sent_as_json_go_where_storm_sends_them() -> None:
+    """D3: the record was made by Storm itself."""
     messages = [json.loads(line) for line in (HERE / "storm_json.jsonl").read_text().splitlines()]
     assert len(messages) > 100
     for message in messages:

@@ -18,6 +18,7 @@ def size(memo: KeyMemo[Any]) -> int:
 
 
 def test_a_key_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """D1."""
     memo = TaskMemo(TASKS, "long", fields=1)
     keys: list[Any] = ["storm", 7, True, None, b"x", 2**70]
     before = [memo[key] for key in keys]
@@ -27,6 +28,7 @@ def test_a_key_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", [1.0, -0.0, (1.0,), ("a",), frozenset({1})])
 def test_a_key_that_could_be_mistaken_for_another_is_not_remembered(key: Any) -> None:
+    """D1, D2."""
     memo = TaskMemo(TASKS, "long", fields=1)
     assert memo[key] == TASKS[fields_task_index([key], 4)]
     assert size(memo) == 0
@@ -34,12 +36,14 @@ def test_a_key_that_could_be_mistaken_for_another_is_not_remembered(key: Any) ->
 
 @pytest.mark.parametrize("key", ["x" * 600, b"x" * 600, 2**6000])
 def test_a_long_key_is_not_remembered(key: Any) -> None:
+    """D1."""
     memo = TaskMemo(TASKS, "long", fields=1)
     assert memo[key] == TASKS[fields_task_index([key], 4)]
     assert size(memo) == 0
 
 
 def test_a_memo_never_holds_more_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """D1."""
     monkeypatch.setattr(key_memo, "MOST_KEYS", 10)
     memo = TaskMemo(TASKS, "long", fields=2)
     sizes = set()
@@ -51,6 +55,7 @@ def test_a_memo_never_holds_more_than_its_limit(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_senders_share_a_memo_while_one_of_them_lives() -> None:
+    """D1."""
     mine, yours = shared_memo(TaskMemo, (1, 2, 3), "long", 1), shared_memo(TaskMemo, (1, 2, 3), "long", 1)
     assert mine is yours
     assert shared_memo(TaskMemo, (1, 2, 3), "json", 1) is not mine

@@ -1,0 +1,104 @@
+"""A bolt's subscriptions by each grouping that a builder knows (A6, D5-D13)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from stormspark import CustomStreamGrouping, Fields, GlobalStreamId, TopologyBuilder
+from stormspark.api import BoltDeclarer
+from stormspark.errors import InvalidTopologyError, SerializationError
+from stormspark.grouping import (
+    AllGrouping,
+    CustomGrouping,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    Grouping,
+    LoadAwareShuffleGrouping,
+    LocalFirstGrouping,
+    LocalOrShuffleGrouping,
+    NoneGrouping,
+    PartialKeyGrouping,
+    ShuffleGrouping,
+)
+from stormspark.testing import TestWordCounter
+
+
+class ToAll(CustomStreamGrouping):
+    def __init__(self, extra: Any = None) -> None:
+        self.extra = extra
+
+    def prepare(self, context: Any, stream: Any, target_tasks: list[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, task: int, values: Any) -> list[int]:
+        return self.tasks
+
+
+METHODS: dict[str, tuple[tuple[Any, ...], Grouping]] = {
+    "shuffle_grouping": ((), ShuffleGrouping()),
+    "fields_grouping": ((Fields("word", "n"),), FieldsGrouping(["word", "n"])),
+    "global_grouping": ((), GlobalGrouping()),
+    "all_grouping": ((), AllGrouping()),
+    "none_grouping": ((), NoneGrouping()),
+    "direct_grouping": ((), DirectGrouping()),
+    "local_or_shuffle_grouping": ((), LocalOrShuffleGrouping()),
+    "local_first_grouping": ((), LocalFirstGrouping()),
+    "load_aware_shuffle_grouping": ((), LoadAwareShuffleGrouping()),
+    "partial_key_grouping": ((Fields("word", "n"),), PartialKeyGrouping(["word", "n"])),
+    "custom_grouping": ((ToAll(),), CustomGrouping(ToAll())),
+}
+
+
+def bolt(builder: TopologyBuilder) -> BoltDeclarer:
+    return builder.set_bolt("count", TestWordCounter())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_subscribes_to_the_default_stream_or_another_one(method: str) -> None:
+    """A6, D5-D13."""
+    arguments, grouping = METHODS[method]
+    builder = TopologyBuilder()
+    declarer = bolt(builder)
+    assert getattr(declarer, method)("words", *arguments) is declarer
+    getattr(declarer, method)("words", *arguments, stream="other")
+    assert builder.create_topology("t").components["count"].inputs == {
+        GlobalStreamId("words"): grouping,
+        GlobalStreamId("words", "other"): grouping,
+    }
+
+
+def test_every_grouping_method_is_known_here() -> None:
+    """A6."""
+    there = {name for name in vars(BoltDeclarer) if name.endswith("_grouping")}
+    assert there == set(METHODS)
+
+
+def test_a_field_may_be_named_by_a_text() -> None:
+    """D12."""
+    builder = TopologyBuilder()
+    bolt(builder).partial_key_grouping("words", "word")  # type: ignore[arg-type]
+    (grouping,) = builder.create_topology("t").components["count"].inputs.values()
+    assert grouping == PartialKeyGrouping("word")
+
+
+def test_a_grouping_of_ours_is_a_custom_grouping_as_well() -> None:
+    """D12, D13: as in Storm, where one writes customGrouping(id, new PartialKeyGrouping(fields))."""
+    builder = TopologyBuilder()
+    bolt(builder).custom_grouping("words", PartialKeyGrouping("word"))
+    (grouping,) = builder.create_topology("t").components["count"].inputs.values()
+    assert grouping == PartialKeyGrouping("word")
+
+
+def test_a_custom_grouping_that_is_none_is_refused_with_its_place() -> None:
+    """D13."""
+    place = r"test_grouping_methods.py:\d+: bolt 'count' subscribes to stream 'other' of 'words': "
+    with pytest.raises(
+        InvalidTopologyError, match=place + r"a custom grouping has the methods .* has no prepare"
+    ):
+        bolt(TopologyBuilder()).custom_grouping("words", "shuffle", "other")  # type: ignore[arg-type]
+    with pytest.raises(SerializationError, match=place + r"the custom grouping ToAll can't be pickled"):
+        bolt(TopologyBuilder()).custom_grouping("words", ToAll(threading.Lock()), "other")

@@ -1,0 +1,132 @@
+"""An emit goes to all that it is for, or to nobody (D11, D13, D15, B9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stormspark.acker import SpoutAccount, Tree
+from stormspark.api import Fields, TupleSource
+from stormspark.errors import EmitError
+from stormspark.worker.outlets import Outlet, Subscription, make_outlet
+
+SOURCE = TupleSource("split", 2, "default", Fields("word"))
+
+
+class Consumers:
+    """Subscribers with an inbox a task; all that arrives is in ``got``."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[int, Any]] = []
+        self.subscriptions: list[Subscription] = []
+
+    def add(
+        self, consumer: str, tasks: list[int], choose: Any, *, single: bool = False, direct: bool = False
+    ) -> None:
+        inboxes = {task: self._inbox(task) for task in tasks}
+        self.subscriptions.append(Subscription(consumer, choose, single, direct, inboxes))
+
+    def _inbox(self, task: int) -> Any:
+        return lambda delivery: self.got.append((task, delivery[0]))
+
+    def outlet(self) -> Outlet:
+        return make_outlet(SOURCE, self.subscriptions)
+
+
+def tree() -> Tree:
+    return Tree(SpoutAccount(1), "message", 0.0)
+
+
+def chose(tasks: Any) -> Any:
+    return lambda _values: tasks
+
+
+def test_each_subscriber_applies_its_own_grouping_and_each_copy_is_an_edge() -> None:
+    """D15: the result is their concatenation, in the order of the subscribers."""
+    consumers = Consumers()
+    consumers.add("count", [4, 5], chose(5), single=True)
+    consumers.add("rules", [6, 7], chose((6, 7)))
+    consumers.add("drop", [8], chose([]))
+    consumers.add("twice", [9], chose([9, 9]))
+    outlet, root = consumers.outlet(), tree()
+    assert outlet.send(("storm",), root) == [5, 6, 7, 9, 9]
+    assert consumers.got == [(task, ("storm",)) for task in (5, 6, 7, 9, 9)]
+    assert root.count == 5
+    assert outlet.counts() == (1, 5)
+
+
+@pytest.mark.parametrize("bad", [[7], [6, 99], ["6"]])
+def test_nothing_is_sent_of_an_emit_with_an_unknown_task(bad: Any) -> None:
+    """D13: not even to those before it."""
+    consumers = Consumers()
+    consumers.add("count", [4, 5], chose(5), single=True)
+    consumers.add("rules", [6], chose([6, *bad]))
+    outlet, root = consumers.outlet(), tree()
+    with pytest.raises(
+        EmitError,
+        match=r"component 'split', task 2, stream 'default': the grouping chose task .* one of \[6\]",
+    ):
+        outlet.send(("storm",), root)
+    assert (consumers.got, root.count, outlet.counts()) == ([], 0, (0, 0))
+
+
+def test_nothing_is_sent_of_an_emit_whose_grouping_raises() -> None:
+    """D13, B9."""
+
+    def fails(_values: Any) -> Any:
+        raise EmitError("no")
+
+    consumers = Consumers()
+    consumers.add("count", [4, 5], chose(5), single=True)
+    consumers.add("broken", [6], fails)
+    outlet, root = consumers.outlet(), tree()
+    with pytest.raises(EmitError):
+        outlet.send(("storm",), root)
+    assert (consumers.got, root.count, outlet.counts()) == ([], 0, (0, 0))
+
+
+def test_a_direct_emit_goes_to_the_named_task_alone() -> None:
+    """D11."""
+    consumers = Consumers()
+    consumers.add("count", [4, 5], None, direct=True)
+    consumers.add("log", [6], None, direct=True)
+    outlet, root = consumers.outlet(), tree()
+    assert outlet.send_direct(5, ("storm",), root) == 1
+    assert consumers.got == [(5, ("storm",))]
+    assert (root.count, outlet.counts()) == (1, (1, 1))
+
+
+def test_a_direct_emit_to_a_task_that_does_not_subscribe_is_nothing() -> None:
+    """B9: without complaint, as in Storm."""
+    consumers = Consumers()
+    consumers.add("count", [4, 5], None, direct=True)
+    outlet, root = consumers.outlet(), tree()
+    assert outlet.send_direct(99, ("storm",), root) == 0
+    assert (consumers.got, root.count, outlet.counts()) == ([], 0, (1, 0))
+
+
+def test_a_direct_emit_to_a_task_with_a_regular_grouping_is_a_mistake() -> None:
+    """B9."""
+    consumers = Consumers()
+    consumers.add("count", [4, 5], chose(5), single=True)
+    consumers.add("log", [6], None, direct=True)
+    outlet = consumers.outlet()
+    with pytest.raises(
+        EmitError,
+        match=r"component 'split', task 2, stream 'default': emit_direct to task 4 of 'count', which does not subscribe by a "
+        r"direct grouping \(B9\); let it subscribe by direct_grouping\('split'\), or use emit",
+    ):
+        outlet.send_direct(4, ("storm",), None)
+    assert consumers.got == []
+
+
+@pytest.mark.parametrize("task", ["4", 4.0, None, True])
+def test_a_direct_emit_takes_a_task_id(task: Any) -> None:
+    """D11: a wrong type would be a task that does not subscribe, and nobody would be told."""
+    consumers = Consumers()
+    consumers.add("count", [1, 4], None, direct=True)
+    with pytest.raises(
+        EmitError, match=f"emit_direct takes a task id, got {task!r} of type {type(task).__name__}"
+    ):
+        consumers.outlet().send_direct(task, ("storm",), None)
