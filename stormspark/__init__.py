@@ -23,6 +23,8 @@ from stormspark.api import (
     BasicOutputCollector,
     Bolt,
     Config,
+    Count,
+    Duration,
     Fields,
     GlobalStreamId,
     OutputCollector,
@@ -35,6 +37,8 @@ from stormspark.api import (
     TopologyBuilder,
     TopologyContext,
     Tuple,
+    TupleWindow,
+    WindowedBolt,
     WorkerHook,
 )
 from stormspark.errors import FailedException, ReportedFailedException, StormsparkError
@@ -47,7 +51,9 @@ __all__ = [
     "BasicOutputCollector",
     "Bolt",
     "Config",
+    "Count",
     "CustomStreamGrouping",
+    "Duration",
     "FailedException",
     "Fields",
     "GlobalStreamId",
@@ -63,6 +69,8 @@ __all__ = [
     "TopologyBuilder",
     "TopologyContext",
     "Tuple",
+    "TupleWindow",
+    "WindowedBolt",
     "WorkerHook",
     "__version__",
 ]

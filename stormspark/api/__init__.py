@@ -30,10 +30,12 @@ from stormspark.api.topology import (
     TopologyBuilder,
 )
 from stormspark.api.tuples import TICK_SOURCE, Tuple, TupleSource
+from stormspark.api.windows import LATE_TUPLE_FIELD, Count, Duration, TupleWindow, WindowedBolt, WindowTime
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 
 __all__ = [
     "DEFAULT_STREAM",
+    "LATE_TUPLE_FIELD",
     "SYSTEM_COMPONENT",
     "TICK_SOURCE",
     "TICK_STREAM",
@@ -47,6 +49,8 @@ __all__ = [
     "Component",
     "ComponentDeclaration",
     "Config",
+    "Count",
+    "Duration",
     "EmitInfo",
     "Fields",
     "GlobalStreamId",
@@ -66,6 +70,9 @@ __all__ = [
     "TopologyContext",
     "Tuple",
     "TupleSource",
+    "TupleWindow",
+    "WindowTime",
+    "WindowedBolt",
     "WorkerHook",
     "WorkerHookDeclaration",
     "WorkerUserContext",

@@ -15,6 +15,7 @@ from stormspark.api.lambdas import bolt_of, spout_of
 from stormspark.api.pickling import pickled
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
 from stormspark.api.user_line import raised_at, user_line
+from stormspark.api.windows import LATE_TUPLE_FIELD, WindowedBolt, WindowTime
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration
 from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError, SerializationError, StormsparkError
@@ -33,6 +34,7 @@ from stormspark.grouping import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
+from stormspark.windowing.settings import LATE_TUPLE_STREAM
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "SpoutDeclarer", "Topology", "TopologyBuilder"]
 
@@ -52,6 +54,8 @@ class ComponentDeclaration:
     parallelism: int
     conf: Mapping[str, Any]
     declared_at: str
+    #: Of a windowed bolt; None for every other component.
+    window_time: WindowTime | None = None
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
@@ -90,12 +94,16 @@ class _Declarer(ComponentConfiguration):
     def declaration(self) -> ComponentDeclaration:
         """Pickle and freeze; raises `SerializationError` or `InvalidTopologyError` naming the component."""
         component = self._component
+        windowed = component if isinstance(component, WindowedBolt) else None
         conf = merged(
+            windowed.window_configuration if windowed else {},
             self._ask("get_component_configuration", component.get_component_configuration) or {},
             self._conf,
         )
         declarer = OutputFieldsDeclarer(self._id)
         self._ask("declare_output_fields", lambda: component.declare_output_fields(declarer))
+        if windowed and (late := conf.get(LATE_TUPLE_STREAM)):
+            declarer.declare_stream(late, Fields(LATE_TUPLE_FIELD))
         return ComponentDeclaration(
             id=self._id,
             kind=self._kind,
@@ -110,6 +118,7 @@ class _Declarer(ComponentConfiguration):
             parallelism=self._parallelism,
             conf=conf,
             declared_at=self._declared_at,
+            window_time=windowed.window_time if windowed else None,
             subscribed_at=dict(self._subscribed_at),
         )
 
@@ -255,7 +264,7 @@ class TopologyBuilder:
     def set_bolt(
         self,
         component_id: str,
-        bolt: Bolt | BasicBolt | Callable[..., Any],
+        bolt: Bolt | BasicBolt | WindowedBolt | Callable[..., Any],
         parallelism: int = 1,
         fields: Fields | Iterable[str] = (),
     ) -> BoltDeclarer:
@@ -266,9 +275,9 @@ class TopologyBuilder:
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no bolt (A2).
         """
         where = user_line()
-        if not isinstance(bolt, Bolt | BasicBolt):
+        if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt):
             if isinstance(bolt, type | Component) or not callable(bolt):
-                wanted = "an instance of Bolt or BasicBolt, or a function"
+                wanted = "an instance of Bolt, BasicBolt or WindowedBolt, or a function"
                 _refuse(where, "bolt", component_id, wanted, bolt)
             function = bolt
             bolt = _made(where, "bolt", component_id, lambda: bolt_of(function, fields))

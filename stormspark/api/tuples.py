@@ -23,6 +23,9 @@ class TupleSource:
         self.fields = fields
         self.index = {name: position for position, name in enumerate(fields)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TupleSource, (self.component, self.task, self.stream, self.fields)
+
     def __repr__(self) -> str:
         return f"{self.component}[{self.task}]:{self.stream}"
 
@@ -77,8 +80,18 @@ class Tuple:
         """The values by field name."""
         return dict(zip(self._source.fields, self.values, strict=True))
 
+    def detached(self) -> Tuple:
+        """A copy that belongs to no tree, to be kept or sent as a value; what is pickled is such a copy (C31)."""
+        return Tuple(self.values, self._source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tuple, (self.values, self._source)
+
     def __len__(self) -> int:
         return len(self.values)
+
+    def __bool__(self) -> bool:
+        return True  # a tuple without values is an anchor like any other
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)

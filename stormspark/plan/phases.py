@@ -18,6 +18,7 @@ from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import count_supersteps
 from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
 from stormspark.plan.validation import validate
+from stormspark.plan.windows import check_windows
 
 __all__ = ["plan_topology"]
 
@@ -39,6 +40,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     conf = merged(topology.conf, conf or {})
     validate(topology, conf)
     settings = Settings.read(conf)
+    check_windows(topology, conf)
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
     numbered = number_tasks(sizes, system_tasks(settings, conf))

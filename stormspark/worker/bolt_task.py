@@ -16,11 +16,13 @@ from stormspark.api import (
     BoltFailInfo,
     TopologyContext,
     Tuple,
+    WindowedBolt,
 )
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.task import Task
+from stormspark.worker.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
 
@@ -42,7 +44,7 @@ _UNSHARED = _unshared_count()
 
 
 class BoltTask(Task):
-    """One task of a `Bolt` or `BasicBolt`. ``inbox`` is a list that senders append to."""
+    """One task of a `Bolt`, `BasicBolt` or `WindowedBolt`. ``inbox`` is a list that senders append to."""
 
     _first_call = "prepare"
 
@@ -61,11 +63,13 @@ class BoltTask(Task):
         self._basic = BasicCollector(self, self._ledger)
         self._ticks = 0  # that wait
 
-    def _begin(self, instance: Bolt | BasicBolt, context: TopologyContext) -> None:
+    def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
         self.connect()
         if self._settings.tick_freq_secs:
             self.set_timer(self._settings.tick_freq_secs, self._tick)
+        if isinstance(instance, WindowedBolt):
+            instance = WindowedBoltExecutor(instance)
         if isinstance(instance, BasicBolt):
             self._collector = None
             instance.prepare(self._conf, context)

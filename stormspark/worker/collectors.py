@@ -237,6 +237,8 @@ class BoltCollector:
 
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
         """The trees of the anchors: None, the only one, or a tuple of distinct ones (E4)."""
+        if type(anchors) is Tuple and anchors.state != 1:
+            return anchors.roots  # type: ignore[no-any-return]
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
         trees: dict[Branch, None] = {}
         for anchor in tuples:

@@ -1,0 +1,212 @@
+"""Windowed bolts: they execute windows of tuples in place of single tuples (C23-C34, W11)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from stormspark.api.components import Component
+from stormspark.api.tuples import Tuple
+from stormspark.errors import InvalidTopologyError
+from stormspark.windowing import Count, Duration, as_duration, as_length, settings
+
+if TYPE_CHECKING:
+    from stormspark.api.collector import OutputCollector
+    from stormspark.api.context import TopologyContext
+
+__all__ = ["LATE_TUPLE_FIELD", "Count", "Duration", "TupleWindow", "WindowTime", "WindowedBolt"]
+
+#: The field of the stream of late tuples: its value is a copy of the tuple (C31).
+LATE_TUPLE_FIELD: Final = "late_tuple"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleWindow(Sequence[Tuple]):
+    """What a windowed bolt's ``execute`` gets (C24); itself the sequence of its tuples.
+
+    Those of a window in processing time stand in the order in which they came, those of one in event time in the order of their
+    timestamps.
+    """
+
+    tuples: tuple[Tuple, ...]
+    #: The tuples that have come since the last evaluation.
+    new: tuple[Tuple, ...]
+    #: The tuples that have left since the last evaluation; they are acked already. Where evaluations were skipped because
+    #: their window was empty, what left before the last of them is not told (C28).
+    expired: tuple[Tuple, ...]
+    #: Epoch milliseconds, exclusive; None for a window of so many tuples.
+    start_timestamp: int | None
+    #: Epoch milliseconds, inclusive.
+    end_timestamp: int
+
+    def __len__(self) -> int:
+        return len(self.tuples)
+
+    def __getitem__(self, position: Any) -> Any:
+        return self.tuples[position]
+
+    def __iter__(self) -> Iterator[Tuple]:
+        return iter(self.tuples)
+
+    def __repr__(self) -> str:
+        return (
+            f"TupleWindow({len(self.tuples)} tuples, {len(self.new)} new, {len(self.expired)} expired, "
+            f"({self.start_timestamp}, {self.end_timestamp}])"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTime:
+    """Which time a windowed bolt goes by: ``event`` is false for processing time; ``field`` is where timestamps are read."""
+
+    event: bool
+    field: str | None = None
+
+
+class WindowedBolt(Component, ABC):
+    """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
+
+    What ``execute`` emits is anchored to all tuples of the window, and a tuple is acked when it leaves its last window (C27):
+    the message timeout must cover length and slide. Windows are those of a task: a fields grouping makes them per task, not
+    per key (C34).
+
+    >>> from stormspark import Fields
+    >>> class Average(WindowedBolt):
+    ...     def prepare(self, conf, context, collector):
+    ...         self.collector = collector
+    ...     def execute(self, window):
+    ...         self.collector.emit((sum(tup["price"] for tup in window) / len(window),))
+    ...     def declare_output_fields(self, declarer):
+    ...         declarer.declare(Fields("average"))
+    >>> every_second = Average().with_window(Duration.seconds(10), Duration.seconds(1))
+    >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
+
+    The settings are the component's configuration under Storm's keys (C25), so a declarer's or the topology's configuration
+    can give them too; the nearer one wins (A20), and a count over a duration.
+
+    ``execute`` may raise `FailedException`: then all tuples of the window fail and leave it, and the bolt goes on. In Storm that
+    kills the worker (W14). Whatever else it raises restarts the task and fails all that it held, as with any bolt (W22).
+    """
+
+    # Not made in __init__: subclasses need not call it.
+    _window_settings: Mapping[str, Any] | None = None
+    _timestamp_field: str | None = None
+    _timestamp_extractor: Callable[[Tuple], int] | None = None
+
+    def with_window(
+        self, length: Count | Duration | timedelta, slide: Count | Duration | timedelta | None = None
+    ) -> Self:
+        """Windows of ``length`` that slide by ``slide``, by default with every tuple.
+
+        A slide may be longer than the length: the tuples in between are in no window, and are acked. Raises
+        `InvalidTopologyError` for anything that is no positive count or duration.
+        """
+        long = as_length(length, f"{_name(self)}.with_window: length")
+        far = Count(1) if slide is None else as_length(slide, f"{_name(self)}.with_window: slide")
+        return self._with_settings(
+            {
+                settings.LENGTH_COUNT: long.value if isinstance(long, Count) else None,
+                settings.LENGTH_DURATION: long.value if isinstance(long, Duration) else None,
+                settings.SLIDE_COUNT: far.value if isinstance(far, Count) else None,
+                settings.SLIDE_DURATION: far.value if isinstance(far, Duration) else None,
+            }
+        )
+
+    def with_tumbling_window(self, length: Count | Duration | timedelta) -> Self:
+        """Windows one after another: every tuple is in exactly one."""
+        return self.with_window(length, length)
+
+    def with_timestamp_field(self, name: str) -> Self:
+        """Event time: each tuple's timestamp is the integer in field ``name``, in epoch milliseconds.
+
+        A tuple whose timestamp is no integer fails and is reported as an error.
+        """
+        if not isinstance(name, str) or not name:
+            msg = f"{_name(self)}.with_timestamp_field: a field's name must be a text that is not empty, got {name!r}"
+            raise InvalidTopologyError(msg)
+        self._once_timestamped()
+        self._timestamp_field = name
+        return self
+
+    def with_timestamp_extractor(self, extractor: Callable[[Tuple], int]) -> Self:
+        """Event time: ``extractor(tup)`` gives a tuple's timestamp in epoch milliseconds."""
+        if not callable(extractor):
+            msg = f"{_name(self)}.with_timestamp_extractor: expected a function of a tuple, got {extractor!r}"
+            raise InvalidTopologyError(msg)
+        self._once_timestamped()
+        self._timestamp_extractor = extractor
+        return self
+
+    def with_lag(self, lag: Duration | timedelta) -> Self:
+        """Event time: how far out of order tuples may come; the watermark stays behind by so much (C30). By default 0."""
+        return self._with_settings({settings.MAX_LAG: as_duration(lag, f"{_name(self)}.with_lag: lag").value})
+
+    def with_late_tuple_stream(self, stream: str) -> Self:
+        """Event time: emit late tuples on ``stream``, which is declared with the one field ``late_tuple`` (C31).
+
+        Its value is a copy of the tuple, which belongs to no tree; what is emitted is anchored to the late tuple, which is acked.
+        Without such a stream late tuples are logged and acked.
+        """
+        if not isinstance(stream, str) or not stream:
+            msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a text that is not empty, got {stream!r}"
+            raise InvalidTopologyError(msg)
+        return self._with_settings({settings.LATE_TUPLE_STREAM: stream})
+
+    def with_watermark_interval(self, interval: Duration | timedelta) -> Self:
+        """Event time: how often the watermark is computed and windows fire; by default once a second.
+
+        It works for each bolt. In Storm it seems to have no effect on a cluster, where only the topology's is kept (A22).
+        """
+        what = f"{_name(self)}.with_watermark_interval: interval"
+        return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, what, least=1).value})
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Called once, in the worker, before any window.
+
+        ``collector.emit`` anchors to all tuples of the window at hand unless ``anchors`` are given; outside of ``execute`` it
+        anchors to nothing.
+        """
+
+    @abstractmethod
+    def execute(self, window: TupleWindow) -> None:
+        """Process one window; it is never empty (C28)."""
+
+    def cleanup(self) -> None:
+        """The topology ends. Not called when a worker is killed (C1)."""
+
+    def get_component_configuration(self) -> Mapping[str, Any] | None:
+        """The settings of the windows, under Storm's keys (C25)."""
+        return self.window_configuration
+
+    @property
+    def window_configuration(self) -> Mapping[str, Any]:
+        """What the ``with_...`` methods have set; it counts also where a subclass gives a configuration of its own."""
+        return dict(self._window_settings or {})
+
+    @property
+    def window_time(self) -> WindowTime:
+        """Event time if there is a timestamp, else processing time."""
+        return WindowTime(
+            self._timestamp_field is not None or self._timestamp_extractor is not None, self._timestamp_field
+        )
+
+    def timestamp_of(self, tup: Tuple) -> Any:
+        """The timestamp as the field or the extractor gives it; KeyError, or what the extractor raises."""
+        extractor = self._timestamp_extractor
+        return tup[self._timestamp_field] if extractor is None else extractor(tup)  # type: ignore[index]
+
+    def _with_settings(self, changes: Mapping[str, Any]) -> Self:
+        self._window_settings = {**(self._window_settings or {}), **changes}
+        return self
+
+    def _once_timestamped(self) -> None:
+        if self.window_time.event:
+            msg = f"{_name(self)} is already configured with a timestamp field or extractor; it can have one only"
+            raise InvalidTopologyError(msg)
+
+
+def _name(bolt: WindowedBolt) -> str:
+    return type(bolt).__qualname__

@@ -1,0 +1,53 @@
+"""Storm's checks of windowed bolts (C26), before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api import ComponentDeclaration, Topology
+from stormspark.config import Settings, merged
+from stormspark.errors import InvalidTopologyError
+from stormspark.windowing import WindowSettings
+
+__all__ = ["check_windows"]
+
+
+def check_windows(topology: Topology, conf: Mapping[str, Any]) -> None:
+    """Raise `InvalidTopologyError` for the first windowed bolt that can't work; ``conf`` is the topology's as it will run."""
+    for component in topology.components.values():
+        if component.window_time is None:
+            continue
+        try:
+            _check(component, topology, conf)
+        except InvalidTopologyError as error:
+            msg = f"{component.declared_at}: windowed bolt {component.id!r}: {error}"
+            raise InvalidTopologyError(msg) from None
+
+
+def _check(component: ComponentDeclaration, topology: Topology, topology_conf: Mapping[str, Any]) -> None:
+    conf = merged(topology_conf, component.conf)
+    time = component.window_time
+    assert time is not None
+    windows = WindowSettings.read(conf)
+    windows.check(
+        event_time=time.event,
+        # Trees time out by the topology's setting, whatever a bolt's own configuration says.
+        message_timeout_secs=Settings.read(topology_conf).timeout_secs,
+        max_spout_pending=Settings.read(conf).max_spout_pending,
+    )
+    late = windows.late_stream
+    if late is not None and late not in component.streams:
+        msg = (
+            f"late tuple stream {late!r} must be defined with with_late_tuple_stream, or in the bolt's own configuration, "
+            f"so that the bolt declares it; the topology's configuration comes too late for that"
+        )
+        raise InvalidTopologyError(msg)
+    for source, stream in component.inputs if time.field is not None else ():
+        fields = topology.components[source].streams[stream].fields
+        if time.field not in fields:
+            msg = (
+                f"the timestamp is field {time.field!r}, but stream {stream!r} of {source!r} has only "
+                f"{', '.join(map(repr, fields)) or 'no fields'}: add the field there, or use with_timestamp_extractor"
+            )
+            raise InvalidTopologyError(msg)
