@@ -242,6 +242,12 @@ class BoltCollector:
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
         trees: dict[Branch, None] = {}
         for anchor in tuples:
+            if not isinstance(anchor, Tuple):
+                msg = (
+                    f"component {self._task.component.id!r}, task {self._task.id}: anchors are tuples that execute was given, got "
+                    f"{anchor!r} of type {type(anchor).__name__} (C2)"
+                )
+                raise EmitError(msg)
             if anchor.state == 1:
                 msg = (
                     f"component {self._task.component.id!r}, task {self._task.id}: emit is anchored to {anchor!r} after its "
@@ -279,12 +285,27 @@ class BoltCollector:
             task.tell_failed(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        if tup.state == 1:
+        """Whether the tuple is not to be closed: it is already, or it is not this task's, which is reported."""
+        try:
+            state = tup.state
+        except AttributeError:
+            task = self._task
+            msg = (
+                f"component {task.component.id!r}, task {task.id}: {what} takes a tuple that execute was given, got {tup!r} of "
+                f"type {type(tup).__name__}"
+            )
+            raise TypeError(msg) from None
+        if state == 1:
             self._task.report_error(
                 f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
             )
             return True
-        if tup.state == 2:
+        if state == 2:
+            if tup not in self._held:
+                self._task.report_error(
+                    f"{what} of {tup!r}, which another task was given; it changes nothing: only that task can close it"
+                )
+                return True
             self._held.discard(tup)
         tup.state = 1
         return False
