@@ -69,13 +69,14 @@ class Recording:
 
     def look(self) -> list[Emission]:
         """All emits so far, those of one task in order, those of several by their time."""
-        if self._spool is not None:
-            for record in self._spool.read():
-                if isinstance(record, Emission):
-                    self._emissions.append(record)
-                else:
-                    self.endless = record
-        self._emissions.sort(key=lambda emission: emission.at)
+        new = self._spool.read() if self._spool is not None else []
+        for record in new:
+            if isinstance(record, Emission):
+                self._emissions.append(record)
+            else:
+                self.endless = record
+        if new:
+            self._emissions.sort(key=lambda emission: emission.at)
         return self._emissions
 
 

@@ -8,6 +8,7 @@ has read and looks at a file's size first, so that polling costs next to nothing
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import pickle
@@ -97,16 +98,14 @@ class Spool:
     def read(self) -> list[Any]:
         """The records that this object has not read yet: those of one writer in order, the writers one after another."""
         records: list[Any] = []
-        try:
-            entries = sorted(os.scandir(self.folder), key=lambda entry: entry.name)
-        except FileNotFoundError:  # the test's process is gone: nothing new will come
-            return records
-        for entry in entries:
-            begin = self._read_up_to.get(entry.name, 0)
-            if os.stat(entry.path).st_size > begin:
-                with open(entry.path, "rb") as file:
-                    file.seek(begin)
-                    self._read_up_to[entry.name] = begin + _split(file.read(), records)
+        # Where the test's process has ended, the folder is gone: nothing new will come.
+        with contextlib.suppress(FileNotFoundError):
+            for entry in sorted(os.scandir(self.folder), key=lambda entry: entry.name):
+                begin = self._read_up_to.get(entry.name, 0)
+                if os.stat(entry.path).st_size > begin:
+                    with open(entry.path, "rb") as file:
+                        file.seek(begin)
+                        self._read_up_to[entry.name] = begin + _split(file.read(), records)
         return records
 
 

@@ -81,7 +81,7 @@ class TrackedTopology:
 
 
 def wait_until_idle(running: RunningTopology, timeout: float = 60.0) -> TopologyStatistics:
-    """Wait until a topology has nothing left to do, whatever it has done before; raises as `TrackedTopology.tracked_wait`."""
+    """Wait until a topology has nothing left to do, whatever it has done before; otherwise as `TrackedTopology.tracked_wait`."""
     return _wait(running, 0, timeout)
 
 

@@ -244,7 +244,7 @@ def test_a_spout_that_goes_on_is_named_on_every_engine(complete: Complete, acked
     with pytest.raises(
         TopologyNotCompleteError, match=r"spout 'endless' goes on, it has emitted \d+ tuples"
     ) as caught:
-        complete(builder.create_topology("goes-on"), most=3000, conf={"topology.max.spout.pending": 100})
+        complete(builder.create_topology("goes-on"), most=500, conf={"topology.max.spout.pending": 100})
     assert "'ends'" not in str(caught.value)
 
 
