@@ -141,11 +141,11 @@ def test_what_prepare_raises_is_told_with_its_place() -> None:
 def test_one_that_wants_the_loads_is_told_them() -> None:
     """D13: LoadAwareCustomStreamGrouping."""
     choose = chooser(Loaded([4]))
-    assert isinstance(choose, LoadFollower)
     assert choose(()) == [4]
     choose.refresh_load({4: 0.5, 5: 0.5, 6: 0.1, 9: 1.0})
     assert choose(()) == [6]
     assert CustomGrouping(Loaded([4])).follows_load
+    assert isinstance(choose, LoadFollower)
 
 
 def test_one_that_does_not_want_the_loads_costs_nothing() -> None:
