@@ -35,7 +35,7 @@ def _refusing(command: Callable[_P, _R]) -> Callable[_P, _R]:
         try:
             return command(*args, **kwargs)
         except StormsparkError as error:
-            raise _Refused(str(error)) from error
+            raise _Refused("\n".join([str(error), *getattr(error, "__notes__", ())])) from error
 
     return wrapped
 

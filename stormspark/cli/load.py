@@ -92,7 +92,8 @@ def _imported(file: Path) -> ModuleType:
     except SyntaxError as error:
         msg = f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
         raise TopologyNotFoundError(msg) from error
-    except StormsparkError:
+    except StormsparkError as error:
+        _add_line(error, path.parent)
         raise
     except (Exception, SystemExit) as error:
         msg = f"importing {file} raised {_raised(error, path.parent)}"
@@ -125,7 +126,8 @@ def _called(found: object, target: Target) -> object:
         pass  # something written in C, which tells nothing of its arguments: calling it will
     try:
         return found()
-    except StormsparkError:
+    except StormsparkError as error:
+        _add_line(error, target.file.resolve().parent)
         raise
     except (Exception, SystemExit) as error:
         msg = f"{target} raised {_raised(error, target.file.resolve().parent)}"
@@ -133,14 +135,28 @@ def _called(found: object, target: Target) -> object:
 
 
 def _raised(error: BaseException, folder: Path) -> str:
-    """The error, and the line it came from: the innermost one in the user's own folder, if there is any."""
+    """The error, and the line it came from."""
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    frame = _users_frame(error, folder)
+    return f"{message}\n{_line(frame)}" if frame else message
+
+
+def _add_line(error: StormsparkError, folder: Path) -> None:
+    """Note the line that an error of ours came from, unless its text names it already."""
+    frame = _users_frame(error, folder)
+    if frame and f"{frame.filename}:{frame.lineno}" not in str(error):
+        error.add_note(_line(frame))
+
+
+def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
+    """The innermost line in the user's own folder; where there is none, the innermost of all."""
     frames = traceback.extract_tb(error.__traceback__)
-    for frame in reversed(
-        [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
-    ):
-        return f"{message}\n  at {frame.filename}:{frame.lineno}, in {frame.name}: {frame.line}"
-    return message
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
+    return own[-1] if own else None
+
+
+def _line(frame: traceback.FrameSummary) -> str:
+    return f"  at {frame.filename}:{frame.lineno}, in {frame.name}: {frame.line}"
 
 
 def _suggestion(module: ModuleType, target: Target) -> str:

@@ -60,7 +60,12 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
         for input, grouping in component.inputs.items():
             yield from _of_input(component, input, grouping, topology)
     if not wrong:
-        yield from _of_limits(topology, Settings.read(conf))
+        try:
+            settings = Settings.read(conf)
+        except InvalidTopologyError as error:  # each setting alone is right, two do not go together
+            yield f"configuration of topology {topology.name!r}: {error}"
+        else:
+            yield from _of_limits(topology, settings)
 
 
 def _of_ids(component: ComponentDeclaration) -> Iterator[str]:

@@ -1,11 +1,21 @@
 from dataclasses import fields
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormspark.config import KNOWN_KEYS, Settings, merged, parse_assignment, unknown_keys
+from stormspark.config import (
+    KNOWN_KEYS,
+    Settings,
+    conf_problems,
+    for_component,
+    merged,
+    parse_assignment,
+    unknown_keys,
+)
 from stormspark.errors import InvalidTopologyError
+from stormspark.storm_keys import MAY_BE_SET_PER_COMPONENT, STORM_KEYS
 
 SETTINGS = {field.metadata["key"]: field for field in fields(Settings)}
 
@@ -17,6 +27,125 @@ def test_defaults_are_storms():
     assert settings.max_spout_pending is None
     assert settings.acker_executors == 1
     assert settings.acking
+
+
+#: Storm's defaults, and where ours is another one, why.
+SHARED_DEFAULTS = {
+    "topology.workers": 1,
+    "topology.acker.executors": None,
+    "topology.eventlogger.executors": 0,
+    "topology.message.timeout.secs": 30,
+    "topology.enable.message.timeouts": True,
+    "topology.max.spout.pending": None,
+    "topology.max.task.parallelism": None,
+    "topology.tasks": None,
+    "topology.debug": False,
+    "topology.tick.tuple.freq.secs": None,
+    "topology.error.throttle.interval.secs": 10,
+    "topology.max.error.report.per.interval": 5,
+    "topology.worker.shared.thread.pool.size": 4,
+    "topology.executor.receive.buffer.size": 32768,
+}
+DIFFERENT_DEFAULTS = {
+    "topology.disable.loadaware.messaging": (
+        False,
+        None,
+        "plain round robin unless it is said aloud (D6, W17)",
+    ),
+}
+WITHOUT_MEANING = {
+    "topology.stats.sample.rate": "counted exactly (W21)",
+    "topology.skip.missing.kryo.registrations": "values are pickled",
+    "topology.fall.back.on.java.serialization": "values are pickled",
+    "topology.transfer.buffer.size": "no queues between threads",
+    "topology.min.replication.count": "Spark ships the code",
+}
+
+
+@pytest.mark.parametrize("key", SHARED_DEFAULTS)
+def test_defaults_are_storms_one_by_one(key):
+    """A25: those that both have."""
+    assert SETTINGS[key].default == SHARED_DEFAULTS[key]
+
+
+@pytest.mark.parametrize("key", DIFFERENT_DEFAULTS)
+def test_some_defaults_differ_on_purpose(key):
+    """A25, D6, W17: with the reason beside them."""
+    storms, ours, reason = DIFFERENT_DEFAULTS[key]
+    assert SETTINGS[key].default == ours != storms and reason
+
+
+@pytest.mark.parametrize("key", WITHOUT_MEANING)
+def test_some_defaults_have_no_meaning_here(key):
+    """A25: the key is known, and advice says that it changes nothing."""
+    assert key not in SETTINGS and STORM_KEYS[key].useless_because
+
+
+def test_a_component_may_set_what_storm_lets_it():
+    """A21, A22: and, on purpose, the interval of watermarks and hooks of its own; the user's own keys always."""
+    storms = """topology.debug topology.max.spout.pending topology.max.task.parallelism topology.transactional.id
+        topology.tick.tuple.freq.secs topology.sleep.spout.wait.strategy.time.ms topology.spout.wait.strategy
+        topology.bolts.window.length.count topology.bolts.window.length.duration.ms
+        topology.bolts.window.sliding.interval.count topology.bolts.window.sliding.interval.duration.ms
+        topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.message.id.field.name topology.state.provider
+        topology.state.provider.config topology.bolts.late.tuple.stream""".split()
+    ours = ["topology.bolts.watermark.event.interval.ms", "topology.auto.task.hooks"]
+    assert sorted(MAY_BE_SET_PER_COMPONENT) == sorted([*storms, *ours])
+    conf = dict.fromkeys([*storms, *ours, "mine", "topology.unknown.to.storm"], 1)
+    assert for_component(conf) == conf
+
+
+@pytest.mark.parametrize("key", sorted(KNOWN_KEYS - MAY_BE_SET_PER_COMPONENT))
+def test_a_component_may_set_nothing_else_that_storm_knows(key):
+    """A21: the rest of Storm's keys is the topology's; of ours, those that are read for each task pass."""
+    of_components = key in SETTINGS and SETTINGS[key].metadata["of_components"]
+    assert for_component({key: 1}) == ({key: 1} if of_components else {})
+    assert not of_components or key.startswith("stormspark.")
+
+
+RIGHT: dict[str, list[Any]] = {
+    "bool": [True],
+    "text": ["x"],
+    "texts": [["x"], []],
+    "text(s)": ["x", ["x", "y"]],
+    "registrations": [[{"class": "a.B"}], [{"class": "a.B", "parallelism.hint": 2}]],
+    "list": [[1]],
+    "map": [{"a": 1}],
+    "int": [-1],
+    "int>=0": [0],
+    "int>0": [1],
+    "number": [-0.5],
+    "number>=0": [0, 0.5],
+    "number>0": [0.5],
+    "any": [object],
+}
+WRONG: dict[str, list[Any]] = {
+    "bool": [1, "true"],
+    "text": [1, ["x"]],
+    "texts": ["x", [1]],
+    "text(s)": [1, [1]],
+    "registrations": [{"class": "a.B"}, ["a.B"], [{"class": 1}], [{"class": "a.B", "parallelism.hint": 0}]],
+    "list": ["x"],
+    "map": [[("a", 1)]],
+    "int": [1.5, True, "1"],
+    "int>=0": [-1, True],
+    "int>0": [0, "1"],
+    "number": ["1", True],
+    "number>=0": [-0.5],
+    "number>0": [0],
+    "any": [],
+}
+
+
+@pytest.mark.parametrize("key", sorted(set(STORM_KEYS) - set(SETTINGS)))
+def test_keys_that_only_storm_reads_have_storms_types(key):
+    """J5, A24: a wrong type is refused by name, a right one and null pass."""
+    kind = STORM_KEYS[key].type
+    right = [value for value in RIGHT[kind] if kind != "any"]
+    assert [conf_problems({key: value}) for value in [*right, None]] == [[]] * (len(right) + 1)
+    for value in WRONG[kind]:
+        (problem,) = conf_problems({key: value})
+        assert problem.startswith(f"{key} must be ") and problem.endswith(f"of type {type(value).__name__}")
 
 
 def test_null_means_the_default():
@@ -123,3 +252,11 @@ def test_assignments_are_json_where_they_can_be(text, value):
 def test_what_is_no_assignment_is_refused(text):
     with pytest.raises(InvalidTopologyError, match="expected key=value"):
         parse_assignment(text)
+
+
+def test_the_low_water_mark_is_half_of_the_high_one_unless_it_is_given() -> None:
+    """One key is enough to change both; marks in the wrong order are refused when the topology is planned."""
+    assert Settings.read({"stormspark.queue.high.mark.tuples": 1000}).tuple_marks == (1000, 500)
+    assert Settings.read({"stormspark.queue.low.mark.bytes": 7}).byte_marks == (100 * 1024 * 1024, 7)
+    with pytest.raises(InvalidTopologyError, match=r"low\.mark\.tuples must be below .*, got 10 and 10"):
+        Settings.read({"stormspark.queue.high.mark.tuples": 10, "stormspark.queue.low.mark.tuples": 10})

@@ -2,9 +2,18 @@
 
 import threading
 
+import cloudpickle
 import pytest
 
-from stormspark import BasicBolt, BasicOutputCollector, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
+from stormspark import (
+    BasicBolt,
+    BasicOutputCollector,
+    Fields,
+    OutputFieldsDeclarer,
+    TopologyBuilder,
+    Tuple,
+    WorkerHook,
+)
 from stormspark.api import GlobalStreamId
 from stormspark.errors import InvalidTopologyError, SerializationError
 from stormspark.grouping import FieldsGrouping, GlobalGrouping, ShuffleGrouping
@@ -20,7 +29,33 @@ class Unpicklable(BasicBolt):
         pass
 
 
+class Declares(BasicBolt):
+    """Declares what it is told to."""
+
+    def __init__(self, *declarations: tuple[object, object]) -> None:
+        self.declarations = declarations
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        pass
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        for stream, fields in self.declarations:
+            declarer.declare_stream(stream, fields)  # type: ignore[arg-type]
+
+
+class UnpicklableHook(WorkerHook):
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class UnpicklableGrouping(ShuffleGrouping):
+    def __reduce__(self) -> tuple[object, ...]:
+        msg = "not me"
+        raise TypeError(msg)
+
+
 def test_what_was_declared_is_there() -> None:
+    """A1, A6."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout(), parallelism=2)
     builder.set_bolt("count", TestWordCounter(), parallelism=4).fields_grouping(
@@ -63,6 +98,7 @@ def test_streams_of_one_source_have_groupings_of_their_own() -> None:
 
 
 def test_an_id_in_use_is_refused_with_both_lines() -> None:
+    """A2, J5: over spouts and bolts."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     with pytest.raises(
@@ -73,16 +109,19 @@ def test_an_id_in_use_is_refused_with_both_lines() -> None:
 
 @pytest.mark.parametrize("parallelism", [0, -1, True, "2", 1.0])
 def test_parallelism_must_be_positive(parallelism: object) -> None:
+    """A2."""
     with pytest.raises(InvalidTopologyError, match=r"Parallelism must be positive.*'words'"):
         TopologyBuilder().set_spout("words", TestWordSpout(), parallelism=parallelism)  # type: ignore[arg-type]
 
 
 def test_a_class_instead_of_an_instance_is_told_apart() -> None:
+    """A1."""
     with pytest.raises(InvalidTopologyError, match=r"did you forget the brackets, TestWordSpout\(\)\?"):
         TopologyBuilder().set_spout("words", TestWordSpout)  # type: ignore[arg-type]
 
 
 def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> None:
+    """A2, A3."""
     builder = TopologyBuilder()
     builder.set_bolt("bad", Unpicklable())
     with pytest.raises(
@@ -93,6 +132,7 @@ def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> Non
 
 
 def test_a_stream_declared_twice_is_refused() -> None:
+    """A10."""
     declarer = OutputFieldsDeclarer("split")
     declarer.declare(Fields("word"))
     with pytest.raises(InvalidTopologyError, match="'split' declares stream 'default' twice"):
@@ -101,5 +141,100 @@ def test_a_stream_declared_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("names", [("a", "a"), ("",), (3,)])
 def test_field_names_differ_and_are_texts(names: tuple[str, ...]) -> None:
+    """A11."""
     with pytest.raises(InvalidTopologyError):
         Fields(*names)
+
+
+@pytest.mark.parametrize("id", ["", None, 7, b"words"])
+def test_ids_are_texts(id: object) -> None:
+    """A13, J5."""
+    with pytest.raises(InvalidTopologyError, match=r"test_builder\.py:\d+: a component's id must be a text"):
+        TopologyBuilder().set_spout(id, TestWordSpout())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("declarations", "text"),
+    [
+        ((("a", ["x"]), ("a", ["y"])), r"declares stream 'a' twice \(A10\)"),
+        ((("", ["x"]),), r"declares a stream without a name: '' \(A10\)"),
+        (((None, ["x"]),), r"declares a stream without a name: None"),
+        ((("a", ["x", "x"]),), r"field names must differ, 'x' stands more than once"),
+        ((("a", 7),), r"a field's name must be a text"),
+    ],
+)
+def test_a_wrong_declaration_is_told_with_the_component_and_its_line(
+    declarations: tuple[tuple[object, object], ...], text: str
+) -> None:
+    """A10, A11: the line in declare_output_fields."""
+    builder = TopologyBuilder()
+    builder.set_bolt("split", Declares(*declarations))
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_builder\.py:\d+: bolt 'split': declare_output.*" + text
+    ):
+        builder.create_topology("t")
+
+
+@pytest.mark.parametrize(
+    ("source", "stream", "grouping", "text"),
+    [
+        ("", "default", ShuffleGrouping(), "a component without a name: ''"),
+        (7, "default", ShuffleGrouping(), "a component without a name: 7"),
+        ("words", "", ShuffleGrouping(), "a stream without a name: ''"),
+        ("words", "default", ShuffleGrouping, r"got the class ShuffleGrouping: did you forget the brackets"),
+        ("words", "default", "shuffle", "a grouping must be a Grouping, got 'shuffle' of type str"),
+    ],
+)
+def test_a_wrong_subscription_is_refused_at_its_line(
+    source: str, stream: str, grouping: ShuffleGrouping, text: str
+) -> None:
+    """A6."""
+    bolt = TopologyBuilder().set_bolt("count", TestWordCounter())
+    with pytest.raises(InvalidTopologyError, match=rf"test_builder\.py:\d+: bolt 'count'.*{text}"):
+        bolt.grouping(source, grouping, stream)
+
+
+def test_a_grouping_that_cannot_be_pickled_is_told_with_its_line() -> None:
+    """A2, D13."""
+    bolt = TopologyBuilder().set_bolt("count", TestWordCounter())
+    with pytest.raises(
+        SerializationError, match=r"test_builder\.py:\d+: bolt 'count': the shuffle grouping can't"
+    ):
+        bolt.grouping("words", UnpicklableGrouping())
+
+
+def test_a_component_is_pickled_once_and_not_the_builders_own() -> None:
+    """A3: what is done to it afterwards stays with the builder."""
+    spout = TestWordSpout()
+    builder = TopologyBuilder()
+    builder.set_spout("words", spout)
+    first = builder.create_topology("t").components["words"].pickled
+    spout.lock = threading.Lock()  # type: ignore[attr-defined]
+    with pytest.raises(SerializationError):
+        builder.create_topology("t")
+    assert cloudpickle.loads(first) is not spout
+
+
+def test_worker_hooks_are_pickled_with_their_line() -> None:
+    """A5, A3."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    (hook,) = builder.add_worker_hook(WorkerHook()).create_topology("t").worker_hooks
+    assert hook.type_name == "WorkerHook" and "test_builder.py:" in hook.declared_at
+
+
+@pytest.mark.parametrize(
+    ("hook", "text"),
+    [
+        (WorkerHook, "got the class WorkerHook: did you forget the brackets"),
+        (print, "a worker hook must be an instance of WorkerHook"),
+        (
+            UnpicklableHook(),
+            r"worker hook UnpicklableHook can't be pickled because of attribute 'lock'.*start\(\)",
+        ),
+    ],
+)
+def test_what_is_no_worker_hook_is_refused_at_its_line(hook: WorkerHook, text: str) -> None:
+    """A5, A2."""
+    with pytest.raises((InvalidTopologyError, SerializationError), match=r"test_builder\.py:\d+: .*" + text):
+        TopologyBuilder().add_worker_hook(hook)

@@ -1,3 +1,4 @@
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,73 @@ def test_a_file_without_a_topology_is_refused():
     assert done.exit_code == 2
     assert "no Topology. Did you mean" in done.stderr
     assert f"{WORD_COUNT}:build" in done.stderr
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    path = tmp_path / "wrong_topology.py"
+    path.write_text(
+        textwrap.dedent("""\
+            from stormspark import Config, Fields, TopologyBuilder
+            from stormspark.testing import TestWordCounter, TestWordSpout
+
+            def build():
+                builder = TopologyBuilder()
+                builder.set_spout("words", TestWordSpout())
+                (
+                    builder.set_bolt("count", TestWordCounter())
+                    .fields_grouping("wrods", Fields("word"))
+                    .shuffle_grouping("words", "other")
+                )
+                return builder.create_topology("wrong")
+
+            def settings():
+                return Config().set_num_workers(0)
+
+            def fields():
+                return Fields("a", "a")
+            """)
+    )
+    return path
+
+
+@pytest.mark.parametrize("command", ["explain", "run"])
+def test_all_errors_of_a_topology_are_one_block(wrong, command):
+    """J5: with the lines of the user's file; nothing is started."""
+    done = CliRunner().invoke(main, [command, str(wrong)])
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "Error: topology 'wrong' has 2 errors:",
+        f"  1. {wrong}:9: bolt 'count' subscribes to 'wrods', which does not exist (J5); did you mean 'words'?",
+        f"  2. {wrong}:10: bolt 'count' subscribes to stream 'other' of 'words' (declared at {wrong}:6), which "
+        "declares 'default' (J5)",
+    ]
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(("name", "line"), [("settings", 15), ("fields", 18)])
+def test_an_error_that_knows_no_line_is_told_with_it(wrong, name, line):
+    """J5, A11: the line of the user's file that it came from."""
+    done = CliRunner().invoke(main, ["explain", f"{wrong}:{name}"])
+    assert done.exit_code == 2
+    assert f"\n  at {wrong}:{line}, in {name}: return " in done.stderr
+
+
+def test_the_command_line_wins_over_the_topology_and_a_component_over_both(tmp_path):
+    """A20, X71."""
+    path = tmp_path / "precedence_topology.py"
+    path.write_text(
+        textwrap.dedent("""\
+            from stormspark import TopologyBuilder
+            from stormspark.testing import TestWordSpout
+
+            def build():
+                builder = TopologyBuilder()
+                builder.set_spout("capped", TestWordSpout(), 9).set_max_task_parallelism(4)
+                builder.set_spout("free", TestWordSpout(), 9)
+                return builder.create_topology("precedence", {"topology.max.task.parallelism": 3})
+            """)
+    )
+    assert "capped: 4 tasks" in (out := explain(str(path)).stdout) and "free: 3 tasks" in out
+    out = explain(str(path), "-c", "topology.max.task.parallelism=2").stdout
+    assert "capped: 4 tasks" in out and "free: 2 tasks" in out

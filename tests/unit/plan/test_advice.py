@@ -1,6 +1,7 @@
 """What users hear about before a topology runs (W15, B4)."""
 
-from stormspark import TopologyBuilder
+from stormspark import Config, TopologyBuilder
+from stormspark.api import BoltDeclarer
 from stormspark.plan import advice, plan_topology
 from stormspark.testing import TestWordCounter, TestWordSpout
 
@@ -11,6 +12,17 @@ def said(**conf: object) -> list[str]:
     builder.set_bolt("count", TestWordCounter(), 2).shuffle_grouping("words")
     settings = {key.replace("_", "."): value for key, value in conf.items()}
     return advice(plan_topology(builder.create_topology("t", settings)))
+
+
+def said_of(builder: TopologyBuilder, **conf: object) -> list[str]:
+    settings = {key.replace("_", "."): value for key, value in conf.items()}
+    return advice(plan_topology(builder.create_topology("t", settings)))
+
+
+def words_and_count() -> tuple[TopologyBuilder, BoltDeclarer]:
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    return builder, builder.set_bolt("count", TestWordCounter(), 4).shuffle_grouping("words")
 
 
 def test_nothing_is_said_of_a_plain_topology() -> None:
@@ -32,3 +44,72 @@ def test_a_small_limit_over_workers_bounds_the_rate_and_says_how_much() -> None:
 def test_a_limit_without_ackers_limits_nothing() -> None:
     (one,) = said(topology_max_spout_pending=100, topology_acker_executors=0)
     assert "it limits nothing (B4)" in one
+
+
+def test_what_a_component_may_not_set_is_said_and_not_dropped_in_silence() -> None:
+    """A21."""
+    builder, count = words_and_count()
+    count.add_configurations({"topology.message.timeout.secs": 5, "topology.debug": True, "mine": 1})
+    count.set_num_tasks(4)  # Storm plans with it and keeps it from the tasks: nothing to say
+    (one,) = said_of(builder)
+    assert (
+        "test_advice.py:" in one and "bolt 'count': topology.message.timeout.secs can't be set for one" in one
+    )
+    assert "is ignored there (A21); set it in the topology's configuration" in one
+
+
+def test_a_misspelt_key_of_a_component_is_told_with_its_place() -> None:
+    """A20, A21: a key that is unknown to Storm passes, but this one is meant for it."""
+    builder, count = words_and_count()
+    count.add_configuration("topology.debgu", True)
+    (one,) = said_of(builder)
+    assert "bolt 'count': unknown setting topology.debgu: did you mean topology.debug?" in one
+
+
+def test_what_can_mean_nothing_here_is_said_once_for_each_reason() -> None:
+    """A9, A23: resources, serialisation, JVM options."""
+    builder, count = words_and_count()
+    count.set_memory_load(512, 128).set_cpu_load(50).add_shared_memory("cache", on_heap_mb=64)
+    conf = (
+        Config().set_topology_worker_max_heap_size(768).register_serialization("a.B").set_classpath("x.jar")
+    )
+    resources, pickled, jvm = sorted(advice(plan_topology(builder.create_topology("t", conf))), key=len)[::-1]
+    assert resources.count("topology.component.") == 4 and "topology.worker.max.heap.size.mb" in resources
+    assert "stormspark.component.shared.memory" in resources
+    assert "change nothing here: Spark's own resources decide" in resources
+    assert {pickled, jvm} == {
+        "topology.kryo.register changes nothing here: values are pickled, so there is nothing to register",
+        "topology.classpath changes nothing here: workers are Python processes; set spark.executorEnv.* or "
+        "spark.executor.extraJavaOptions",
+    }
+
+
+def test_a_cap_on_tasks_is_said_with_what_it_caps() -> None:
+    """A16."""
+    builder, _ = words_and_count()
+    assert said_of(builder, topology_max_task_parallelism=2) == [
+        "topology.max.task.parallelism caps the number of tasks (A16): bolt 'count' has 2 instead of 4"
+    ]
+    assert said_of(builder, topology_max_task_parallelism=4) == []
+
+
+def test_a_loop_is_named() -> None:
+    """A15, J5: legal, with a warning."""
+    builder, count = words_and_count()
+    count.shuffle_grouping("second")
+    builder.set_bolt("first", TestWordCounter()).shuffle_grouping("count")
+    builder.set_bolt("second", TestWordCounter()).shuffle_grouping("first")
+    (one,) = said_of(builder)
+    assert one == (
+        "'count' -> 'first' -> 'second' -> 'count' is a loop, which is legal (A15): a tree that never leaves it times out"
+    )
+    (crossing,) = said_of(builder, topology_workers=2)
+    assert crossing.startswith(one) and "each round after the first waits for the next batch" in crossing
+
+
+def test_a_component_that_hears_itself_is_a_loop() -> None:
+    """A15."""
+    builder, count = words_and_count()
+    count.shuffle_grouping("count")
+    (one,) = said_of(builder)
+    assert one.startswith("'count' -> 'count' is a loop")
