@@ -17,10 +17,16 @@ from hypothesis import strategies as st
 from stormspark import BasicBolt, FailedException, Fields, Spout, TopologyBuilder
 from stormspark.grouping import (
     AllGrouping,
+    CustomGrouping,
+    CustomStreamGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
+    LoadAwareShuffleGrouping,
+    LocalFirstGrouping,
     LocalOrShuffleGrouping,
+    NoneGrouping,
+    PartialKeyGrouping,
     ShuffleGrouping,
 )
 from stormspark.local import InProcessWorkers, SimulatedClock
@@ -29,12 +35,28 @@ from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.core import Worker
 from stormspark.worker.step import Step
 
+
+class ToAll(CustomStreamGrouping):
+    """All tasks, from the last to the first."""
+
+    def prepare(self, context: Any, stream: Any, target_tasks: list[int]) -> None:
+        self.tasks = target_tasks[::-1]
+
+    def choose_tasks(self, task: int, values: Any) -> list[int]:
+        return self.tasks
+
+
 GROUPINGS = [
     ShuffleGrouping(),
     FieldsGrouping("m"),
     AllGrouping(),
     GlobalGrouping(),
     LocalOrShuffleGrouping(),
+    PartialKeyGrouping("m"),
+    NoneGrouping(),
+    LoadAwareShuffleGrouping(),
+    LocalFirstGrouping(),
+    CustomGrouping(ToAll()),
 ]
 
 #: What happened, whichever worker it was in: executions by (component, message), verdicts by (spout, life, message).
@@ -139,7 +161,7 @@ def expected(nodes: list[Node], message: tuple[str, int, int]) -> tuple[dict[str
     emitted = {message[0].partition("[")[0]: 1}
     executed: dict[str, int] = {}
     for node in nodes:  # in the order of the edges
-        copies: dict[type[Grouping], int] = {AllGrouping: node.tasks}
+        copies: dict[type[Grouping], int] = {AllGrouping: node.tasks, CustomGrouping: node.tasks}
         executed[node.name] = sum(
             emitted.get(source, 0) * copies.get(type(grouping), 1) for source, grouping in node.inputs
         )
