@@ -82,8 +82,8 @@ layers: $(INSTALLED) ## import-linter: no module imports one of a higher layer
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: docs
-docs: $(INSTALLED) ## run the examples in the docstrings and the README
-	@$(BIN)/pytest --doctest-modules --doctest-glob='*.md' --ignore=stormspark/spark stormspark README.md
+docs: $(INSTALLED) ## run the examples in the docstrings, the README and docs/
+	@$(BIN)/pytest --doctest-modules --doctest-glob='*.md' --ignore=stormspark/spark stormspark README.md docs/*.md
 
 .PHONY: parity
 parity: $(INSTALLED) ## write docs/reference/parity.md: what behaves like Storm, from the tests
