@@ -34,7 +34,8 @@ class ShuffleGrouping(Grouping):
 
     Each sender's tuples are spread evenly within one, as in Storm with
     ``topology.disable.loadaware.messaging``; Storm's default instead follows load and prefers near tasks
-    (D6). The Spark side is ``repartition(n)``.
+    (`LoadAwareShuffleGrouping`, D6). Heron deals in the order of the ids from any of them on, which is as even
+    (D14). The Spark side is ``repartition(n)``.
 
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))
     >>> choose = ShuffleGrouping().chooser(context)

@@ -24,7 +24,8 @@ from stormspark.grouping import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
-from stormspark.testing import TestWordCounter
+from stormspark.plan import plan_topology
+from stormspark.testing import TestWordCounter, TestWordSpout
 
 
 class ToAll(CustomStreamGrouping):
@@ -75,6 +76,17 @@ def test_every_grouping_method_is_known_here() -> None:
     """A6."""
     there = {name for name in vars(BoltDeclarer) if name.endswith("_grouping")}
     assert there == set(METHODS)
+
+
+def test_the_fields_of_a_partial_key_are_checked_when_the_topology_is_planned() -> None:
+    """D12, J5."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    bolt(builder).partial_key_grouping("words", Fields("wrod"))
+    with pytest.raises(
+        InvalidTopologyError, match=r"bolt 'count' groups .* by partial_key\(wrod\).* did you mean 'word'"
+    ):
+        plan_topology(builder.create_topology("t"))
 
 
 def test_a_field_may_be_named_by_a_text() -> None:
