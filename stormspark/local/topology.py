@@ -116,7 +116,8 @@ class LocalTopology:
         On a simulated clock this runs batches in the caller's thread, and no time passes.
         """
         deadline = time.monotonic() + timeout
-        before, quiet_since = -1, 0
+        before = -1
+        quiet_since: int | None = None
         while True:
             if self._thread is None:
                 self._batch()
@@ -125,9 +126,11 @@ class LocalTopology:
             self._raise_error()
             statistics = self.statistics()
             done = statistics.total("emitted") + statistics.total("executed")
-            # Two batches in a row: a look between them shows nothing new, however much the next one has to do.
+            # Two batches more after the first look at which all is quiet: a spout that has just heard of a fail may replay it.
             if done != before or statistics.total("pending") or self._backlog or not statistics.batches:
-                before, quiet_since = done, statistics.batches
+                before, quiet_since = done, None
+            elif quiet_since is None:
+                quiet_since = statistics.batches
             elif statistics.batches >= quiet_since + 2:
                 return
             if time.monotonic() > deadline:

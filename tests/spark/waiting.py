@@ -28,9 +28,9 @@ def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -
 
 
 def wait_until_idle(running: RunningTopology, timeout: float = 90.0) -> None:
-    """Wait until two batches have ended in a row in which nothing happened and nothing was left open."""
+    """Wait until nothing is left open, and two batches more have ended in which nothing happened."""
     seen: tuple[int, ...] = ()
-    quiet_since = 0
+    quiet_since: int | None = None
 
     def idle() -> bool:
         nonlocal seen, quiet_since
@@ -39,8 +39,10 @@ def wait_until_idle(running: RunningTopology, timeout: float = 90.0) -> None:
         work = tuple(now.total(name) for name in ("emitted", "executed", "acked", "failed"))
         open_ = now.total("pending") + now.total("queued")
         if work != seen or open_ or not now.batches:
-            seen, quiet_since = work, now.batches
-        return now.batches >= quiet_since + 2
+            seen, quiet_since = work, None
+        elif quiet_since is None:
+            quiet_since = now.batches
+        return quiet_since is not None and now.batches >= quiet_since + 2
 
     wait_for(idle, timeout, "the topology to be idle")
 

@@ -1,0 +1,138 @@
+"""Spouts and windowed bolts that write what happens to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stormspark import (
+    BasicBolt,
+    BasicOutputCollector,
+    FailedException,
+    Fields,
+    OutputCollector,
+    OutputFieldsDeclarer,
+    Spout,
+    SpoutOutputCollector,
+    TopologyContext,
+    Tuple,
+    TupleWindow,
+    WindowedBolt,
+)
+from tests.conformance.components import EFFECTS, Effects
+
+
+class Stages(Spout):
+    """Emits numbers stage by stage: the next one when all of ``wait_for`` are acked or failed; writes every verdict.
+
+    Numbers of ``untracked`` follow at the very end, without a message id: so windows can be filled that nobody waits for. They
+    go to every task that subscribes to ``untracked`` too.
+    """
+
+    def __init__(
+        self,
+        *stages: Iterable[int],
+        wait_for: Iterable[int] = (),
+        untracked: Iterable[int] = (),
+        replays: int = 0,
+    ) -> None:
+        self.stages = [list(stage) for stage in stages]
+        self.wait_for = frozenset(wait_for)
+        self.untracked = list(untracked)
+        self.replays = replays
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        self.collector = collector
+        self.effects = Effects(conf, context)
+        self.todo = [*self.stages[0]]
+        self.later = [*self.stages[1:]]
+        self.ended: set[Hashable] = set()
+        self.fails: Counter[Hashable] = Counter()
+
+    def next_tuple(self) -> None:
+        if not self.todo and self.later and self.wait_for <= self.ended:
+            self.todo = self.later.pop(0)
+        if self.todo:
+            number = self.todo.pop(0)
+            self.collector.emit((number,), message_id=number)
+        elif self.untracked and not self.later:
+            number = self.untracked.pop(0)
+            self.collector.emit((number,))
+            self.collector.emit((number,), "untracked")
+
+    def ack(self, message_id: Hashable) -> None:
+        self.effects.write("ack", message_id)
+        self.ended.add(message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        verdict = self.collector.verdict
+        assert verdict is not None
+        self.effects.write("fail", message_id, verdict.outcome.name, verdict.component, verdict.reason)
+        self.ended.add(message_id)
+        self.fails[message_id] += 1
+        if self.fails[message_id] <= self.replays:
+            self.todo.append(message_id)  # type: ignore[arg-type]
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("n"))
+        declarer.declare_stream("untracked", Fields("n"))
+
+
+class Sum(WindowedBolt):
+    """Writes each window as (items, new, expired, start, end), and emits the sum of its items and how many they are.
+
+    Raises for a window with one of ``fail`` or ``error``, the first time that there is one.
+    """
+
+    def __init__(self, fail: Sequence[int] = (), error: Sequence[int] = ()) -> None:
+        self.fail = fail
+        self.error = error
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        self.collector = collector
+        self.effects = Effects(conf, context)
+        self.effects.write("prepared")
+        self.mark = Path(conf[EFFECTS]) / "raised.mark"
+
+    def execute(self, window: TupleWindow) -> None:
+        items, new, expired = (
+            [tup["n"] for tup in tuples] for tuples in (window.tuples, window.new, window.expired)
+        )
+        self.effects.write(items, new, expired, window.start_timestamp, window.end_timestamp)
+        if set(items) & {*self.fail, *self.error} and not self.mark.exists():
+            self.mark.touch()
+            raise FailedException("this window fails") if self.fail else KeyError("this window is an error")
+        self.collector.emit((sum(items), len(items)))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("sum", "count"))
+
+
+class FailSums(BasicBolt):
+    """Fails the sums that it is told."""
+
+    def __init__(self, *sums: int) -> None:
+        self.sums = sums
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        self.effects = Effects(conf, context)
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        if tup["sum"] in self.sums:
+            raise FailedException(f"not {tup['sum']}")
+        self.effects.write(*tup.values)
+
+
+class Late(BasicBolt):
+    """Writes late tuples: the number, and where it came from."""
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        self.effects = Effects(conf, context)
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        late = tup["late_tuple"]
+        self.effects.write(late["n"], late.source_component, late.source_stream, list(tup.fields))
