@@ -64,7 +64,7 @@ WITHOUT_MEANING = {
 
 @pytest.mark.parametrize("key", SHARED_DEFAULTS)
 def test_defaults_are_storms_one_by_one(key):
-    """A25: those that both have."""
+    """A25, X65: those that both have; a message times out after 30 s."""
     assert SETTINGS[key].default == SHARED_DEFAULTS[key]
 
 

@@ -36,7 +36,7 @@ def chain(conf: dict[str, object] | None = None, name: str = "demo") -> Topology
 
 
 def test_storms_documented_example() -> None:
-    """A19, J23: blue 2, green 2 with 4 tasks, yellow 6, 2 workers: 10 executors, 12 tasks, 5 executors a worker."""
+    """A19, J23, X70: blue 2, green 2 with 4 tasks, yellow 6, 2 workers: 10 executors, 12 tasks, 5 executors a worker."""
     builder = TopologyBuilder()
     builder.set_spout("blue", TestWordSpout(), parallelism=2)
     builder.set_bolt("green", Pass(), parallelism=2).set_num_tasks(4).shuffle_grouping("blue")
