@@ -4,6 +4,7 @@ from stormspark.api.collector import BasicOutputCollector, OutputCollector, Spou
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
 from stormspark.api.configuration import Config
 from stormspark.api.context import TaskServices, TopologyContext
+from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, SpoutDeclarer
 from stormspark.api.fields import Fields
 from stormspark.api.hooks import (
     BoltAckInfo,
@@ -22,13 +23,7 @@ from stormspark.api.streams import (
     OutputFieldsDeclarer,
     StreamDeclaration,
 )
-from stormspark.api.topology import (
-    BoltDeclarer,
-    ComponentDeclaration,
-    SpoutDeclarer,
-    Topology,
-    TopologyBuilder,
-)
+from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.api.tuples import TICK_SOURCE, Tuple, TupleSource
 from stormspark.api.windows import LATE_TUPLE_FIELD, Count, Duration, TupleWindow, WindowedBolt, WindowTime
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext

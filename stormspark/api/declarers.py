@@ -1,0 +1,221 @@
+"""What `TopologyBuilder` returns for each component: it collects what the component subscribes to and is
+configured with (A6, A9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from stormspark.api.component_configuration import ComponentConfiguration
+from stormspark.api.components import Component, Spout
+from stormspark.api.fields import Fields
+from stormspark.api.pickling import pickled
+from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
+from stormspark.api.user_line import raised_at, user_line
+from stormspark.api.windows import LATE_TUPLE_FIELD, WindowedBolt, WindowTime
+from stormspark.config import merged
+from stormspark.errors import InvalidTopologyError, SerializationError, StormsparkError
+from stormspark.grouping import (
+    AllGrouping,
+    CustomGrouping,
+    CustomStreamGrouping,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    Grouping,
+    LoadAwareShuffleGrouping,
+    LocalFirstGrouping,
+    LocalOrShuffleGrouping,
+    NoneGrouping,
+    PartialKeyGrouping,
+    ShuffleGrouping,
+)
+from stormspark.windowing.settings import LATE_TUPLE_STREAM
+
+__all__ = ["BoltDeclarer", "ComponentDeclaration", "Declarer", "SpoutDeclarer", "described"]
+
+
+@dataclass(frozen=True)
+class ComponentDeclaration:
+    """A spout or bolt as declared: pickled once (A3), with what it emits, subscribes to and is configured
+    with.
+    """
+
+    id: str
+    kind: str  # "spout" | "bolt"
+    pickled: bytes
+    type_name: str
+    streams: Mapping[str, StreamDeclaration]
+    inputs: Mapping[GlobalStreamId, Grouping]
+    parallelism: int
+    conf: Mapping[str, Any]
+    declared_at: str
+    #: Of a windowed bolt; None for every other component.
+    window_time: WindowTime | None = None
+    #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
+    subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
+
+    @property
+    def num_tasks(self) -> int | None:
+        """The number of instances that its own configuration asks for, or None (A16)."""
+        return self.conf.get("topology.tasks")
+
+
+class Declarer(ComponentConfiguration):
+    """What the declarers of spouts and bolts share (A9)."""
+
+    def __init__(self, component_id: str, component: Component, parallelism: int, declared_at: str) -> None:
+        super().__init__()
+        self._id = component_id
+        self._component = component
+        self._kind = "spout" if isinstance(component, Spout) else "bolt"
+        self._what = f"{self._kind} {component_id!r}"
+        self._parallelism = parallelism
+        self._declared_at = declared_at
+        self._inputs: dict[GlobalStreamId, Grouping] = {}
+        self._subscribed_at: dict[GlobalStreamId, str] = {}
+
+    def declaration(self) -> ComponentDeclaration:
+        """Pickle and freeze; raises `SerializationError` or `InvalidTopologyError` naming the component."""
+        component = self._component
+        windowed = component if isinstance(component, WindowedBolt) else None
+        conf = merged(
+            windowed.window_configuration if windowed else {},
+            self._own_conf(),
+            self._conf,
+        )
+        declarer = OutputFieldsDeclarer(self._id)
+        self._ask("declare_output_fields", lambda: component.declare_output_fields(declarer))
+        if windowed and (late := conf.get(LATE_TUPLE_STREAM)):
+            self._ask(
+                "the late tuple stream", lambda: declarer.declare_stream(late, Fields(LATE_TUPLE_FIELD))
+            )
+        return ComponentDeclaration(
+            id=self._id,
+            kind=self._kind,
+            pickled=pickled(
+                component,
+                f"{self._declared_at}: component {self._id!r} ({type(component).__qualname__})",
+                "make what it needs in open() or prepare() instead of __init__",
+            ),
+            type_name=type(component).__qualname__,
+            streams=dict(declarer.streams),
+            inputs=dict(self._inputs),
+            parallelism=self._parallelism,
+            conf=conf,
+            declared_at=self._declared_at,
+            window_time=windowed.window_time if windowed else None,
+            subscribed_at=dict(self._subscribed_at),
+        )
+
+    def _own_conf(self) -> Mapping[str, Any]:
+        given = self._ask("get_component_configuration", self._component.get_component_configuration)
+        if given is not None and not isinstance(given, Mapping):
+            msg = f"{self._declared_at}: {self._what}: get_component_configuration must return a mapping or None, got {given!r}"
+            raise InvalidTopologyError(msg)
+        return given or {}
+
+    def _ask(self, what: str, ask: Callable[[], Any]) -> Any:
+        """Call code of the user's component; what it raises is told with its line."""
+        try:
+            return ask()
+        except Exception as error:
+            told = str(error) if isinstance(error, StormsparkError) else f"{type(error).__name__}: {error}"
+            msg = f"{raised_at(error) or self._declared_at}: {self._what}: {what} raised {told}"
+            raise InvalidTopologyError(msg) from error
+
+
+class SpoutDeclarer(Declarer):
+    """Returned by `TopologyBuilder.set_spout`."""
+
+
+class BoltDeclarer(Declarer):
+    """Returned by `TopologyBuilder.set_bolt`: says what the bolt subscribes to (A6).
+
+    A second grouping on the same stream replaces the first, as in Storm (A8).
+    """
+
+    def shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Tuples are dealt out evenly (D5)."""
+        return self.grouping(source, ShuffleGrouping(), stream)
+
+    def fields_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
+        """Equal values of ``fields`` go to the same task (D1)."""
+        names = tuple(fields if isinstance(fields, Fields) else Fields(fields))
+        # An empty list of fields is how Storm spells the global grouping (A7).
+        return self.grouping(source, FieldsGrouping(names) if names else GlobalGrouping(), stream)
+
+    def global_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """All tuples go to the task with the lowest id (D10)."""
+        return self.grouping(source, GlobalGrouping(), stream)
+
+    def all_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Every task gets every tuple (D9)."""
+        return self.grouping(source, AllGrouping(), stream)
+
+    def local_or_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Tasks in the sender's worker if there are any, else all; dealt out evenly (D7)."""
+        return self.grouping(source, LocalOrShuffleGrouping(), stream)
+
+    def local_first_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Tasks in the sender's worker while they keep up, else all; dealt out evenly (D7)."""
+        return self.grouping(source, LocalFirstGrouping(), stream)
+
+    def load_aware_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Storm's default shuffle: prefers tasks in the sender's worker, and those with less load (D6)."""
+        return self.grouping(source, LoadAwareShuffleGrouping(), stream)
+
+    def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """Each tuple goes to a task drawn at random (D8)."""
+        return self.grouping(source, NoneGrouping(), stream)
+
+    def partial_key_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
+        """Equal values of ``fields`` go to one of two tasks, the one that got fewer tuples so far (D12)."""
+        return self.grouping(source, PartialKeyGrouping(Fields(fields)), stream)
+
+    def custom_grouping(
+        self, source: str, grouping: CustomStreamGrouping | Grouping, stream: str = DEFAULT_STREAM
+    ) -> Self:
+        """The tasks are named by a rule of your own (D13).
+
+        Raises `InvalidTopologyError` for what is no such rule, `SerializationError` for one that can't be pickled.
+        """
+        if isinstance(grouping, Grouping):  # as in Storm, where a PartialKeyGrouping is a custom one
+            return self.grouping(source, grouping, stream)
+        try:
+            return self.grouping(source, CustomGrouping(grouping), stream)
+        except (InvalidTopologyError, SerializationError) as error:
+            msg = f"{user_line()}: bolt {self._id!r} subscribes to stream {stream!r} of {source!r}: {error}"
+            raise type(error)(msg) from error
+
+    def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
+        """The producer names the task by ``emit_direct`` (D11)."""
+        return self.grouping(source, DirectGrouping(), stream)
+
+    def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
+        """Subscribe by any grouping."""
+        where = user_line()
+        for what, name in (("component", source), ("stream", stream)):
+            if not isinstance(name, str) or not name:
+                msg = f"{where}: {self._what} subscribes to a {what} without a name: {name!r} (A6)"
+                raise InvalidTopologyError(msg)
+        if not isinstance(grouping, Grouping):
+            msg = f"{where}: {self._what}: a grouping must be a Grouping, got {described(grouping)} (A6)"
+            raise InvalidTopologyError(msg)
+        pickled(
+            grouping,
+            f"{where}: {self._what}: the {grouping.kind} grouping",
+            "make what it needs where it is prepared",
+        )
+        key = GlobalStreamId(source, stream)
+        self._inputs[key], self._subscribed_at[key] = grouping, where
+        return self
+
+
+def described(value: object) -> str:
+    """Tell a class from an instance: passing the class is the usual mistake."""
+    if isinstance(value, type):
+        return f"the class {value.__qualname__}: did you forget the brackets, {value.__qualname__}()?"
+    return f"{value!r} of type {type(value).__qualname__}"
