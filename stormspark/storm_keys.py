@@ -71,6 +71,8 @@ _NO_QUEUES = "a worker runs batches; see stormspark.batch.target.ms and stormspa
 _NO_SCHEDULER = "executors are dealt out to workers evenly"
 _NO_USERS = "Spark and the file system decide who may do what"
 _EXACT = "every tuple is counted and timed, nothing is sampled"
+_NO_CONSUMERS = "metrics go into the statistics of the running topology, and into stormspark run --json"
+_NO_EVENTS = "there is no event logger; topology.debug logs every emit, ack and fail"
 _NO_NIMBUS = "Spark ships the code"
 
 #: Why not -> type -> keys. The keys of the empty reason either mean something to a part of this package that
@@ -85,8 +87,6 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.bolts.message.id.field.name topology.transactional.id topology.logging.sensitivity
             topology.logging.config""",
         "texts": "topology.auto.task.hooks topology.state.kryo.register",
-        "registrations": """topology.event.logger.register topology.metrics.consumer.register
-            topology.metrics.reporters""",
         "map": "topology.worker.metrics topology.blobstore.map",
         "int": """topology.builtin.metrics.bucket.size.secs topology.tick.tuple.freq.secs
             topology.worker.shared.thread.pool.size topology.error.throttle.interval.secs""",
@@ -95,7 +95,6 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "int>0": """topology.workers topology.message.timeout.secs topology.max.task.parallelism
             topology.max.spout.pending topology.v2.metrics.tick.interval.seconds
             topology.state.checkpoint.interval.ms topology.state.synchronization.timeout.secs
-            topology.eventlogger.rotation.size.mb topology.eventlogger.max.retained.files
             topology.bolts.window.length.count topology.bolts.window.length.duration.ms
             topology.bolts.window.sliding.interval.count topology.bolts.window.sliding.interval.duration.ms
             topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.watermark.event.interval.ms
@@ -174,6 +173,11 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "number>0": "topology.stats.sample.rate",
         "bool": "topology.stats.ewma.enable",
         "number": "topology.stats.ewma.smoothing.factor",
+    },
+    _NO_CONSUMERS: {"registrations": "topology.metrics.consumer.register topology.metrics.reporters"},
+    _NO_EVENTS: {
+        "registrations": "topology.event.logger.register",
+        "int>0": "topology.eventlogger.rotation.size.mb topology.eventlogger.max.retained.files",
     },
     _NO_NIMBUS: {"number": "topology.min.replication.count topology.max.replication.wait.time.sec"},
 }

@@ -84,6 +84,17 @@ def test_what_can_mean_nothing_here_is_said_once_for_each_reason() -> None:
     }
 
 
+def test_consumers_and_event_loggers_are_said_to_be_without_effect() -> None:
+    """A23, A18: the consumer has a task id, and no code of it runs."""
+    builder, _ = words_and_count()
+    conf = Config().register_metrics_consumer("a.B").register_event_logger("c.D")
+    consumer, logger = advice(plan_topology(builder.create_topology("t", conf)))
+    assert (
+        "topology.metrics.consumer.register changes nothing here: metrics go into the statistics" in consumer
+    )
+    assert "topology.event.logger.register changes nothing here: there is no event logger" in logger
+
+
 def test_a_cap_on_tasks_is_said_with_what_it_caps() -> None:
     """A16."""
     builder, _ = words_and_count()
