@@ -8,7 +8,7 @@ periods goes on with one call, in the old rhythm.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from stormspark.worker.task import Task
@@ -16,7 +16,7 @@ from stormspark.worker.task import Task
 __all__ = ["Timers"]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Timer:
     task: Task
     period: float
@@ -42,8 +42,11 @@ class Timers:
         self._timers = [timer for timer in self._timers if timer.task is not task]
         self._look()
 
-    def take_due(self, now: float) -> list[tuple[Task, Callable[[], None]]]:
-        """The calls that are due at ``now``, each once, in the order in which they fell due."""
+    def take_due(self, now: float) -> Iterator[tuple[Task, Callable[[], None]]]:
+        """The calls that are due at ``now``, each once, in the order in which they fell due.
+
+        One whose task began anew meanwhile, because an earlier one raised, is left out.
+        """
         due = sorted((timer for timer in self._timers if timer.due <= now), key=lambda timer: timer.due)
         for timer in due:
             # By arithmetic, not step by step: the clock may have jumped by a million periods.
@@ -51,7 +54,9 @@ class Timers:
             if timer.due <= now:  # a period that is too small for the numbers' precision
                 timer.due = now + timer.period
         self._look()
-        return [(timer.task, timer.callback) for timer in due]
+        for timer in due:
+            if timer in self._timers:
+                yield timer.task, timer.callback
 
     def _look(self) -> None:
         self.next_due = min((timer.due for timer in self._timers), default=math.inf)

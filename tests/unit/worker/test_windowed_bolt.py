@@ -24,7 +24,7 @@ from stormspark import (
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan import plan_topology
 from stormspark.testing import TestWordSpout
-from tests.unit.worker.components import Call, Script
+from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig, two
 
 
@@ -377,6 +377,33 @@ def test_any_other_error_restarts_the_task_and_fails_all_it_held(timer: bool) ->
     assert sorted(heard(rig)) == failed(*gone)
     assert all("KeyError" in verdict for _, _, verdict in spout.heard)
     assert windows_of(rig).items == ([] if timer else [[26], [26, 36]])
+
+
+class WithTimer(Windows):
+    """A timer of its own, set before that of the windows, which raises at its first call in the first instance."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        super().prepare(conf, context, collector)
+        context.set_timer(1, self.complain)
+
+    def complain(self) -> None:
+        if self.context.now_ms() == 1000:
+            raise KeyError("oh")
+
+
+def test_the_timer_of_an_instance_that_has_ended_does_not_go_off() -> None:
+    """W22: though it fell due at the same moment; what it holds has failed, so nobody may execute it."""
+
+    def emit(bolt: Windows, window: TupleWindow) -> None:
+        bolt.collector.emit((len(window),))
+
+    builder = two(WithTimer(emit).with_tumbling_window(Duration.seconds(1)), rows(0, 1))
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, 1)
+    rig.batches(1)
+    rig.advance(1, 2)
+    assert sorted(heard(rig)) == failed(0, 1)
+    assert rig.users("c")[0].seen == []
 
 
 def test_what_a_user_acks_or_fails_by_hand_has_its_verdict() -> None:
