@@ -225,8 +225,8 @@ class LocalTopology:
                 busy = worker.busy()
                 if busy is not None and busy.seconds > _STUCK_SECS:
                     _log.warning(
-                        "topology %s can't stop: it is in the code of %s since %.0f s; next_tuple, execute and the like must return "
-                        "soon (B1)",
+                        "topology %s can't stop: it is in the code of %s since %.0f s; next_tuple, execute and the like must "
+                        "return soon (B1)",
                         self.name,
                         busy.task,
                         busy.seconds,

@@ -281,7 +281,7 @@ class Nimbus:
         elif busy.seconds >= link.warned_at:
             link.warned_at = 2 * busy.seconds
             _log.warning(
-                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and the like "
+                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and so on "
                 "must return soon (B1); if it never does, kill the topology",
                 link.worker,
                 busy.task,

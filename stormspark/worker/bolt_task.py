@@ -176,6 +176,9 @@ class BoltTask(Task):
         try:
             for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
                 if getrefcount(tup) != unshared:
+                    tup.state = (
+                        1  # somebody has kept it: it is acked, and nobody may ack it again or anchor to it
+                    )
                     tup = Tuple(values, source)
                 else:
                     tup.values = values
@@ -189,6 +192,7 @@ class BoltTask(Task):
                         roots.count -= 1
                         if not roots.count:
                             ledger.drained(roots)
+            tup.state = 1
             self.counters.acked += position + 1
         except Exception:
             self._position, self._current = position, tup

@@ -244,8 +244,8 @@ class BoltCollector:
         for anchor in tuples:
             if not isinstance(anchor, Tuple):
                 msg = (
-                    f"component {self._task.component.id!r}, task {self._task.id}: anchors are tuples that execute was given, got "
-                    f"{anchor!r} of type {type(anchor).__name__} (C2)"
+                    f"component {self._task.component.id!r}, task {self._task.id}: anchors are tuples that execute was given, "
+                    f"got {anchor!r} of type {type(anchor).__name__} (C2)"
                 )
                 raise EmitError(msg)
             if anchor.state == 1:

@@ -107,8 +107,8 @@ class SpoutTask(Task):
         if waiting < self._settings.queue_high_mark_tuples:
             return True
         self.report_error(
-            f"{self.name}: next_tuple has emitted {self._emits_in_call:,} tuples and not returned; {waiting:,} acks and fails wait "
-            f"for its return (B3), and it is not asked for more. Emit fewer tuples in one call of next_tuple (declared at "
+            f"{self.name}: next_tuple has emitted {self._emits_in_call:,} tuples and not returned; {waiting:,} acks and fails "
+            f"wait for its return (B3), and it is not asked for more. Emit fewer tuples in one call of next_tuple (declared at "
             f"{self.component.declared_at})"
         )
         return False

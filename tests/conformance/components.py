@@ -40,7 +40,6 @@ class Effects:
         with self._path.open("a") as file:
             file.write(json.dumps(values) + "\n")
 
-
     def read(self) -> list[list[Any]]:
         """All that this task has written, in its earlier lives too."""
         if not self._path.exists():
