@@ -117,8 +117,12 @@ class TopologyBuilder:
     def create_topology(self, name: str, conf: Mapping[str, Any] | None = None) -> Topology:
         """Pickle the components and freeze all. ``conf`` is the topology's configuration (A20).
 
-        Raises `SerializationError` naming a component that can't be pickled (A2).
+        Raises `SerializationError` naming a component that can't be pickled (A2), `InvalidTopologyError` for declarations
+        that are wrong (A10). How the components fit together is looked at when the topology is planned.
         """
+        if conf is not None and not isinstance(conf, Mapping):
+            msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)} (A24)"
+            raise InvalidTopologyError(msg)
         components = {d._id: d.declaration() for d in self._declarers.values()}
         return Topology(name, components, dict(conf or {}), tuple(self._worker_hooks))
 

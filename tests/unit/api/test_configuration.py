@@ -98,6 +98,15 @@ def test_a_value_of_a_wrong_type_is_refused_by_name(set_it: Callable[[Config], C
         set_it(Config())
 
 
+@pytest.mark.parametrize("conf", [Config, "a=b", [("a", 1)]])
+def test_what_is_no_configuration_is_refused_at_the_users_line(conf: Any) -> None:
+    """A24: a class, a text, pairs."""
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_configuration\.py:\d+: the configuration of topology 't' must"
+    ):
+        TopologyBuilder().create_topology("t", conf)
+
+
 def test_it_goes_where_a_mapping_does() -> None:
     """A23, A20: for the topology, for a component, and as what lies over both."""
     builder = TopologyBuilder()
