@@ -155,6 +155,18 @@ def test_a_count_that_slides_by_time_is_not_repeated_for_ever() -> None:
     assert after == [(far + 10, (5, far, far + 7))]
 
 
+def test_windows_that_were_not_repeated_are_not_made_up_for() -> None:
+    """C33: the next watermark goes on where the last one stood."""
+    far = 10**18
+    windows, _ = event_windows(Count(3), Duration(10), 5, far)
+    assert len(list(windows.advance(far - 25))) == 1001
+    assert [(w.end, w.items) for w in windows.advance(far)] == [
+        (far - 20, (5,)),
+        (far - 10, (5,)),
+        (far, (5, far)),
+    ]
+
+
 def test_what_is_older_than_1970_is_late() -> None:
     """C31: as in Storm, whose watermark begins at 0."""
     windows, _ = event_windows(Duration(10), Duration(10), 0, 3)

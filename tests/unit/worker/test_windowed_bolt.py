@@ -159,7 +159,7 @@ def event_bolt(function: Any = None, **kwargs: Any) -> Windows:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_event_time_goes_by_watermarks(workers: int) -> None:
     """C30, C32, A22: once an interval, the bolt's own."""
-    rig = Rig(two(event_bolt().with_lag(Duration(5)), rows(3, 7, 5, 18, 26, 36)), workers)
+    rig = Rig(two(event_bolt().with_lag(Duration(5)), rows(3, 7, 5, 18, 26, 41)), workers)
     rig.batches(2)
     assert windows_of(rig).items == []
     rig.advance(0.1, 3)
@@ -302,6 +302,38 @@ def test_anchors_can_be_named_or_left_out() -> None:
     assert sorted(heard(rig)) == [("ack", 1), ("fail", 0), ("fail", 2)]
 
 
+def test_windows_of_windows_are_anchored_to_all_that_went_into_them() -> None:
+    """C27, E17, E25: a tuple of several trees."""
+
+    def total(bolt: Windows, window: TupleWindow) -> None:
+        bolt.collector.emit((sum(tup["value"] for tup in window),))
+
+    builder = two(Windows(total).with_tumbling_window(Count(2)), rows(*range(10)))
+    builder.set_bolt("c", Windows(total).with_tumbling_window(Count(2))).shuffle_grouping("b")
+    builder.set_bolt("d", Call(lambda bolt, tup: bolt.collector.fail(tup))).shuffle_grouping("c")
+    rig = Rig(builder, 1)
+    rig.batches(3)
+    assert windows_of(rig, "c").items == [[1, 5], [9, 13]]
+    assert sorted(heard(rig)) == failed(*range(8))
+
+
+class EmitsByTimer(Windows):
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        super().prepare(conf, context, collector)
+        context.set_timer(1, lambda: collector.emit(("by timer",)))
+
+
+def test_what_is_emitted_outside_of_a_window_is_anchored_to_nothing() -> None:
+    """C27: not to the window before, as in Storm, whose tuples may have been acked."""
+    builder = two(EmitsByTimer().with_tumbling_window(Count(2)), rows(0, 1))
+    builder.set_bolt("c", Call(lambda bolt, tup: bolt.collector.fail(tup))).shuffle_grouping("b")
+    rig = Rig(builder, 1)
+    rig.batches(1)
+    rig.advance(1, 2)
+    assert windows_of(rig).items == [[0, 1]]
+    assert rig.tasks("c")[0].counters.failed == 1 and heard(rig) == []
+
+
 def test_emits_of_one_window_share_their_trees() -> None:
     """E17: the trees of thousands of tuples are put together once for a window, not for each emit."""
 
@@ -422,6 +454,19 @@ def test_what_a_user_acks_or_fails_by_hand_has_its_verdict() -> None:
     rig = Rig(builder, 1)
     rig.batches(3)
     assert sorted(heard(rig)) == [*acked(0, 3), *failed(1, 2, 4, 5)]
+    assert rig.errors == []
+
+
+def test_a_window_that_fails_after_an_ack_by_hand_fails_the_rest() -> None:
+    """C27, E14."""
+
+    def execute(bolt: Windows, window: TupleWindow) -> None:
+        bolt.collector.ack(window[0])
+        raise FailedException("the rest")
+
+    rig = Rig(two(Windows(execute).with_tumbling_window(Count(3)), rows(*range(3))), 1)
+    rig.batches(2)
+    assert sorted(heard(rig)) == [*acked(0), *failed(1, 2)]
     assert rig.errors == []
 
 
@@ -549,6 +594,15 @@ def test_the_settings_are_the_configuration_of_the_component() -> None:
     # The bolt's own duration hides the topology's count, although a count would win where both are set.
     timed = Windows().with_tumbling_window(Duration(5))
     assert planned(timed, {"topology.bolts.window.length.count": 50, "topology.max.spout.pending": 10})
+
+
+def test_trees_time_out_by_the_setting_of_the_topology() -> None:
+    """C26, A21: what a bolt says of it changes nothing, so it changes no check."""
+    bolt = Windows().with_tumbling_window(Duration.seconds(20))
+    with pytest.raises(InvalidTopologyError, match=r"topology.message.timeout.secs, 30 s"):
+        planned(bolt, own={"topology.message.timeout.secs": 60})
+    assert planned(bolt, {"topology.message.timeout.secs": 40})
+    assert planned(bolt, {"topology.enable.message.timeouts": False})
 
 
 class OwnConfiguration(Windows):
