@@ -10,12 +10,11 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from stormspark import __version__
-from stormspark.api.topology import Topology
 from stormspark.cli.load import load_topology
 from stormspark.cli.run import ENGINES, Run, run_topology
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
-from stormspark.plan import advice, explain_mermaid, explain_text, plan_topology
+from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_topology
 
 __all__ = ["main"]
 
@@ -136,8 +135,8 @@ def run(
     if engine != "spark" and (checkpoint or master):
         msg = "--checkpoint and --master are for --engine spark"
         raise click.UsageError(msg)
-    topology, overrides = _loaded(target, workers, conf)
-    asked = Run(topology, engine, overrides, seconds, until_idle, json_to, checkpoint, master)
+    plan = _planned(target, workers, conf)
+    asked = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master)
     click.get_current_context().exit(run_topology(asked))
 
 
@@ -160,8 +159,7 @@ def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -
     a batch. NAME is a variable of FILE that is a topology, or a function that gives one; by default it is
     build.
     """
-    topology, overrides = _loaded(target, workers, conf)
-    plan = plan_topology(topology, overrides)
+    plan = _planned(target, workers, conf)
     if form in ("text", "both"):
         click.echo(explain_text(plan).rstrip("\n"))
     if form == "both":
@@ -170,10 +168,10 @@ def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -
         click.echo(explain_mermaid(plan).rstrip("\n"))
 
 
-def _loaded(target: str, workers: int | None, conf: Mapping[str, Any]) -> tuple[Topology, dict[str, Any]]:
-    """The topology, and what the command line lays over its configuration."""
-    topology = load_topology(target)
+def _planned(target: str, workers: int | None, conf: Mapping[str, Any]) -> PhysicalPlan:
+    """The topology's plan, with what the command line lays over its configuration; says what advice there is."""
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
-    for sentence in advice(plan_topology(topology, overrides)):
+    plan = plan_topology(load_topology(target), overrides)
+    for sentence in advice(plan):
         click.echo(f"Warning: {sentence}", err=True)
-    return topology, overrides
+    return plan

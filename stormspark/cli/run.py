@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from stormspark.api.topology import Topology
 from stormspark.engine import RunningTopology
 from stormspark.errors import ComponentError
 from stormspark.metrics import TopologyStatistics
+from stormspark.plan import PhysicalPlan
 from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summary, watch
 
 __all__ = ["ENGINES", "Run", "run_topology"]
@@ -33,10 +32,8 @@ _ERROR_LINES = 12
 class Run:
     """What the command line asks for."""
 
-    topology: Topology
+    plan: PhysicalPlan
     engine: str = "spark"
-    #: Laid over the topology's own configuration.
-    conf: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     until_idle: float | None = None
     #: The file for the JSON summary, ``-`` for standard output.
@@ -50,13 +47,13 @@ def _on_spark(run: Run) -> RunningTopology:
     # time.
     from stormspark import spark
 
-    return spark.submit(run.topology, checkpoint=run.checkpoint, conf=run.conf, master=run.master)
+    return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master)
 
 
 def _on_local(run: Run) -> RunningTopology:
     from stormspark import local
 
-    return local.submit(run.topology, conf=run.conf)
+    return local.submit(run.plan)
 
 
 #: How a topology is started, by the name of the engine.
@@ -70,13 +67,13 @@ def run_topology(run: Run) -> int:
     """
     notes = Console(stderr=True, highlight=False)
     table = notes if run.json_to == "-" else Console(highlight=False)
-    notes.print(Text(f"starting {run.topology.name} on {run.engine}"), soft_wrap=True)
+    notes.print(Text(f"starting {run.plan.topology} on {run.engine}"), soft_wrap=True)
     with _only_json_on_stdout(run):
         try:
             running = ENGINES[run.engine](run)
         except ComponentError as error:
             # The local engine opens and prepares before it hands the topology out.
-            notes.print(Text(_told(error, run.topology.name)), style="red", soft_wrap=True)
+            notes.print(Text(_told(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
         # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
@@ -88,7 +85,7 @@ def run_topology(run: Run) -> int:
     if run.json_to is not None:
         _write_json(statistics, run.json_to)
     if running.error is not None:
-        notes.print(Text(_told(running.error, run.topology.name)), style="red", soft_wrap=True)
+        notes.print(Text(_told(running.error, run.plan.topology)), style="red", soft_wrap=True)
         return _FAILED
     return _KILLED if ending is Ending.KILLED else _OK
 

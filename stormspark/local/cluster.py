@@ -15,7 +15,7 @@ from stormspark.engine import AliveTopologies
 from stormspark.errors import TopologyNotAliveError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.topology import LocalTopology, steps
-from stormspark.plan import plan_topology
+from stormspark.plan import PhysicalPlan, log_advice, plan_topology
 
 __all__ = ["LocalCluster", "submit"]
 
@@ -58,7 +58,7 @@ class LocalCluster:
         component can't start.
         """
         renamed = replace(topology, name=name, conf=merged(topology.conf, conf))
-        plan = plan_topology(renamed)
+        plan = log_advice(plan_topology(renamed))
         random = Random(self._random.getrandbits(64))
         running = self._alive.start(
             name, lambda: LocalTopology(plan, self._clock or time.monotonic, random, active=active)
@@ -130,12 +130,12 @@ class LocalCluster:
 
 
 def submit(
-    topology: Topology, *, conf: Mapping[str, Any] | None = None, active: bool = True
+    topology: Topology | PhysicalPlan, *, conf: Mapping[str, Any] | None = None, active: bool = True
 ) -> LocalTopology:
     """Run one topology on real time; the local engine's counterpart of `stormspark.spark.submit`.
 
     Raises `InvalidTopologyError`, `ComponentError` when a component can't start, and `TopologyAlreadyRunningError` while another
     one of its name, submitted here, runs (A14).
     """
-    plan = plan_topology(topology, conf)
+    plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf))
     return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active))

@@ -1,6 +1,6 @@
 """From a topology as written to a physical plan: a visible list of phases, each one function."""
 
-from stormspark.plan.advice import advice
+from stormspark.plan.advice import advice, log_advice
 from stormspark.plan.explain import explain_mermaid, explain_text
 from stormspark.plan.phases import plan_topology
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
@@ -14,5 +14,6 @@ __all__ = [
     "advice",
     "explain_mermaid",
     "explain_text",
+    "log_advice",
     "plan_topology",
 ]

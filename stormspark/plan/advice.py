@@ -4,6 +4,7 @@ starts.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,7 +14,9 @@ from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
 from stormspark.plan.supersteps import strong_components
 from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
-__all__ = ["advice"]
+__all__ = ["advice", "log_advice"]
+
+_log = logging.getLogger(__name__)
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
@@ -148,3 +151,10 @@ def _settings(plan: PhysicalPlan, conf: Mapping[str, Any]) -> Settings:
 
 def _place(component: ComponentPlan) -> str:
     return f"{component.declared_at}: {component.kind} {component.id!r}"
+
+
+def log_advice(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say it in the log, for topologies that a program submits; returns ``plan``."""
+    for sentence in advice(plan):
+        _log.warning("topology %s: %s", plan.topology, sentence)
+    return plan

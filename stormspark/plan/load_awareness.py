@@ -10,10 +10,13 @@ from stormspark.grouping import Grouping, LoadAwareShuffleGrouping, LocalOrShuff
 
 __all__ = ["follow_load"]
 
-_LOAD_AWARE: dict[Grouping, Grouping] = {
-    ShuffleGrouping(): LoadAwareShuffleGrouping(),
-    LocalOrShuffleGrouping(): LoadAwareShuffleGrouping(stay_local=True),
-}
+
+def _load_aware(grouping: Grouping) -> Grouping:
+    if isinstance(grouping, ShuffleGrouping):
+        return LoadAwareShuffleGrouping()
+    if isinstance(grouping, LocalOrShuffleGrouping):
+        return LoadAwareShuffleGrouping(stay_local=True)
+    return grouping
 
 
 def follow_load(topology: Topology, settings: Settings) -> Topology:
@@ -35,7 +38,7 @@ def follow_load(topology: Topology, settings: Settings) -> Topology:
     components = {
         component.id: replace(
             component,
-            inputs={stream: _LOAD_AWARE.get(one, one) for stream, one in component.inputs.items()},
+            inputs={stream: _load_aware(one) for stream, one in component.inputs.items()},
         )
         for component in topology.components.values()
     }

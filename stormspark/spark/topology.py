@@ -34,7 +34,7 @@ from stormspark.config import merged
 from stormspark.engine import AliveTopologies
 from stormspark.errors import StormsparkError, WorkerLostError
 from stormspark.metrics import TopologyStatistics
-from stormspark.plan import plan_topology
+from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.forwarder import Attempt
@@ -75,7 +75,7 @@ def submit(
     runs another one of its name (A14), or `CheckpointError` for a folder that is another topology's. What goes
     wrong later ends the topology and is its `SparkTopology.error`.
     """
-    plan = topology if isinstance(topology, PhysicalPlan) else plan_topology(topology, conf or {})
+    plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf or {}))
     if spark is None:
         everything = merged(plan.conf, conf or {})
         spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)

@@ -285,5 +285,6 @@ class BoltTask(Task):
             held.state = 1
             self.counters.failed += 1
             fail_roots(self._ledger, held.roots, lost)
+            self.tell_failed(held)
         self._held.clear()
         self._restart(where, error)
