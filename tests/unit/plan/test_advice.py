@@ -1,8 +1,12 @@
 """What users hear about before a topology runs (W15, B4)."""
 
+import logging
+
+import pytest
+
 from stormspark import Config, TopologyBuilder
 from stormspark.api import BoltDeclarer
-from stormspark.plan import advice, plan_topology
+from stormspark.plan import advice, log_advice, plan_topology
 from stormspark.testing import TestWordCounter, TestWordSpout
 
 
@@ -124,3 +128,12 @@ def test_a_component_that_hears_itself_is_a_loop() -> None:
     count.shuffle_grouping("count")
     (one,) = said_of(builder)
     assert one.startswith("'count' -> 'count' is a loop")
+
+
+def test_advice_is_logged_where_a_program_submits(caplog: pytest.LogCaptureFixture) -> None:
+    """W5, W6: not only the command line says it."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    with caplog.at_level(logging.WARNING):
+        log_advice(plan_topology(builder.create_topology("demo", {"topology.wrokers": 2})))
+    assert "topology demo: unknown setting topology.wrokers" in caplog.text
