@@ -12,7 +12,7 @@ from random import Random
 
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.supersteps import InProcessWorkers
-from stormspark.metrics import TopologyStatistics
+from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import fatal_error
 from stormspark.worker.tally import Tally
@@ -59,7 +59,6 @@ class LocalTopology:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._graceful = True
-        self._backlog = 0
         self._work_done = 0
         self._active = self._wanted_active = active
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
@@ -116,8 +115,7 @@ class LocalTopology:
         On a simulated clock this runs batches in the caller's thread, and no time passes.
         """
         deadline = time.monotonic() + timeout
-        before = -1
-        quiet_since: int | None = None
+        quiet = Quiet()
         while True:
             if self._thread is None:
                 self._batch()
@@ -125,13 +123,7 @@ class LocalTopology:
                 time.sleep(_IDLE_SLEEP * 5)
             self._raise_error()
             statistics = self.statistics()
-            done = statistics.total("emitted") + statistics.total("executed")
-            # Two batches more after the first look at which all is quiet: a spout that has just heard of a fail may replay it.
-            if done != before or statistics.total("pending") or self._backlog or not statistics.batches:
-                before, quiet_since = done, None
-            elif quiet_since is None:
-                quiet_since = statistics.batches
-            elif statistics.batches >= quiet_since + 2:
+            if quiet.reached(statistics):
                 return
             if time.monotonic() > deadline:
                 pending = statistics.total("pending")
@@ -199,7 +191,6 @@ class LocalTopology:
         begun = time.monotonic()
         reports = self.workers.run_batch()
         self._tally.add_batch(reports, time.monotonic() - begun)
-        self._backlog = sum(report.backlog for report in reports)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         self.error = fatal_error(reports)
         if self.error is not None:

@@ -19,6 +19,7 @@ from stormspark.metrics.metric import (
     StateMetric,
     Timer,
 )
+from stormspark.metrics.quiet import Quiet
 from stormspark.metrics.statistics import ComponentStatistics, TaskCounters, TopologyStatistics, summarise
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Metric",
     "MultiCountMetric",
     "MultiReducedMetric",
+    "Quiet",
     "ReducedMetric",
     "Reducer",
     "StateMetric",

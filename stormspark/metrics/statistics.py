@@ -98,6 +98,8 @@ class TopologyStatistics:
     batches: int
     batch_ms: LatencySummary
     components: Mapping[str, ComponentStatistics]
+    #: Tuples and acks that wait anywhere: in queues, and in frames for the next batch.
+    backlog: int = 0
 
     def total(self, name: str, kind: str | None = None) -> int:
         """Sum one counter over all components, or over those of one kind."""
@@ -111,6 +113,7 @@ class TopologyStatistics:
             "seconds": round(self.seconds, 3),
             "batches": self.batches,
             "batch_ms": asdict(self.batch_ms),
+            "backlog": self.backlog,
             "components": {name: component.as_json() for name, component in self.components.items()},
         }
 

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
-from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -199,11 +198,13 @@ class SparkTopology:
     def _supervise(self) -> None:
         try:
             self._run_attempts()
-        except (Py4JNetworkError, ConnectionError):
-            self._error = StormsparkError("Spark's JVM is gone")
         except Exception as error:
-            _log.exception("topology %s stops", self.name)
-            self._error = error
+            # A call that was under way when the JVM ended raises what any failed call may: so ask once more.
+            if _answers(self._session):
+                _log.exception("topology %s stops", self.name)
+                self._error = error
+            else:
+                self._error = StormsparkError("Spark's JVM is gone")
         finally:
             with contextlib.suppress(Exception):
                 self._end_workers()
@@ -281,6 +282,15 @@ class SparkTopology:
             log_folder=self._log_folder,
             start_timeout_secs=self._settings.worker_start_timeout_secs,
         )
+
+
+def _answers(session: SparkSession) -> bool:
+    """Whether Spark's JVM is there."""
+    try:
+        session.sparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
+    except Exception:
+        return False
+    return True
 
 
 def _host_for_executors(spark: SparkSession) -> str | None:

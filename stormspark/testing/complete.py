@@ -16,11 +16,10 @@ from stormspark.config import merged
 from stormspark.engine import RunningTopology
 from stormspark.errors import EmitError, InvalidTopologyError, TopologyNotCompleteError
 from stormspark.local import LocalTopology, SimulatedClock
-from stormspark.metrics import TopologyStatistics
+from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan import plan_topology
 from stormspark.testing.components import FixedTuple, FixedTupleSpout
 from stormspark.testing.recording import AUTO_HOOKS, Recording
-from stormspark.testing.tracked import Quiet
 
 __all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
 

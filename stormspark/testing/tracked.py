@@ -7,35 +7,13 @@ import time
 from stormspark.engine import RunningTopology
 from stormspark.errors import StormsparkError
 from stormspark.local import LocalTopology
-from stormspark.metrics import TopologyStatistics
+from stormspark.metrics import Quiet, TopologyStatistics
 
-__all__ = ["Quiet", "TrackedTopology", "wait_until_idle"]
+__all__ = ["TrackedTopology", "wait_until_idle"]
 
 _POLL_SECS = 0.02
 #: What Storm lets pass between two looks where time is simulated.
 _SIMULATED_SECS = 1.0
-
-
-class Quiet:
-    """Tells when nothing is left to do: nothing pending or queued, and two batches in which nothing happened.
-
-    Two, because an unanchored tuple on its way to another worker shows in no gauge; it is executed in the next batch.
-    """
-
-    def __init__(self) -> None:
-        self._seen: tuple[int, ...] = ()
-        self._since = 0
-        #: Nothing happened in the last batch, but trees are open or tuples wait.
-        self.waits = False
-
-    def reached(self, now: TopologyStatistics) -> bool:
-        """Note one more snapshot; true once there is nothing left to do."""
-        work = tuple(now.total(name) for name in ("emitted", "executed", "acked", "failed", "restarts"))
-        left = now.total("pending") + now.total("queued")
-        self.waits = work == self._seen and left > 0
-        if work != self._seen or left or not now.batches:
-            self._seen, self._since = work, now.batches
-        return now.batches >= self._since + 2
 
 
 class TrackedTopology:

@@ -27,6 +27,7 @@ class Tally:
         self._lock = threading.Lock()
         self._counters: dict[tuple[int, int], Mapping[int, TaskCounters]] = {}
         self._living: dict[int, int] = {}
+        self._backlogs: dict[int, int] = {}
         self._last_error: dict[str, str] = {}
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         self._batch_times = Histogram()
@@ -40,6 +41,7 @@ class Tally:
             for report in reports:
                 self._counters[report.worker, report.incarnation] = report.counters
                 self._living[report.worker] = report.incarnation
+                self._backlogs[report.worker] = report.backlog
                 for error in report.errors:
                     self._last_error[error.component] = error.text
                 for point in report.data_points:
@@ -66,6 +68,7 @@ class Tally:
                 seconds=(self._ended or time.monotonic()) - self._began,
                 batches=self._batch_times.count,
                 batch_ms=self._batch_times.summary(),
+                backlog=sum(self._backlogs.values()),
                 components={
                     name: summarise(
                         plan.kind,

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from stormspark.engine import RunningTopology
+from stormspark.metrics import Quiet
 
 _T = TypeVar("_T")
 
@@ -29,20 +30,11 @@ def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -
 
 def wait_until_idle(running: RunningTopology, timeout: float = 90.0) -> None:
     """Wait until nothing is left open, and two batches more have ended in which nothing happened."""
-    seen: tuple[int, ...] = ()
-    quiet_since: int | None = None
+    quiet = Quiet()
 
     def idle() -> bool:
-        nonlocal seen, quiet_since
         assert not running.wait(0), f"the topology ended: {running.error}"
-        now = running.statistics()
-        work = tuple(now.total(name) for name in ("emitted", "executed", "acked", "failed"))
-        open_ = now.total("pending") + now.total("queued")
-        if work != seen or open_ or not now.batches:
-            seen, quiet_since = work, None
-        elif quiet_since is None:
-            quiet_since = now.batches
-        return quiet_since is not None and now.batches >= quiet_since + 2
+        return quiet.reached(running.statistics())
 
     wait_for(idle, timeout, "the topology to be idle")
 

@@ -47,7 +47,7 @@ def statistics():
 
 def test_the_json_has_the_keys_that_other_tools_build_on():
     summary = json.loads(json.dumps(statistics().as_json()))
-    assert list(summary) == ["topology", "engine", "seconds", "batches", "batch_ms", "components"]
+    assert list(summary) == ["topology", "engine", "seconds", "batches", "batch_ms", "backlog", "components"]
     assert summary["batch_ms"] == {"mean": 1.0, "p50": 2.0, "p99": 3.0}
     wanted = {"kind", "tasks", "emitted", "transferred", "executed", "acked", "failed", "failed_by_bolt"}
     wanted |= {"timed_out", "pending", "errors"}

@@ -1,0 +1,39 @@
+"""When a topology has nothing left to do."""
+
+from __future__ import annotations
+
+from stormspark.metrics.statistics import TopologyStatistics
+
+__all__ = ["Quiet"]
+
+_WORK = ("emitted", "executed", "acked", "failed", "restarts")
+
+
+class Quiet:
+    """Tells when nothing is open or waits, and two batches more have ended in which nothing happened.
+
+    Two after the first look at which all is quiet, because a spout that has just heard of a fail, or begun anew, may emit
+    again. Show it a snapshot now and then; between two batches nothing changes, and it does not take that for silence.
+
+    >>> quiet = Quiet()
+    >>> snapshots = [TopologyStatistics("t", "local", 1.0, batches, None, {}) for batches in (1, 1, 2, 3, 4)]
+    >>> [quiet.reached(snapshot) for snapshot in snapshots]
+    [False, False, False, True, True]
+    """
+
+    def __init__(self) -> None:
+        self._seen: tuple[int, ...] | None = None
+        self._since: int | None = None
+        #: Nothing happened since the last look, but trees are open or tuples wait.
+        self.waits = False
+
+    def reached(self, now: TopologyStatistics) -> bool:
+        """Note one more snapshot; true once there is nothing left to do."""
+        work = tuple(now.total(name) for name in _WORK)
+        left = now.total("pending") + now.backlog
+        self.waits = work == self._seen and left > 0
+        if work != self._seen or left or not now.batches:
+            self._seen, self._since = work, None
+        elif self._since is None:
+            self._since = now.batches
+        return self._since is not None and now.batches >= self._since + 2
