@@ -119,9 +119,12 @@ class Ledger:
             elif self._older_parts.get(root) is branch:
                 del self._older_parts[root]
             # Else a rotation has forgotten it, but a bolt has kept its tuple and acks it after all.
-            parts = self._parts_for(branch.home)
-            parts.roots.append(root)
-            parts.values.append(branch.value)
+            if (
+                branch.verdict is None
+            ):  # a failed part never tells its value, so no order of parts can ack (E21)
+                parts = self._parts_for(branch.home)
+                parts.roots.append(root)
+                parts.values.append(branch.value)
 
     def fail(self, branch: Branch, verdict: Verdict) -> None:
         """Fail a tree at once; what is left of it runs on and is ignored (E11, E24)."""
@@ -136,7 +139,6 @@ class Ledger:
         (E8, E33).
         """
         outside = self._outside
-        # A fail is told before the part that follows it, so that the XOR can't ack what a bolt has failed.
         for root, verdict in parts.fails:
             if (tree := outside.get(root)) is not None:
                 self._end(tree, verdict)
