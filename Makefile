@@ -105,10 +105,13 @@ bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do
 	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
 
 ROUNDS ?= 10
+FUZZ_TOPOLOGIES ?= 500
+FUZZ_SPARK ?= 40
 .PHONY: soak
-soak: java $(INSTALLED) ## the fault tests again and again, ROUNDS times, and the state machines with many more steps
+soak: java $(INSTALLED) ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
 	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
+	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(BIN)/pytest -q tests/fuzz
 
 .PHONY: ci
 ci: ## all that CI checks, tests last
