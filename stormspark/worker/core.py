@@ -187,7 +187,10 @@ class Worker:
         if step.superstep == 0 and self._fatal() is None:
             self._fire_timers(now)
             self._ask_spouts(deadline)
-        self._work(deadline, min(deadline, now + self._settings.batch_target_ms / 1000))
+        # All supersteps of a batch together have as long for loops as the spouts for their turn: more would make batches
+        # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
+        share = self._quantum.seconds / (self.plan.last_superstep + 1)
+        self._work(deadline, min(deadline, now + share))
         self._enter(None)
         if step.superstep == self.plan.last_superstep:
             self._running.end_batch(self._clock())
@@ -258,7 +261,7 @@ class Worker:
         """Run bolts until every inbox is empty, at the latest until ``deadline``.
 
         One pass is enough for all that goes forward. What goes round in a loop of the topology takes more, and may do so for
-        ever (A15): after ``loops_until`` it waits for the next batch.
+        ever (A15): after ``loops_until`` it waits for the next superstep.
         """
         late, still, now = self._pass(deadline), 0, self._clock()
         while still < _MOST_PASSES:

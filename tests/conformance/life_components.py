@@ -218,3 +218,30 @@ class Moody(Spout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("n"))
+
+
+class SameId(Spout):
+    """Emits 0..n-1, all as the message "same"; writes every verdict."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        self.collector, self.effects = collector, Effects(conf, context)
+        self.next = 0
+
+    def next_tuple(self) -> None:
+        if self.next < self.n:
+            self.collector.emit((self.next,), message_id="same")
+            self.next += 1
+
+    def ack(self, message_id: Hashable) -> None:
+        self.effects.write("ack", message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        self.effects.write("fail", message_id)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("n"))

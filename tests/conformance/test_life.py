@@ -8,7 +8,15 @@ from typing import Any
 
 from stormspark import Fields, TopologyBuilder
 from tests.conformance.components import Numbers, Record
-from tests.conformance.life_components import CountAndFailOnce, File, HoldUntilTicks, Moody, Orders, Told
+from tests.conformance.life_components import (
+    CountAndFailOnce,
+    File,
+    HoldUntilTicks,
+    Moody,
+    Orders,
+    SameId,
+    Told,
+)
 
 Run = Callable[..., Any]
 
@@ -107,3 +115,14 @@ def test_a_spout_that_raises_begins_anew_and_hears_nothing_of_its_old_messages(r
     assert set(verdicts.values()) == {1} and len(verdicts) >= 3
     moody, other = (done.statistics.components[name] for name in ("moody", "other"))
     assert (moody.restarts, moody.pending, other.restarts, other.acked) == (3, 0, 0, 12)
+
+
+def test_an_id_emitted_several_times_has_as_many_verdicts(run: Run) -> None:
+    """E32: each emit is a tree of its own; one that fails fails no other."""
+    builder = TopologyBuilder()
+    builder.set_spout("same", SameId(20))
+    builder.set_bolt("record", Record(fail=(3, 11, 12)), 2).shuffle_grouping("same")
+    done = run(builder.create_topology("same id"))
+    assert Counter(map(tuple, done.effects("same"))) == {("ack", "same"): 17, ("fail", "same"): 3}
+    same = done.statistics.components["same"]
+    assert (same.emitted, same.acked, same.failed, same.pending) == (20, 17, 3, 0)

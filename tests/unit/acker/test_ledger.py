@@ -229,3 +229,47 @@ def test_a_spout_that_starts_anew_hears_nothing_of_its_old_trees(
     assert ledger.forget(account) == 1
     assert (account.ended, account.pending, other.pending) == ([], 0, 1)
     assert list(ledger.open_trees()) == [theirs]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_parts_may_arrive_before_the_home_knows_of_their_edges(
+    ledger: Ledger, account: SpoutAccount, order: tuple[int, int]
+) -> None:
+    """E7: a worker sends edges to a third one, whose part is home first; only all of them together end the tree."""
+    random = Random(2)
+    far, further = (
+        Ledger(n, lambda n: [random.getrandbits(64) for _ in range(n)], timeout=30) for n in (1, 2)
+    )
+    tree = opened(ledger, account, 1)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    part.count += 1  # its bolt emits on
+    (grandchild,) = further.receive(far.send({part: 1}))
+    close(further, grandchild)
+    close(far, part)
+    parts = [further.parts_to_send.pop(0), far.parts_to_send.pop(0)]
+    ledger.take_parts(parts[order[0]])
+    assert tree.verdict is None and tree.value
+    ledger.validate()
+    ledger.take_parts(parts[order[1]])
+    assert tree.verdict is ACKED and account.ended == [tree]
+
+
+def test_a_fail_may_arrive_before_the_home_knows_of_the_edge_that_it_failed(
+    ledger: Ledger, account: SpoutAccount
+) -> None:
+    """E7, E21: the tree fails at once; the part that tells of the edge comes late and is ignored."""
+    random = Random(2)
+    far, further = (
+        Ledger(n, lambda n: [random.getrandbits(64) for _ in range(n)], timeout=30) for n in (1, 2)
+    )
+    tree = opened(ledger, account, 1)
+    (part,) = far.receive(ledger.send({tree: 1}))
+    part.count += 1
+    (grandchild,) = further.receive(far.send({part: 1}))
+    further.fail(grandchild, Verdict(Outcome.FAILED, "no"))
+    close(further, grandchild)
+    ledger.take_parts(further.parts_to_send.pop(0))
+    assert tree.verdict == Verdict(Outcome.FAILED, "no")
+    close(far, part)
+    ledger.take_parts(far.parts_to_send.pop(0))
+    assert account.ended == [tree] and ledger.statistics().open == 0

@@ -162,3 +162,45 @@ def test_the_tree_is_kept_by_the_worker_of_its_spout() -> None:
     spouts, bolts = homes["a"].statistics(), homes["b"].statistics()
     assert (spouts.open, spouts.known_outside, spouts.parts) == (2, 2, 0)
     assert (bolts.open, bolts.known_outside, bolts.parts) == (0, 0, 2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_ack_or_fail_of_an_unanchored_tuple_sends_nothing_and_changes_no_table(workers: int) -> None:
+    """E34: no part goes home, whether the spout gave no id or a bolt did not anchor."""
+
+    def emit_unanchored(bolt: Any, tup: Any) -> None:
+        bolt.collector.emit(tup.values)
+        bolt.collector.ack(tup)
+
+    def ack_some(bolt: Any, tup: Any) -> None:
+        (bolt.collector.fail if tup["value"] % 2 else bolt.collector.ack)(tup)
+
+    class WithoutIds(Script):
+        def next_tuple(self) -> None:
+            if self.next < len(self.rows):
+                self.next += 1
+                self.collector.emit(self.rows[self.next - 1])
+
+    builder = two(Call(emit_unanchored), WithoutIds([(n,) for n in range(6)]))
+    builder.set_bolt("c", Call(ack_some)).shuffle_grouping("b")
+    plan = Rig(builder, workers).cluster.plan
+    cores = [Worker(plan, index, clock=lambda: 0.0) for index in range(workers)]
+    for core in cores:
+        core.open()
+    frames: list[Any] = []
+    kinds: Counter[FrameKind] = Counter()
+    for superstep in range(plan.last_superstep + 1):
+        step = Step(0, 0, superstep)
+        frames = [
+            sent for core in cores for sent in core.run(step, [f for f in frames if f.target == core.index])
+        ]
+        kinds.update(frame.kind for frame in frames)
+        for core in cores:
+            statistics = core.statistics()
+            assert (statistics.open, statistics.known_outside) == (0, 0)
+            assert (statistics.parts, statistics.outgoing) == (0, 0)
+    assert kinds[FrameKind.ACKS] == 0 and (kinds[FrameKind.TUPLES] > 0) == (workers == 2)
+    (last,) = [task for core in cores for task in core.tasks.values() if task.component.id == "c"]
+    counters = last.read_counters()
+    assert (counters.acked, counters.failed) == (3, 3), "it did ack and fail them"
+    assert [t.spout.heard for core in cores for t in core._spouts] == [[]]  # type: ignore[attr-defined]
