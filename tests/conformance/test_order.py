@@ -13,14 +13,14 @@ Run = Callable[..., Any]
 
 _SMALL = {
     # A superstep, a batch and the spouts' turn all end in the middle of something.
-    "stormspark.superstep.deadline.ms": 2,
-    "stormspark.batch.target.ms": 20,
+    "stormspark.superstep.deadline.ms": 4,
+    "stormspark.batch.target.ms": 100,
 }
 
 
 def test_order_is_kept_over_streams_groupings_supersteps_and_batches(run: Run) -> None:
     """E31, F4: from spouts and from bolts, by every grouping, with what is left over from one turn to the next."""
-    numbers = 3000
+    numbers = 2000
     builder = TopologyBuilder()
     builder.set_spout("sends", Sends(numbers, "relays"), 2)
     relays = builder.set_bolt("relays", Relays("sees"), 3)
