@@ -113,15 +113,11 @@ class Ledger:
             if not branch.value:
                 self._end(branch, ACKED)
         elif type(branch) is Part and branch.home != self.worker:
+            # Where a rotation has forgotten it, this may be another part of the tree; that one goes on by itself.
             root = branch.root_id
-            if self._parts.get(root) is branch:
-                del self._parts[root]
-            elif self._older_parts.get(root) is branch:
-                del self._older_parts[root]
-            # Else a rotation has forgotten it, but a bolt has kept its tuple and acks it after all.
-            if (
-                branch.verdict is None
-            ):  # a failed part never tells its value, so no order of parts can ack (E21)
+            if self._parts.pop(root, None) is None:
+                self._older_parts.pop(root, None)
+            if branch.verdict is None:  # a failed part never tells its value: no order of parts can ack (E21)
                 parts = self._parts_for(branch.home)
                 parts.roots.append(root)
                 parts.values.append(branch.value)
