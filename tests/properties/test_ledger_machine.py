@@ -458,7 +458,7 @@ TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(stateful_step_count=60)
 
 
-@given(seed=st.integers(0, 2**32), workers=st.integers(1, 4), steps=st.integers(50, 500))
+@given(seed=st.integers(0, 2**32), workers=st.integers(1, 4), steps=st.integers(200, 500))
 def test_long_walks(seed: int, workers: int, steps: int) -> None:
     """E4, E5, E16, E17, E20-E28, E32, E33, E35, B10, C11, X68: hundreds of steps, where chance alone decides."""
     world, random = World(workers, seed), Random(seed)
