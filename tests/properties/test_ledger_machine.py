@@ -458,6 +458,7 @@ TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(stateful_step_count=60)
 
 
+@settings(max_examples=4 * settings().max_examples)  # it takes milliseconds
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 4), steps=st.integers(200, 500))
 def test_long_walks(seed: int, workers: int, steps: int) -> None:
     """E4, E5, E16, E17, E20-E28, E32, E33, E35, B10, C11, X68: hundreds of steps, where chance alone decides."""
