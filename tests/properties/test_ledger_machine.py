@@ -56,7 +56,7 @@ class Message:
     edges: RemoteEdges | None = None
     references: list[list[int]] = field(default_factory=list)
     parts: Parts | None = None
-    #: Emits that were failed, or of which the sender holds nothing any more.
+    #: Emits that it speaks of, and those of which the sender holds nothing any more.
     told: list[Emit] = field(default_factory=list)
     resets: list[Emit] = field(default_factory=list)
 
@@ -245,11 +245,11 @@ class World:
         by_root = {tree.root_id: emit for tree, emit in self.by_tree.items() if tree.root_id}
         for home in sorted(homes | set(sent)):
             parts = sent.pop(home, None) or Parts()
-            failed = [by_root[root] for root, _ in parts.fails]
+            spoken_of = [by_root[root] for root in [*parts.roots, *(root for root, _ in parts.fails)]]
             whole = Message(
                 home,
                 parts=parts,
-                told=[emit for emit in told if emit.home == home] + failed,
+                told=list(dict.fromkeys([*(emit for emit in told if emit.home == home), *spoken_of])),
                 resets=[emit for emit in self.resets[sender] if emit.home == home],
             )
             self.under_way.extend(split_up(whole) if split else [whole])
