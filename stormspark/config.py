@@ -112,6 +112,8 @@ class Settings:
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: Replies kept for requests that Spark may repeat; above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
+    #: Where rows of sources that were given up are written, a file a task; None: to the task's log.
+    dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: A worker that is in one call of user code for so long is told of in the driver's log.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)

@@ -15,6 +15,8 @@ from stormspark.api.hooks import (
     SpoutFailInfo,
     TaskHook,
 )
+from stormspark.api.retry import ExponentialBackoff
+from stormspark.api.source import Routed, SourceSpout
 from stormspark.api.streams import (
     DEFAULT_STREAM,
     SYSTEM_COMPONENT,
@@ -47,10 +49,13 @@ __all__ = [
     "Count",
     "Duration",
     "EmitInfo",
+    "ExponentialBackoff",
     "Fields",
     "GlobalStreamId",
     "OutputCollector",
     "OutputFieldsDeclarer",
+    "Routed",
+    "SourceSpout",
     "Spout",
     "SpoutAckInfo",
     "SpoutDeclarer",

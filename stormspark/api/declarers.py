@@ -12,6 +12,7 @@ from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
 from stormspark.api.fields import Fields
 from stormspark.api.pickling import pickled
+from stormspark.api.source import SourceSpout
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
 from stormspark.api.user_line import raised_at, user_line
 from stormspark.api.windows import LATE_TUPLE_FIELD, WindowedBolt, WindowTime
@@ -54,6 +55,8 @@ class ComponentDeclaration:
     declared_at: str
     #: Of a windowed bolt; None for every other component.
     window_time: WindowTime | None = None
+    #: A spout that Spark reads for (`SourceSpout`).
+    source: bool = False
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
@@ -70,7 +73,7 @@ class Declarer(ComponentConfiguration):
         super().__init__()
         self._id = component_id
         self._component = component
-        self._kind = "spout" if isinstance(component, Spout) else "bolt"
+        self._kind = "spout" if isinstance(component, Spout | SourceSpout) else "bolt"
         self._what = f"{self._kind} {component_id!r}"
         self._parallelism = parallelism
         self._declared_at = declared_at
@@ -107,6 +110,7 @@ class Declarer(ComponentConfiguration):
             conf=conf,
             declared_at=self._declared_at,
             window_time=windowed.window_time if windowed else None,
+            source=isinstance(component, SourceSpout),
             subscribed_at=dict(self._subscribed_at),
         )
 

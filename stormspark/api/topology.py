@@ -13,6 +13,7 @@ from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, Declare
 from stormspark.api.fields import Fields
 from stormspark.api.lambdas import bolt_of, spout_of
 from stormspark.api.pickling import pickled
+from stormspark.api.source import SourceSpout
 from stormspark.api.user_line import user_line
 from stormspark.api.windows import WindowedBolt
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration
@@ -53,7 +54,7 @@ class TopologyBuilder:
         self._worker_hooks: list[WorkerHookDeclaration] = []
 
     def set_spout(
-        self, component_id: str, spout: Spout | Callable[[], Any], parallelism: int = 1
+        self, component_id: str, spout: Spout | SourceSpout | Callable[[], Any], parallelism: int = 1
     ) -> SpoutDeclarer:
         """Add a spout, or a function without arguments that gives the next value, or None for nothing now (A1).
 
@@ -62,9 +63,10 @@ class TopologyBuilder:
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no spout (A2).
         """
         where = user_line()
-        if not isinstance(spout, Spout):
+        if not isinstance(spout, Spout | SourceSpout):
             if isinstance(spout, type | Component) or not callable(spout):
-                _refuse(where, "spout", component_id, "an instance of Spout or a function", spout)
+                wanted = "an instance of Spout or SourceSpout, or a function"
+                _refuse(where, "spout", component_id, wanted, spout)
             supplier = spout
             spout = _made(where, "spout", component_id, lambda: spout_of(supplier))
         return self._added(

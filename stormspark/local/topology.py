@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
+from stormspark.errors import InvalidTopologyError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
@@ -52,6 +53,12 @@ class LocalTopology:
         *,
         active: bool = True,
     ) -> None:
+        for source in plan.sources:
+            msg = (
+                f"{source.declared_at}: spout {source.id!r} is read by Spark: run the topology on Spark, or give "
+                f"complete_topology mocked tuples for it"
+            )
+            raise InvalidTopologyError(msg)
         self.plan = plan
         self.error: BaseException | None = None
         self._clock = clock

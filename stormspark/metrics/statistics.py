@@ -34,6 +34,7 @@ class TaskCounters:
     queued: int = 0  # a gauge: tuples that wait for this task
     restarts: int = 0
     errors: int = 0
+    dead_letters: int = 0  # rows of a source that were given up
     #: Spout: from emit to ack. Bolt: in execute.
     latency: Histogram = field(default_factory=Histogram)
 
@@ -65,6 +66,7 @@ class ComponentStatistics:
     queued: int
     restarts: int
     errors: int
+    dead_letters: int
     last_error: str | None
     #: Spout: from emit to ack. Bolt: in execute.
     histogram: Histogram

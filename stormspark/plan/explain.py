@@ -19,13 +19,16 @@ def explain_text(plan: PhysicalPlan) -> str:
         + (
             f"{_many(plan.supersteps, 'exchange')} and one more for the acks"
             if plan.supersteps
+            else "one exchange, for the report"
+            if plan.sources
             else "no exchange"
         ),
         "",
         "components",
     ]
     for component in plan.components.values():
-        lines.append(f"  {component.kind:<5} {component.id}: {_tasks(component)}")
+        read = ", read by Spark" if component.source else ""
+        lines.append(f"  {component.kind:<5} {component.id}: {_tasks(component)}{read}")
         for stream in component.streams.values():
             direct = ", direct" if stream.direct else ""
             lines.append(f"        emits {stream.id}({', '.join(stream.fields)}){direct}")
@@ -35,7 +38,8 @@ def explain_text(plan: PhysicalPlan) -> str:
     for worker in range(plan.workers):
         hosted = [f"{plan.tasks[t.id].component}[{t.index}]={t.id}" for t in plan.tasks_of_worker(worker)]
         lines.append(f"  worker {worker}: {', '.join(hosted) or 'nothing'}")
-    lines += ["", "a batch", "  superstep 0: spouts are asked; tuples run on inside their worker"]
+    asked = "rows of Spark's sources come, spouts are asked" if plan.sources else "spouts are asked"
+    lines += ["", "a batch", f"  superstep 0: {asked}; tuples run on inside their worker"]
     for superstep in range(1, plan.last_superstep + 1):
         home = " (acks come home, the report goes to the driver)" if superstep == plan.last_superstep else ""
         lines.append(f"  repartitionById({plan.workers}, worker) -> superstep {superstep}{home}")

@@ -64,6 +64,7 @@ class ComponentPlan:
     parallelism: int
     tasks: tuple[int, ...]
     declared_at: str
+    source: bool = False
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 
@@ -91,7 +92,14 @@ class PhysicalPlan:
         """The superstep whose replies end the batch: S, plus one for the acks that come home if anything
         crosses.
         """
-        return self.supersteps + 1 if self.supersteps else 0
+        return self.supersteps + 1 if self.supersteps or self.sources else 0
+
+    @property
+    def sources(self) -> tuple[ComponentPlan, ...]:
+        """The spouts that Spark reads for. Their rows reach a worker in requests of their own, so its report needs an exchange
+        that waits for all of them.
+        """
+        return tuple(component for component in self.components.values() if component.source)
 
     def tasks_of_worker(self, worker: int) -> tuple[TaskPlan, ...]:
         """The tasks that live in one worker, by task id."""

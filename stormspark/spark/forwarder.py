@@ -28,8 +28,9 @@ one of them can be repeated.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
 from typing import NoReturn
@@ -38,7 +39,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from stormspark.errors import WorkerLostError
-from stormspark.wire.frames import FRAME_SCHEMA
+from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
 from stormspark.worker.launch import Launch, LaunchError, end_process, start
 from stormspark.worker.lifeline import executor_jvm
 from stormspark.worker.link import Endpoint, dial
@@ -54,8 +55,11 @@ from stormspark.worker.messages import (
     There,
 )
 
-__all__ = ["Attempt", "forwarder"]
+__all__ = ["Attempt", "forwarder", "source_forwarder"]
 
+#: Rows of a source travel in frames of about this size.
+_FRAME_ROWS = 4096
+_FRAME_BYTES = 4 * 1024 * 1024
 #: While a worker computes, nimbus is asked so often whether its attempt is still on: a worker that is
 #: stopped, not dead, never hangs up.
 _LOOK_UP_SECS = 5.0
@@ -106,6 +110,67 @@ def forwarder(
         yield from route.exchange(request, batches)
 
     return forward
+
+
+def source_forwarder(
+    attempt: Attempt, tasks: Sequence[tuple[int, int]], partition_column: str | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of superstep 0 for the partitions of a source: their rows go to the spout's tasks (task id, worker).
+
+    All rows of a partition go to one task: by ``partition_column`` of its first row, else by Spark's number of the partition.
+    """
+
+    def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None, "a forwarder runs inside a Spark task"
+        batch = int(context.getLocalProperty("streaming.sql.batchId") or -1)
+        partition = context.partitionId()
+        rows = iter(batch for batch in batches if batch.num_rows)
+        first = next(rows, None)
+        if first is None:
+            return
+        number = partition if partition_column is None else first.column(partition_column)[0].as_py()
+        task, worker = tasks[number % len(tasks)]
+        route = _route(attempt, worker)
+        request = Request(
+            attempt.generation,
+            route.incarnation,
+            batch,
+            attempt.attempt,
+            0,
+            attempt.workers + partition,
+            attempt.reason,
+        )
+        yield from route.exchange(request, _as_frames(chain([first], rows), worker, task, partition))
+
+    return forward
+
+
+def _as_frames(
+    batches: Iterable[pa.RecordBatch], worker: int, task: int, partition: int
+) -> Iterator[pa.RecordBatch]:
+    """Spark's batches are small: some thousand rows make a frame."""
+    for group in _grouped(batches):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, group[0].schema) as stream:
+            for batch in group:
+                stream.write_batch(batch)
+        rows = sum(batch.num_rows for batch in group)
+        frame = Frame(worker, FrameKind.ROWS, task, partition, rows, sink.getvalue().to_pybytes())
+        yield frames_to_batch([frame])
+
+
+def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    group: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        group.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _FRAME_ROWS or size >= _FRAME_BYTES:
+            yield group
+            group, rows, size = [], 0, 0
+    if group:
+        yield group
 
 
 class _Route:

@@ -1,6 +1,6 @@
 """From a plan to a Spark query: the chain of supersteps, without what drives it.
 
-    a tick row a worker -> superstep 0 -> exchange -> superstep 1 -> ... -> the last's reports -> foreachBatch
+    a tick row a worker, rows of sources -> superstep 0 -> exchange -> superstep 1 -> ... -> the last's reports -> foreachBatch
 
 Superstep k is a `mapInArrow` stage with the forwarder; an exchange puts the frames for worker w in partition
 w. One line, never split and joined: Spark computes a streaming plan that is split twice.
@@ -8,10 +8,13 @@ w. One line, never split and joined: Spark computes a streaming plan that is spl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import DataFrame, SparkSession
 
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.spark.forwarder import Attempt, forwarder
+from stormspark.spark.forwarder import Attempt, forwarder, source_forwarder
+from stormspark.spark.sources import SourceStream
 from stormspark.wire.frames import FRAME_DDL
 
 __all__ = ["data_query", "session_for_query"]
@@ -41,9 +44,13 @@ def session_for_query(spark: SparkSession) -> SparkSession:
     return session
 
 
-def data_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
+def data_query(
+    session: SparkSession, plan: PhysicalPlan, attempt: Attempt, sources: Iterable[SourceStream] = ()
+) -> DataFrame:
     """The streaming DataFrame whose every batch is one batch of the topology; its rows are `FrameKind.REPORT`
     frames.
+
+    ``sources`` are those of the plan's source spouts: their partitions are superstep 0's, beside the tick rows'.
     """
     # One row a worker a batch, row by row its own partition; its time is the batch's number, not the clock's.
     frames = (
@@ -53,6 +60,9 @@ def data_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> D
         .load()
         .mapInArrow(forwarder(attempt, 0), FRAME_DDL)
     )
+    for source in sources:
+        forward = source_forwarder(attempt, source.tasks, source.partition_column)
+        frames = frames.union(source.rows.mapInArrow(forward, FRAME_DDL))
     for superstep in range(1, plan.last_superstep + 1):
         # The last reports are not exchanged: whoever collects them does not mind where they lie.
         frames = frames.repartitionById(plan.workers, "target").mapInArrow(

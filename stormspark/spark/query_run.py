@@ -20,6 +20,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.gate import Gate
 from stormspark.spark.query import data_query
+from stormspark.spark.sources import open_sources
 from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
 
@@ -103,7 +104,7 @@ class QueryRun:
         """Start the query from its checkpoint."""
         interval = int(self.plan.settings.trigger_interval_ms)
         self.query = (
-            data_query(self.session, self.plan, self.attempt)
+            data_query(self.session, self.plan, self.attempt, open_sources(self.plan, self.session))
             .writeStream.foreachBatch(self.batch)
             .option("checkpointLocation", checkpoint)
             .trigger(processingTime=f"{interval} milliseconds")

@@ -230,7 +230,9 @@ def _with_mocks(topology: Topology, mocks: Mapping[str, MockedTuples]) -> Topolo
         mock = FixedTupleSpout(tuples, streams=original.streams.values())
         for one in mock.source_tuples:
             _check_mock(original, one)
-        components[name] = replace(original, pickled=cloudpickle.dumps(mock), type_name="FixedTupleSpout")
+        components[name] = replace(
+            original, pickled=cloudpickle.dumps(mock), source=False, type_name="FixedTupleSpout"
+        )
     return replace(topology, components=components)
 
 

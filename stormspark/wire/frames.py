@@ -24,6 +24,7 @@ class FrameKind(IntEnum):
     TUPLES = 1  # tuples for tasks of the target worker
     ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
     REPORT = 3  # what a worker tells the driver at the end of a batch; target is the worker itself
+    ROWS = 5  # rows of a source for task ``sender``: partition ``sequence``, an Arrow IPC stream
     LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6); no count
 
 

@@ -105,6 +105,9 @@ class Worker:
         self._ready_bytes = 0
         self._sequence = 0
         self._batch_began: float | None = None
+        self._begun: tuple[int, int] | None = (
+            None  # batch and attempt; superstep 0 may bring several requests
+        )
         self._quantum_used_up = False
         self._sources = {
             (task.id, stream.id): TupleSource(component.id, task.id, stream.id, Fields(stream.fields))
@@ -158,7 +161,7 @@ class Worker:
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def begin_attempt(self, reason: str) -> None:
+    def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """The batch runs again because a worker is gone or Spark failed: what was under way between workers
         is lost.
 
@@ -166,6 +169,9 @@ class Worker:
         does what bolts hold.
         """
         self.ledger.abandon(reason)
+        if batch is not None:
+            for spout in self._spouts:
+                spout.forget_batch(batch)
 
     # -- a superstep -----------------------------------------------------------------------------------------
 
@@ -174,7 +180,8 @@ class Worker:
         workers, or the report.
         """
         now = self._clock()
-        if step.superstep == 0:
+        if step.superstep == 0 and (step.batch, step.attempt) != self._begun:
+            self._begun = (step.batch, step.attempt)
             self._begin_batch(now)
         self._running.advance(now)
         self.ledger.rotate(self._running.seconds)
@@ -208,6 +215,10 @@ class Worker:
     def _take(self, frame: Frame) -> None:
         if frame.kind == FrameKind.TUPLES:
             unpack(frame.payload, self.ledger, self._sources, self._inboxes)
+        elif frame.kind == FrameKind.ROWS:
+            task = self.tasks[frame.sender]
+            assert isinstance(task, SpoutTask) and self._begun is not None
+            task.take_rows(self._begun[0], frame.sequence, frame.payload)
         elif frame.kind == FrameKind.ACKS:
             self.ledger.take_parts(pickle.loads(frame.payload))
 
@@ -357,6 +368,7 @@ class Worker:
         for spout in self._spouts:
             # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
             spout.counters.pending = spout.account.pending + len(spout.account.ended)
+            spout.counters.queued = spout.rows_waiting
         for bolt in self._bolts:
             bolt.counters.queued = bolt.waiting
         report = WorkerReport(
@@ -373,8 +385,9 @@ class Worker:
 
     @property
     def backlog(self) -> int:
-        """Tuples and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
-        return self._waiting() + self.ledger.statistics().outgoing
+        """Tuples, rows and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
+        rows = sum(spout.rows_waiting for spout in self._spouts)
+        return self._waiting() + rows + self.ledger.statistics().outgoing
 
     def _fatal(self) -> ErrorReport | None:
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)

@@ -236,7 +236,7 @@ class WorkerProcess:
         try:
             if request.attempt > self._attempt:
                 self._attempt = request.attempt
-                self._worker.begin_attempt(request.reason)
+                self._worker.begin_attempt(request.reason, request.batch)
             frames = frames_from(_batches(errand.batches))
             step = Step(request.batch, request.attempt, request.superstep)
             messages = list(_messages(self._worker.run(step, frames)))

@@ -15,9 +15,11 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from stormspark.acker import Outcome, SpoutAccount
-from stormspark.api import Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
+from stormspark.api import SourceSpout, Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
 from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
+from stormspark.worker.row_spout import RowSpout
+from stormspark.worker.source_rows import SourceRows
 from stormspark.worker.task import Task
 
 __all__ = ["SpoutTask"]
@@ -40,6 +42,7 @@ class SpoutTask(Task):
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
+        self._rows: SourceRows | None = None  # of a source spout; they outlive its instances
         self._runner: greenlet | None = None
         #: ``next_tuple`` is suspended inside an emit.
         self.suspended = False
@@ -47,13 +50,17 @@ class SpoutTask(Task):
         self._deadline = 0.0
         self._calls = 0
 
-    def _begin(self, instance: Spout, context: TopologyContext) -> None:
+    def _begin(self, instance: Spout | SourceSpout, context: TopologyContext) -> None:
         """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
         self._end_call()
         self._ledger.forget(self.account)
         self._collector = SpoutCollector(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
+        if isinstance(instance, SourceSpout):
+            rows = self._rows_for(instance)
+            folder = self._settings.dead_letter_dir
+            instance = RowSpout(instance, rows, self._clock, folder, self._gave_up)
         self.spout = instance
         instance.open(self._conf, context, self._collector)
         self.opened = True
@@ -88,6 +95,30 @@ class SpoutTask(Task):
         except Exception as error:
             self.report_error(error)
         super().stop()
+
+    # -- rows of a source ------------------------------------------------------------------------------------
+
+    def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
+        """Rows that Spark has read for this task; they wait until they are asked for, also while the spout is not open yet."""
+        if self._rows is None:
+            self._rows_for(self._instance())
+        assert self._rows is not None
+        self._rows.take(batch, partition, payload)
+
+    def forget_batch(self, batch: int) -> None:
+        """The batch is run again, from its rows on."""
+        if self._rows is not None:
+            self._rows.forget_batch(batch)
+
+    @property
+    def rows_waiting(self) -> int:
+        """Rows of a source that wait to be emitted, or to be emitted again."""
+        return 0 if self._rows is None else len(self._rows)
+
+    def _rows_for(self, source: SourceSpout) -> SourceRows:
+        if self._rows is None:
+            self._rows = SourceRows(source.retry, source.id_columns)
+        return self._rows
 
     # -- tuples ----------------------------------------------------------------------------------------------
 
@@ -221,6 +252,10 @@ class SpoutTask(Task):
                     self.raised("ack or fail", error)
                     break  # the rest were trees of an instance that is gone (B10)
             collector.verdict = None
+
+    def _gave_up(self, reason: str) -> None:
+        self.counters.dead_letters += 1
+        self.report_error(f"dead letter: {reason}")
 
     def _count_fail(self, outcome: Outcome) -> None:
         counters = self.counters

@@ -1,6 +1,7 @@
 """The plan as people see it: snapshots."""
 
 from stormspark import Fields, TopologyBuilder
+from stormspark.connectors import DataFrameSpout
 from stormspark.plan import explain_mermaid, explain_text, plan_topology
 from stormspark.testing import TestGlobalCount, TestWordCounter, TestWordSpout
 
@@ -46,3 +47,15 @@ def test_text_and_mermaid() -> None:
     plan = plan_topology(builder.create_topology("demo"), {"topology.workers": 2})
     assert explain_text(plan) == TEXT
     assert explain_mermaid(plan) == MERMAID
+
+
+def test_a_spout_that_spark_reads_for_is_shown_as_such() -> None:
+    """Its rows come in superstep 0, and the report waits for all of them: one exchange, also with one worker."""
+    builder = TopologyBuilder()
+    builder.set_spout("lines", DataFrameSpout(lambda spark: None, ["line"]))
+    plan = plan_topology(builder.create_topology("t"))
+    text = explain_text(plan)
+    assert "1 worker, one exchange, for the report" in text
+    assert "spout lines: 1 task, ids 2, read by Spark" in text
+    assert "superstep 0: rows of Spark's sources come, spouts are asked" in text
+    assert plan.last_superstep == 1

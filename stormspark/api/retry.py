@@ -1,0 +1,41 @@
+"""When a row of a source is emitted again after it has failed (K4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["ExponentialBackoff"]
+
+
+@dataclass(frozen=True)
+class ExponentialBackoff:
+    """Storm's KafkaSpoutRetryExponentialBackoff: all times in seconds.
+
+    The first retry comes after ``initial_delay``, the n-th after ``period`` times 2 to the power of n - 1, at most after
+    ``max_delay``. After ``max_retries`` retries a row is given up and goes to the dead letters; None means never.
+
+    >>> backoff = ExponentialBackoff(initial_delay=0, period=1, max_delay=5, max_retries=4)
+    >>> [backoff.delay(fails) for fails in range(1, 6)]
+    [0, 2.0, 4.0, 5, None]
+    """
+
+    initial_delay: float = 0.0
+    period: float = 0.002
+    max_delay: float = 10.0
+    max_retries: int | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.initial_delay, self.period, self.max_delay) < 0 or (self.max_retries or 0) < 0:
+            msg = f"times and numbers of retries must not be negative, got {self!r} (K4)"
+            raise InvalidTopologyError(msg)
+
+    def delay(self, fails: int) -> float | None:
+        """Seconds until a row that has failed ``fails`` times is emitted again; None where it is given up."""
+        if self.max_retries is not None and fails > self.max_retries:
+            return None
+        if fails == 1:
+            return self.initial_delay
+        # Bounded before it is computed: 2 to the power of a million is no number to wait for.
+        return min(self.max_delay, self.period * 2.0 ** min(fails - 1, 64))

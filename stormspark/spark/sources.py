@@ -1,0 +1,60 @@
+"""The streaming DataFrames of a topology's source spouts, checked against what the spouts declare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+
+from stormspark.api import SourceSpout
+from stormspark.errors import InvalidTopologyError
+from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+
+__all__ = ["SourceStream", "open_sources"]
+
+
+@dataclass(frozen=True)
+class SourceStream:
+    """What Spark reads for one spout; ``tasks`` are (task id, worker), ascending."""
+
+    rows: DataFrame
+    tasks: tuple[tuple[int, int], ...]
+    partition_column: str | None
+
+
+def open_sources(plan: PhysicalPlan, session: SparkSession) -> list[SourceStream]:
+    """Ask each source spout for its DataFrame; raises `InvalidTopologyError` with the component and the user's line."""
+    return [_opened(component, plan, session) for component in plan.sources]
+
+
+def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession) -> SourceStream:
+    place = f"{component.declared_at}: spout {component.id!r}"
+    spout: SourceSpout = cloudpickle.loads(component.pickled)
+    try:
+        rows: Any = spout.stream(session)
+    except Exception as error:
+        msg = f"{place}: stream raised {type(error).__name__}: {error}"
+        raise InvalidTopologyError(msg) from error
+    if not isinstance(rows, DataFrame) or not rows.isStreaming:
+        got = (
+            "a DataFrame that is no stream: use spark.readStream"
+            if isinstance(rows, DataFrame)
+            else repr(rows)
+        )
+        msg = f"{place}: stream must return a streaming DataFrame, got {got}"
+        raise InvalidTopologyError(msg)
+    wanted = [*spout.id_columns, *([spout.partition_column] if spout.partition_column else [])]
+    missing = [column for column in wanted if column not in rows.columns]
+    if missing:
+        msg = f"{place}: its stream has no column {missing[0]!r}, which it needs; it has {', '.join(rows.columns)}"
+        raise InvalidTopologyError(msg)
+    if spout.takes_rows_as_they_are and len(spout.fields) != len(rows.columns):
+        msg = (
+            f"{place}: its stream has {len(rows.columns)} columns ({', '.join(rows.columns)}), but it declares "
+            f"{len(spout.fields)} fields ({', '.join(spout.fields)}); select the columns in stream(), or give a translator"
+        )
+        raise InvalidTopologyError(msg)
+    tasks = tuple((task, plan.tasks[task].worker) for task in component.tasks)
+    return SourceStream(rows, tasks, spout.partition_column)

@@ -1,0 +1,114 @@
+"""A `SourceSpout` as an ordinary spout: emits a row a call, hears its verdict, keeps what has to be emitted again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stormspark.api import (
+    DEFAULT_STREAM,
+    Routed,
+    SourceSpout,
+    Spout,
+    SpoutOutputCollector,
+    TopologyContext,
+)
+from stormspark.worker.source_rows import Row, SourceRows
+
+__all__ = ["DeadLetters", "RowSpout"]
+
+
+class DeadLetters:
+    """Rows that were given up, as JSON lines of the task's own file in ``folder``; without one, in its log.
+
+    A line has component, task, message id, reason and row; what is no JSON is told by its repr.
+    """
+
+    def __init__(self, folder: str | None, context: TopologyContext) -> None:
+        self._context = context
+        self._path: Path | None = None
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self._path = Path(folder) / f"{context.this_component_id}-{context.this_task_id}.jsonl"
+
+    def add(self, row: Row, reason: str) -> None:
+        """Write one down."""
+        if self._path is None:
+            self._context.logger.error("dead letter %r: %s: %r", row.id, reason, row.values)
+            return
+        line = {
+            "component": self._context.this_component_id,
+            "task": self._context.this_task_id,
+            "message_id": row.id,
+            "reason": reason,
+            "row": row.values,
+        }
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, default=repr) + "\n")
+
+
+class RowSpout(Spout):
+    """Made by the task for each instance of its `SourceSpout`; ``rows`` are the task's own.
+
+    ``gave_up`` is told of each dead letter's reason.
+    """
+
+    def __init__(
+        self,
+        source: SourceSpout,
+        rows: SourceRows,
+        clock: Callable[[], float],
+        dead_letters: str | None,
+        gave_up: Callable[[str], None],
+    ) -> None:
+        self.source = source
+        self._rows, self._clock, self._gave_up = rows, clock, gave_up
+        self._folder = dead_letters
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Open the source's side in this task; what an earlier instance had open is emitted again."""
+        self._collector = collector
+        self._dead_letters = DeadLetters(self._folder, context)
+        self.source.open(conf, context)
+        self._rows.reopen()
+
+    def next_tuple(self) -> None:
+        """Emit a row; those that nothing is made of are done with at once, and the next one is taken."""
+        while (row := self._rows.next(self._clock())) is not None:
+            try:
+                translated = self.source.translate(row.values)
+            except Exception as error:
+                self._rows.acked(row.id)
+                self._give_up(row, f"translate raised {type(error).__name__}: {error}")
+                continue
+            if translated is None:
+                self._rows.acked(row.id)
+                self.source.ack(row.id)
+                continue
+            values, stream = translated if isinstance(translated, Routed) else (translated, DEFAULT_STREAM)
+            self._collector.emit(values, stream, message_id=row.id)
+            return
+
+    def ack(self, message_id: Hashable) -> None:
+        """The row is fully processed."""
+        self._rows.acked(message_id)
+        self.source.ack(message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        """Emit the row again, or give it up."""
+        given_up = self._rows.failed(message_id, self._clock())
+        self.source.fail(message_id)
+        if given_up is not None:
+            self._give_up(given_up, f"given up after its last retry: {self._collector.verdict}")
+
+    def close(self) -> None:
+        """The graceful end."""
+        self.source.close()
+
+    def _give_up(self, row: Row, reason: str) -> None:
+        self._dead_letters.add(row, reason)
+        self._gave_up(reason)

@@ -1,0 +1,216 @@
+"""Spouts that Spark reads for: any streaming DataFrame."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stormspark import Fields, TopologyBuilder
+from stormspark.api import ExponentialBackoff, Routed, SourceSpout
+from stormspark.connectors import DataFrameSpout
+from stormspark.errors import InvalidTopologyError
+from stormspark.local import submit as submit_locally
+from stormspark.spark import SparkTopology
+from tests.conformance.components import EFFECTS, Record, read_effects
+from tests.spark.waiting import wait_for, wait_until_idle, worker_processes
+
+pytestmark = pytest.mark.spark
+
+
+def write_numbers(folder: Path, name: str, numbers: range) -> None:
+    """A file of JSON lines, there at once as a whole."""
+    folder.mkdir(exist_ok=True)
+    hidden = folder / f".{name}"
+    hidden.write_text("".join(json.dumps({"n": n, "text": f"line {n}"}) + "\n" for n in numbers))
+    hidden.rename(folder / name)
+
+
+def numbers_in(folder: Path) -> Callable[[Any], Any]:
+    path = str(folder)
+    return lambda spark: spark.readStream.schema("n long, text string").json(path)
+
+
+def recorded(folder: Path, component: str = "record") -> Counter[int]:
+    return Counter(e[3] for e in read_effects(folder, component) if e != ["cleanup"])
+
+
+def wait_for_acks(running: SparkTopology, acks: int) -> None:
+    wait_for(lambda: running.statistics().components["numbers"].acked == acks, message=f"{acks} acks")
+
+
+def wait_for_more(folder: Path, rows: int) -> None:
+    seen = recorded(folder).total()
+    wait_for(lambda: recorded(folder).total() > seen + rows, message=f"{rows} more rows")
+
+
+def settings(folder: Path, **more: Any) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    return {"topology.workers": 2, EFFECTS: str(folder), **{k.replace("_", "."): v for k, v in more.items()}}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_of_files_become_tuples_as_they_come(
+    workers: int, start: Callable[..., SparkTopology], tmp_path: Path
+) -> None:
+    """Every row is a tuple, once, acked; files that come later too."""
+    for part in range(3):
+        write_numbers(tmp_path / "in", f"{part}.json", range(part * 2000, part * 2000 + 2000))
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(numbers_in(tmp_path / "in"), ["n", "text"]), parallelism=2)
+    builder.set_bolt("record", Record(), 3).fields_grouping("numbers", Fields("n"))
+    running = start(
+        builder.create_topology("files"), conf=settings(tmp_path / "out") | {"topology.workers": workers}
+    )
+    wait_for_acks(running, 6000)
+    write_numbers(tmp_path / "in", "later.json", range(6000, 6100))
+    wait_for_acks(running, 6100)
+    wait_until_idle(running)
+    running.stop()
+    assert recorded(tmp_path / "out") == Counter(range(6100))
+    numbers = running.statistics().components["numbers"]
+    assert (numbers.emitted, numbers.failed, numbers.pending, numbers.queued) == (6100, 0, 0, 0)
+
+
+class Fussy(SourceSpout):
+    """Translates: skips multiples of 10, can't read multiples of 7, routes odd numbers; notes nothing of its own."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(["n"], retry=ExponentialBackoff(max_retries=2))
+        self.folder = folder
+
+    def stream(self, spark: Any) -> Any:
+        return numbers_in(Path(self.folder))(spark).select("n")
+
+    def translate(self, row: tuple[Any, ...]) -> Any:
+        (n,) = row
+        if n % 10 == 0:
+            return None
+        if n % 7 == 0:
+            raise ValueError(f"can't read {n}")
+        return Routed((n,), "odd") if n % 2 else (n,)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(self.fields)
+        declarer.declare_stream("odd", self.fields)
+
+
+class AlwaysFails(Record):
+    """Fails 13 whenever it comes."""
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        from stormspark import FailedException
+
+        if tup["n"] == 13:
+            self.effects.write(self.task, "", "", -13)
+            raise FailedException("unlucky")
+        super().execute(tup, collector)
+
+
+def test_rows_are_translated_retried_and_given_up(
+    start: Callable[..., SparkTopology], tmp_path: Path
+) -> None:
+    """K4, K7, W13: a row that always fails is tried again twice; then it, and what can't be read, are dead letters."""
+    write_numbers(tmp_path / "in", "a.json", range(1, 41))
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Fussy(str(tmp_path / "in")))
+    builder.set_bolt("record", AlwaysFails(), 2).shuffle_grouping("numbers").shuffle_grouping(
+        "numbers", "odd"
+    )
+    running = start(
+        builder.create_topology("fussy"),
+        conf=settings(tmp_path / "out", stormspark_dead_letter_dir=str(tmp_path / "dead")),
+    )
+    wait_for(lambda: running.statistics().components["numbers"].dead_letters == 6, message="six dead letters")
+    wait_until_idle(running)
+    running.stop()
+    unreadable = [n for n in range(1, 41) if n % 7 == 0]
+    good = [n for n in range(1, 41) if n % 10 and n % 7 and n != 13]
+    assert recorded(tmp_path / "out") == Counter(good) + Counter({-13: 3})
+    letters = [
+        json.loads(line) for path in (tmp_path / "dead").iterdir() for line in path.read_text().splitlines()
+    ]
+    assert sorted(letter["row"] for letter in letters) == [[n] for n in sorted([*unreadable, 13])]
+    reasons = {letter["row"][0]: letter["reason"] for letter in letters}
+    assert reasons[7] == "translate raised ValueError: can't read 7"
+    assert reasons[13].startswith("given up after its last retry: failed by a bolt: record[")
+    numbers = running.statistics().components["numbers"]
+    assert (numbers.acked, numbers.failed, numbers.restarts) == (len(good), 3, 0)
+    assert running.error is None
+
+
+def test_a_killed_worker_costs_no_row(start: Callable[..., SparkTopology], tmp_path: Path) -> None:
+    """E15: the batch is read again; every row's effect is there at least once."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(numbers_in(tmp_path / "in"), ["n", "text"]), parallelism=2)
+    builder.set_bolt("record", Record(), 2).fields_grouping("numbers", Fields("n"))
+    (tmp_path / "in").mkdir()
+    running = start(builder.create_topology("killed-source"), conf=settings(tmp_path / "out"))
+    for part in range(6):
+        write_numbers(tmp_path / "in", f"{part}.json", range(part * 1000, part * 1000 + 1000))
+        wait_for_more(tmp_path / "out", 100)
+        if part in (1, 3):
+            os.kill(worker_processes("killed-source")[part % 2].pid, signal.SIGKILL)
+    wait_until_idle(running)
+    running.stop()
+    counts = recorded(tmp_path / "out")
+    assert set(counts) == set(range(6000))
+    assert running.error is None
+
+
+def test_a_restart_goes_on_where_the_checkpoint_is(
+    start: Callable[..., SparkTopology], tmp_path: Path
+) -> None:
+    """Spark's checkpoint is the truth for what has been read."""
+    for run in range(2):
+        write_numbers(tmp_path / "in", f"{run}.json", range(run * 100, run * 100 + 100))
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", DataFrameSpout(numbers_in(tmp_path / "in"), ["n", "text"]))
+        builder.set_bolt("record", Record()).shuffle_grouping("numbers")
+        conf = settings(tmp_path / f"out-{run}")
+        running = start(builder.create_topology("again"), conf=conf, checkpoint=tmp_path / "checkpoint")
+        wait_for_acks(running, 100)
+        wait_until_idle(running)
+        running.stop()
+        assert recorded(tmp_path / f"out-{run}") == Counter(range(run * 100, run * 100 + 100))
+
+
+@pytest.mark.parametrize(
+    ("stream", "fields", "error"),
+    [
+        (lambda spark: spark.range(3), ["n"], r"stream must return a streaming DataFrame, got a DataFrame that is no stream"),
+        (lambda spark: None, ["n"], r"stream must return a streaming DataFrame, got None"),
+        (lambda spark: 1 / 0, ["n"], r"spout 'numbers': stream raised ZeroDivisionError"),
+        (
+            lambda spark: spark.readStream.format("rate").load(),
+            ["n"],
+            r"its stream has 2 columns \(timestamp, value\), but it declares 1 fields \(n\); select",
+        ),
+    ],
+)  # fmt: skip
+def test_a_stream_that_does_not_fit_stops_the_topology(
+    stream: Any, fields: list[str], error: str, start: Callable[..., SparkTopology]
+) -> None:
+    """Bad input: told with the component and the user's line, before anything runs."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(stream, fields))
+    running = start(builder.create_topology("unfit"))
+    assert running.wait(60)
+    assert isinstance(running.error, InvalidTopologyError)
+    with pytest.raises(InvalidTopologyError, match=error):
+        raise running.error
+    assert "test_sources.py:" in str(running.error)
+
+
+def test_the_local_engine_refuses_in_one_line() -> None:
+    """It has no Spark."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(lambda spark: None, ["n"]))
+    with pytest.raises(InvalidTopologyError, match=r"test_sources\.py:\d+: spout 'numbers' is read by Spark"):
+        submit_locally(builder.create_topology("local"))
