@@ -116,6 +116,10 @@ class Settings:
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: A worker that is in one call of user code for so long is told of in the driver's log.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
+    #: After so long it is taken for stuck: killed, and started again; 0: never.
+    stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
+    #: Attempts at one batch follow each other ever more slowly, with at most this pause.
+    restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     log_level: str = _setting("stormspark.log.level", "INFO", str)
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)

@@ -93,6 +93,7 @@ class Nimbus:
         storm_id: str = "topology-1",
         active: bool = True,
         stuck_secs: float = 10.0,
+        stuck_timeout_secs: float = 0.0,
     ) -> None:
         self._plan, self._host = plan, host
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -103,7 +104,7 @@ class Nimbus:
         self._links: dict[int, _Link] = {}
         self._orders = Orders(active=active)
         self._storm_id = storm_id
-        self._stuck_secs = stuck_secs
+        self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._error: BaseException | None = None
         self.key = secrets.token_bytes(32)
         self._door = Door(str(folder / "nimbus"), host, self.key, self._serve, "nimbus")
@@ -275,7 +276,16 @@ class Nimbus:
             link.send(self._orders._replace(exit=True))
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
-        """Say who holds a batch up: user code that does not return (B1)."""
+        """Say who holds a batch up: user code that does not return (B1); give its worker up when that takes too long."""
+        if busy is not None and 0 < self._stuck_timeout <= busy.seconds:
+            self._lose(
+                link.worker,
+                link.incarnation,
+                f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.stuck.timeout.secs)",
+            )
+            if link.process.host == socket.gethostname():
+                end_process(link.process)
+            return
         if busy is None or busy.seconds < self._stuck_secs:
             link.warned_at = self._stuck_secs
         elif busy.seconds >= link.warned_at:

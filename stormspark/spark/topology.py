@@ -27,7 +27,7 @@ import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stormspark.api.topology import Topology
+from stormspark.api import ExponentialBackoff, Topology
 from stormspark.checkpoint.control import next_generation
 from stormspark.config import merged
 from stormspark.engine import AliveTopologies
@@ -119,6 +119,7 @@ class SparkTopology:
             storm_id=f"{plan.topology}-{self._generation}-{int(time.time())}",
             active=active,
             stuck_secs=plan.settings.stuck_warning_secs,
+            stuck_timeout_secs=plan.settings.stuck_timeout_secs,
         )
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
@@ -242,6 +243,10 @@ class SparkTopology:
                 return
             attempt += 1
             _log.warning("batch %d is run again as attempt %d: %s", failed_batch, attempt, reason)
+            # The first at once: most trouble is over with the worker that died. What comes back needs patience.
+            backoff = ExponentialBackoff(0.0, 0.1, self._settings.restart_max_delay_secs)
+            if self._stop_wanted.wait(backoff.delay(failures)):
+                return
             self._nimbus.begin_attempt(attempt)
 
     def _watch(self, run: QueryRun) -> None:
