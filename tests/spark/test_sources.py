@@ -14,7 +14,7 @@ import pytest
 
 from stormspark import Fields, TopologyBuilder
 from stormspark.api import ExponentialBackoff, Routed, SourceSpout
-from stormspark.connectors import DataFrameSpout
+from stormspark.connectors import DataFrameSpout, FileSpout
 from stormspark.errors import InvalidTopologyError
 from stormspark.local import submit as submit_locally
 from stormspark.spark import SparkTopology
@@ -214,3 +214,27 @@ def test_the_local_engine_refuses_in_one_line() -> None:
     builder.set_spout("numbers", DataFrameSpout(lambda spark: None, ["n"]))
     with pytest.raises(InvalidTopologyError, match=r"test_sources\.py:\d+: spout 'numbers' is read by Spark"):
         submit_locally(builder.create_topology("local"))
+
+
+def test_lines_of_text_files(start: Callable[..., SparkTopology], tmp_path: Path) -> None:
+    """K7: a translator makes words of lines, empty lines are skipped; a file that is half written is not seen."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("1\n\n2\n3\n")
+    (folder / ".b.txt").write_text("4\n")
+    builder = TopologyBuilder()
+    spout = FileSpout(folder, translator=lambda row: (int(row[0]),) if row[0] else None, fields=["n"])
+    builder.set_spout("numbers", spout)
+    builder.set_bolt("record", Record()).shuffle_grouping("numbers")
+    running = start(builder.create_topology("lines"), conf=settings(tmp_path / "out"))
+    wait_for_acks(running, 3)
+    (folder / ".b.txt").rename(folder / "b.txt")
+    wait_for_acks(running, 4)
+    running.stop()
+    assert recorded(tmp_path / "out") == Counter([1, 2, 3, 4])
+
+
+def test_a_file_spout_says_what_it_needs() -> None:
+    """Bad input: before anything runs."""
+    with pytest.raises(InvalidTopologyError, match=r"files of format 'json' need a schema, .* and fields"):
+        FileSpout("/nowhere", "json")

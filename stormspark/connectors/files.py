@@ -1,0 +1,56 @@
+"""Files of a folder as a spout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["FileSpout"]
+
+
+class FileSpout(SourceSpout):
+    """A spout that emits the rows of every file that is in ``path``, or comes into it, once; for the Spark engine.
+
+    ``format`` is one that Spark streams from files: text, json, csv, parquet, orc. ``schema`` is Spark's DDL
+    (``"id long, price double"``), needed for all but text, whose only column is the line. ``fields`` name the values; they have to be
+    given for all but text, where it is ``line``. ``options`` are Spark's own (``maxFilesPerTrigger``, ``header``, ...).
+
+    A file must be there as a whole when it appears: write it beside and rename it. Spark keeps which files have been read in
+    the topology's checkpoint.
+
+    Raises `InvalidTopologyError` for a format that needs a schema and has none.
+
+    >>> lines = FileSpout("/data/logs")
+    >>> orders = FileSpout("/data/orders", "json", schema="id long, price double", fields=["id", "price"])
+    >>> lines.fields, orders.fields
+    (Fields('line'), Fields('id', 'price'))
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        format: str = "text",
+        *,
+        schema: str | None = None,
+        fields: Fields | Iterable[str] | None = None,
+        translator: Callable[[tuple[Any, ...]], Sequence[Any] | Routed | None] | None = None,
+        retry: ExponentialBackoff | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if format != "text" and (schema is None or fields is None):
+            msg = f"FileSpout: files of format {format!r} need a schema, such as 'id long, price double', and fields"
+            raise InvalidTopologyError(msg)
+        super().__init__(fields if fields is not None else ["line"], translator, retry)
+        self.path, self.format, self.schema = str(path), format, schema
+        self.options = dict(options or {})
+
+    def stream(self, spark: Any) -> Any:
+        """Spark's file stream."""
+        reader = spark.readStream.format(self.format).options(**self.options)
+        if self.schema is not None:
+            reader = reader.schema(self.schema)
+        return reader.load(self.path)
