@@ -17,7 +17,8 @@ class FileSpout(SourceSpout):
 
     ``format`` is one that Spark streams from files: text, json, csv, parquet, orc. ``schema`` is Spark's DDL, such as
     ``"id long, price double"``, needed for all but text, whose only column is the line. ``fields`` name the values; they
-    have to be given for all but text, where it is ``line``. ``options`` are Spark's own (``maxFilesPerTrigger``, ``header``, ...).
+    have to be given for all but text, where it is ``line``. ``options`` are Spark's own, such as
+    ``maxFilesPerTrigger``.
 
     A file must be there as a whole when it appears: write it beside and rename it. Spark keeps which files have been read in
     the topology's checkpoint.
