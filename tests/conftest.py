@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from stormspark.spark import SparkTopology
+    from tests.kafka_broker import KafkaBroker
 
 
 # No deadlines: the machines are shared. `make soak` looks at fifty times as many examples.
@@ -34,6 +35,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = local_session(3, {"stormspark.log.dir": str(tmp_path_factory.mktemp("spark-logs"))})
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """One broker for all tests: each makes topics of its own, and one that kills it starts it again."""
+    from tests.kafka_broker import KafkaBroker
+
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
 
 
 @pytest.fixture

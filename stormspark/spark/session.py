@@ -83,6 +83,11 @@ def local_session(
         settings["spark.executor.extraClassPath"] = settings["spark.driver.extraClassPath"]
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     settings |= {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
+    for side in ("driver", "executor") if master.startswith("local") else ():
+        # The user's own comes beside ours, not in its place.
+        path = settings.get(f"spark.{side}.extraClassPath", "")
+        if path and str(jar) not in path.split(os.pathsep):
+            settings[f"spark.{side}.extraClassPath"] = os.pathsep.join([str(jar), path])
     log = _log_file(conf)
     try:
         if SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ:

@@ -97,12 +97,18 @@ def test_functions_become_components(
         (lambda: set_bolt(lambda tup: (yield), 1), r"<lambda> is a generator function"),
         (lambda: set_spout(dict), r"got the class dict: did you forget the brackets, dict\(\)\?"),
         (lambda: set_bolt(TestWordCounter), r"got the class TestWordCounter: did you forget the brackets"),
-        (lambda: set_spout(7), r"spout 's' must be an instance of Spout or a function, got 7 of type int"),
+        (
+            lambda: set_spout(7),
+            r"spout 's' must be an instance of Spout or SourceSpout, or a function, got 7 of type int",
+        ),
         (
             lambda: set_bolt(TestWordSpout()),
             r"bolt 'b' must be an instance of Bolt.*a spout is added by set_spout",
         ),
-        (lambda: set_spout(TestWordCounter()), r"spout 's' must be an instance of Spout or a function"),
+        (
+            lambda: set_spout(TestWordCounter()),
+            r"spout 's' must be an instance of Spout or SourceSpout, or a function",
+        ),
         (lambda: set_bolt(add, 1, ("a", "a")), r"bolt 'b': field names must differ"),
         (
             lambda: set_bolt(TestWordCounter(), 1, "n"),

@@ -1,0 +1,35 @@
+"""The jars that let Spark read Kafka and Delta, for a session on this host.
+
+    local_session(2, connector_conf())
+
+Users need none of this where their registry is complete: ``spark.jars.packages`` names the two connectors and
+Spark fetches what these depend on.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.maven_jars import maven_jars
+
+__all__ = ["connector_conf", "connector_jars"]
+
+
+def connector_jars() -> list[Path]:
+    """Spark's Kafka source and Delta, with what they need beside Spark's own jars."""
+    return maven_jars("spark-connectors")
+
+
+def connector_conf() -> dict[str, str]:
+    """What a local session needs to use `connector_jars`: its class path, and Delta's SQL.
+
+    ``spark.jars`` would do as well here; the class path copies nothing at start.
+    """
+    class_path = os.pathsep.join(map(str, connector_jars()))
+    return {
+        "spark.driver.extraClassPath": class_path,
+        "spark.executor.extraClassPath": class_path,  # executors of a local-cluster are processes of their own
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
