@@ -1,34 +1,43 @@
-"""The components of a random topology: one spout and one bolt, which do what their spec says.
+"""The components of a random topology: one spout and two bolts, which do what their spec says.
 
 What happens is noted in memory, where all workers are in this process, or in files of the folder ``fuzz.folder``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stormspark import BasicBolt, Bolt, FailedException, Fields, Spout, Topology, TopologyBuilder
-from tests.fuzz.spec import FIELDS, BoltSpec, FirstAndLast, SpoutSpec, TopologySpec
+from stormspark import (
+    BasicBolt,
+    Bolt,
+    FailedException,
+    Fields,
+    ReportedFailedException,
+    Spout,
+    Topology,
+    TopologyBuilder,
+)
+from tests.fuzz.spec import FIELDS, BoltSpec, FirstAndLast, Message, SpoutSpec, TopologySpec, message_id
 
-__all__ = ["FOLDER", "Notes", "built"]
+__all__ = ["FOLDER", "FuzzSpout", "Notes", "begin_run", "built"]
 
 FOLDER = "fuzz.folder"
 
-#: A message: spout, task index, number, and which life of the spout's task emitted it.
-Message = tuple[str, int, int, int]
-
 
 class Notes:
-    """What happened in a run: executions by (bolt, messages, round), verdicts by message."""
+    """What happened in a run: messages emitted, executions by (bolt, messages, round), verdicts by message id."""
 
     def __init__(self) -> None:
+        self.emitted: set[Message] = set()
         self.executed: Counter[tuple[str, str, int]] = Counter()
-        self.emitted: set[str] = set()
-        self.verdicts: dict[str, list[str]] = {}
+        self.verdicts: dict[str, Counter[str]] = {}
+        self.wrong: list[str] = []  # what components saw that must never be
 
     def note(self, what: str, *values: Any) -> None:
         """Something happened."""
@@ -36,9 +45,11 @@ class Notes:
             bolt, messages, turn = values
             self.executed[bolt, messages, turn] += 1
         elif what == "emitted":
-            self.emitted.add(values[0])
+            self.emitted.add(tuple(values[0]))
+        elif what == "wrong":
+            self.wrong.append(values[0])
         else:
-            self.verdicts.setdefault(values[0], []).append(what)
+            self.verdicts.setdefault(values[0], Counter())[what] += 1
 
     @classmethod
     def read(cls, folder: Path) -> Notes:
@@ -53,6 +64,7 @@ class Notes:
 #: Of the run in this process.
 here = Notes()
 lives: Counter[tuple[str, int]] = Counter()
+_instances = itertools.count()
 
 
 def begin_run() -> Notes:
@@ -64,11 +76,13 @@ def begin_run() -> Notes:
 
 
 class _Pen:
-    """Notes what a task does."""
+    """Notes what a task does, and counts what it emits."""
 
     def __init__(self, conf: Mapping[str, Any], context: Any) -> None:
         folder = conf.get(FOLDER)
         self._path = None if folder is None else Path(folder) / f"{context.this_task_id}.jsonl"
+        self._name = f"{os.getpid()}-{next(_instances)}"
+        self._sent = 0
 
     def note(self, what: str, *values: Any) -> None:
         if self._path is None:
@@ -77,44 +91,89 @@ class _Pen:
             with self._path.open("a") as file:
                 file.write(json.dumps([what, *values]) + "\n")
 
+    def values(self, messages: str, number: int, turn: int) -> tuple[str, int, int, tuple[str, int]]:
+        """The values of the next tuple."""
+        self._sent += 1
+        return messages, number, turn, (self._name, self._sent)
+
 
 class FuzzSpout(Spout):
     """Emits its messages once each, a few a call."""
 
-    def __init__(self, spec: SpoutSpec) -> None:
-        self.spec = spec
+    def __init__(self, spec: SpoutSpec, acking: bool, limit: int | None) -> None:
+        self.spec, self.acking, self.limit = spec, acking, limit
 
     def open(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
-        self.collector, self.pen = collector, _Pen(conf, context)
+        self.collector, self.context, self.pen = collector, context, _Pen(conf, context)
         index = context.this_task_index
         lives[self.spec.name, index] += 1
         life = lives[self.spec.name, index]
-        self.todo = [(self.spec.name, index, number, life) for number in range(self.spec.messages)]
+        self.todo: list[Message] = [(self.spec.name, index, n, life) for n in range(self.spec.messages)]
+        self.raises = life == 1 and self.spec.raises_after is not None
+        #: Emits with an id, and verdicts heard.
+        self.tracked = self.heard = 0
+        self.in_next_tuple = False
 
     def next_tuple(self) -> None:
-        for message in self.todo[:2]:
-            id = json.dumps(message)
-            values = (json.dumps([message]), message[2], 0)
-            self.pen.note("emitted", id)
-            if self.spec.kind == "group":
-                with self.collector.group(id) as group:
-                    group.emit(values)
-                    group.emit(values, stream="side")
-                    group.emit(values)
-            else:
-                self.collector.emit(values, message_id=id if self.spec.kind == "reliable" else None)
-        del self.todo[:2]
+        if self.limit and self.collector.pending_count >= self.limit:
+            self.pen.note(
+                "wrong", f"{self.spec.name} is asked with {self.collector.pending_count} pending (B4)"
+            )
+        self.in_next_tuple = True
+        for message in self.todo[: self.spec.burst]:
+            if self.raises and message[2] == self.spec.raises_after:
+                raise KeyError("by spec")
+            self.pen.note("emitted", message)
+            self.tracked += self.spec.kind != "unreliable"
+            self.emit(message, (json.dumps([message]), message[2], 0))
+            if not self.acking and self.heard != self.tracked:
+                self.pen.note("wrong", f"{message} is not acked inside emit (E29)")
+        del self.todo[: self.spec.burst]
+        if self.raises and not self.todo:
+            raise KeyError("by spec, with nothing left to emit")
+        self.in_next_tuple = False
+        if self.limit and self.collector.pending_count >= self.limit + self.spec.burst:
+            self.pen.note("wrong", f"{self.spec.name} has {self.collector.pending_count} pending (E27)")
+
+    def emit(self, message: Message, values: tuple[str, int, int]) -> None:
+        """In the manner of the spec."""
+        new, kind = self.pen.values, self.spec.kind
+        id = None if kind == "unreliable" else message_id(kind, message)
+        if kind == "group":
+            with self.collector.group(id) as group:
+                group.emit(new(*values))
+                group.emit(new(*values), stream="side")
+                for task in self.named(message[2]):
+                    group.emit_direct(task, new(*values), stream="direct")
+                group.emit(new(*values))
+        elif kind == "direct":
+            # Where nobody subscribes: to a task that nobody has, which gets nothing (B9).
+            task = next(self.named(message[2]), 0)
+            self.collector.emit_direct(task, new(*values), stream="direct", message_id=id)
+        else:
+            self.collector.emit(new(*values), message_id=id)
+
+    def named(self, number: int) -> Iterator[int]:
+        """The tasks of a direct emit: one of each subscriber, these by their names."""
+        for consumer in sorted(self.context.this_targets["direct"]):
+            tasks = self.context.component_tasks(consumer)
+            yield tasks[number % len(tasks)]
 
     def ack(self, message_id: Any) -> None:
-        self.pen.note("ACKED", message_id)
+        self.hear("ACKED", message_id)
 
     def fail(self, message_id: Any) -> None:
-        self.pen.note(self.collector.verdict.outcome.name, message_id)
+        self.hear(self.collector.verdict.outcome.name, message_id)
+
+    def hear(self, what: str, message_id: Any) -> None:
+        self.heard += 1
+        if self.in_next_tuple and self.acking:
+            self.pen.note("wrong", f"{message_id} has its verdict inside next_tuple (B3)")
+        self.pen.note(what, message_id)
 
     def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields(*FIELDS))
-        if self.spec.kind == "group":
-            declarer.declare_stream("side", Fields(*FIELDS))
+        for stream in self.spec.streams:
+            declarer.declare_stream(stream, Fields(*FIELDS), direct=stream == "direct")
 
 
 class _Work:
@@ -124,26 +183,37 @@ class _Work:
 
     def begin(self, conf: Mapping[str, Any], context: Any) -> None:
         self.pen, self.context = _Pen(conf, context), context
+        self.seen: dict[str, int] = {}
 
     def emits(self, tup: Any) -> Iterator[tuple[tuple[Any, ...], str, int | None]]:
         """(values, stream, task of a direct emit) of all that is emitted for a tuple."""
-        messages, number, turn = tup.values
+        messages, number, turn, _ = tup.values
+        new = self.pen.values
         for stream, copies in self.spec.fan_out.items():
             for _ in range(copies):
                 if stream != "direct":
-                    yield (messages, number, turn), stream, None
+                    yield new(messages, number, turn), stream, None
                     continue
                 for consumer in self.context.this_targets["direct"]:
                     tasks = self.context.component_tasks(consumer)
-                    yield (messages, number, turn), stream, tasks[number % len(tasks)]
+                    yield new(messages, number, turn), stream, tasks[number % len(tasks)]
         if self.spec.loop is not None and turn < self.spec.rounds:
-            yield (messages, number, turn + 1), "loop", None
+            yield new(messages, number, turn + 1), "loop", None
 
     def executed(self, tup: Any) -> bool:
         """Note it; true if this bolt fails such tuples."""
-        messages, number, turn = tup.values
+        messages, number, turn, (sender, sent) = tup.values
         self.pen.note("executed", self.spec.name, messages, turn)
+        if sent <= self.seen.get(sender, 0):
+            self.pen.note("wrong", f"{tup} comes after {self.seen[sender]} of that sender (E31)")
+        self.seen[sender] = sent
         return number in self.spec.fails
+
+    def error(self) -> Exception:
+        """What it raises to fail a tuple."""
+        return {"exception": FailedException, "reported": ReportedFailedException, "error": KeyError}[
+            self.spec.how
+        ]("by spec")
 
     def declare_output_fields(self, declarer: Any) -> None:
         for stream in self.spec.fan_out:
@@ -171,11 +241,11 @@ class FuzzBasicBolt(_Work, BasicBolt):
         if self.spec.resets:
             collector.reset_timeout()
         if fails:
-            raise FailedException("by spec") if self.spec.how == "exception" else KeyError("by spec")
+            raise self.error()
 
 
 class FuzzBolt(_Work, Bolt):
-    """Anchors or not, acks at once, with the next tick in another order, or in pairs."""
+    """Anchors or not, acks at once, twice, with the next tick in another order, or in pairs."""
 
     def __init__(self, spec: BoltSpec) -> None:
         self.spec = spec
@@ -206,14 +276,18 @@ class FuzzBolt(_Work, Bolt):
                 self.collector.emit_direct(task, values, stream, anchors=anchors)
         if self.spec.resets:
             self.collector.reset_timeout(tup)
-        if fails and self.spec.how == "call":
-            self.collector.fail(tup, "by spec")
-        elif fails:
-            raise FailedException("by spec") if self.spec.how == "exception" else KeyError("by spec")
-        elif self.spec.acks == "late":
+        if fails and self.spec.how != "call":
+            raise self.error()
+        if self.spec.acks == "late" and not fails:
             self.held.append(tup)
-        else:
-            self.collector.ack(tup)
+            return
+        for close in self.closes(fails):
+            close(tup)
+
+    def closes(self, fails: bool) -> list[Any]:
+        """What is done to a tuple in the end; only the first of it counts (E14)."""
+        ack, fail = self.collector.ack, self.collector.fail
+        return [fail if fails else ack, *([ack, fail] if self.spec.acks == "twice" else [])]
 
     def join(self, tup: Any) -> None:
         """Emit both messages' tuple, anchored to both (E17)."""
@@ -223,7 +297,8 @@ class FuzzBolt(_Work, Bolt):
             self.waiting[tup["number"]] = tup
             return
         messages = sorted([*json.loads(partner["messages"]), *json.loads(tup["messages"])])
-        self.collector.emit((json.dumps(messages), tup["number"], 0), anchors=[partner, tup])
+        values = self.pen.values(json.dumps(messages), tup["number"], 0)
+        self.collector.emit(values, anchors=[partner, tup])
         self.collector.ack(tup)
         self.collector.ack(partner)
 
@@ -243,7 +318,8 @@ def built(spec: TopologySpec) -> Topology:
     """The topology of a spec."""
     builder = TopologyBuilder()
     for spout in spec.spouts:
-        builder.set_spout(spout.name, FuzzSpout(spout), spout.tasks)
+        limit = spec.conf.get("topology.max.spout.pending")
+        builder.set_spout(spout.name, FuzzSpout(spout, spec.acking, limit), spout.tasks)
     for bolt in spec.bolts:
         made = FuzzBasicBolt(bolt) if bolt.acks == "basic" else FuzzBolt(bolt)
         declarer = builder.set_bolt(bolt.name, made, bolt.executors).set_num_tasks(bolt.tasks)
@@ -253,4 +329,4 @@ def built(spec: TopologySpec) -> Topology:
                 declarer.custom_grouping(one.source, grouping, one.stream)
             else:
                 declarer.grouping(one.source, grouping, one.stream)
-    return builder.create_topology(f"fuzz-{spec.seed}", spec.conf)
+    return builder.create_topology(spec.name, spec.conf)

@@ -1,15 +1,17 @@
 """A random topology as plain data, from a seed: what `components` run, and `model` foretells.
 
-A *message* is what a spout emits under one id: (spout, task index, number). A tuple belongs to one message, or to the two that
-a join has brought together; it carries their numbers and how often it has been round a loop.
+A *message* is what a spout emits under one id: (spout, task index, number, life of the task). A tuple belongs to one message, or
+to the two that a join has brought together; it carries them, their number, how often it has been round a loop, and its sender's
+count of what it has emitted so far.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from stormspark import CustomStreamGrouping
 from stormspark.grouping import (
@@ -26,10 +28,24 @@ from stormspark.grouping import (
     ShuffleGrouping,
 )
 
-__all__ = ["FIELDS", "BoltSpec", "Input", "SpoutSpec", "TopologySpec", "random_topology"]
+__all__ = [
+    "FIELDS",
+    "BoltSpec",
+    "FirstAndLast",
+    "Input",
+    "Message",
+    "SpoutSpec",
+    "TopologySpec",
+    "message_id",
+    "random_topology",
+    "topology_from",
+]
 
-#: Of every stream: the messages that a tuple belongs to, the number that joins bring together, the round of a loop.
-FIELDS = ("messages", "number", "round")
+#: Of every stream.
+FIELDS = ("messages", "number", "round", "sent")
+
+#: (spout, task index, number, life of the task)
+Message: TypeAlias = tuple[str, int, int, int]
 
 
 class FirstAndLast(CustomStreamGrouping):
@@ -50,12 +66,25 @@ class FirstAndLast(CustomStreamGrouping):
 
 @dataclass(frozen=True)
 class SpoutSpec:
-    """``kind``: "reliable" emits one tuple with an id, "group" three under one id (X68), "unreliable" one without."""
+    """A spout, which emits each message once.
+
+    ``kind``: "reliable" with an id; "shared" with an id that the next messages have too (B6); "direct" to a named task of one
+    subscriber; "group" as several tuples, some of them direct (X68); "unreliable" without an id. ``burst`` messages leave in one
+    call of ``next_tuple``. The first life of a task raises after ``raises_after`` messages, if that is not None, and the next one
+    begins anew (B10).
+    """
 
     name: str
     tasks: int
     messages: int
     kind: str
+    burst: int
+    raises_after: int | None = None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it declares."""
+        return {"group": ("default", "side", "direct"), "direct": ("direct",)}.get(self.kind, ("default",))
 
 
 @dataclass(frozen=True)
@@ -75,13 +104,14 @@ class BoltSpec:
     tasks: int
     executors: int
     inputs: tuple[Input, ...]
-    #: "basic"; "now"; "late", with a tick; "join": pairs of equal numbers, anchored to both, and what finds no partner is acked
-    #: with a tick.
+    #: "basic"; "now"; "twice", the second time in vain (E14); "late", with a tick, in another order; "join": pairs of equal
+    #: numbers, anchored to both, and what finds no partner is acked with a tick.
     acks: str = "basic"
     anchored: bool = True
     #: Tuples emitted on each stream for each one executed.
     fan_out: dict[str, int] = field(default_factory=dict)
-    #: Numbers that it fails, and how: by "exception", by "call" of fail, or by "error", which restarts the task.
+    #: Numbers that it fails, and how: by "exception", "reported" exception, "call" of fail, or by "error", which restarts the
+    #: task.
     fails: frozenset[int] = frozenset()
     how: str = "exception"
     loop: str | None = None
@@ -93,43 +123,48 @@ class BoltSpec:
 class TopologySpec:
     """Spouts, bolts such that inputs come from what stands before (but for loops), and settings."""
 
-    seed: int
+    name: str
     spouts: tuple[SpoutSpec, ...]
     bolts: tuple[BoltSpec, ...]
     conf: dict[str, Any]
 
+    @property
+    def acking(self) -> bool:
+        """Whether there are ackers."""
+        return bool(self.conf.get("topology.acker.executors", 1))
 
-def _groupings(random: Random) -> list[Grouping | FirstAndLast]:
-    return [
-        ShuffleGrouping(),
-        FieldsGrouping("messages"),
-        FieldsGrouping(("number", "round")),
-        AllGrouping(),
-        GlobalGrouping(),
-        LocalOrShuffleGrouping(),
-        NoneGrouping(),
-        PartialKeyGrouping("number"),
-        LoadAwareShuffleGrouping(),
-        LocalFirstGrouping(),
-        FirstAndLast(drops=random.random() < 0.3),
-    ]
+    @property
+    def joins(self) -> bool:
+        """Whether a bolt brings tuples of two messages together."""
+        return any(bolt.acks == "join" for bolt in self.bolts)
+
+
+def message_id(kind: str, message: Message) -> str:
+    """The id under which a spout of that kind emits a message."""
+    spout, index, number, life = message
+    return json.dumps([spout, index, number // 3, life] if kind == "shared" else message)
 
 
 def random_topology(seed: int) -> TopologySpec:
     """The topology of a seed: always the same one."""
-    random = Random(seed)
+    return topology_from(Random(seed), f"fuzz-{seed}")
+
+
+def topology_from(random: Random, name: str) -> TopologySpec:
+    """A topology that ``random`` decides."""
     spouts = tuple(
         SpoutSpec(
             f"s{i}",
             tasks=random.randint(1, 2),
             messages=random.randint(1, 6),
-            kind=random.choice(["reliable", "reliable", "group", "unreliable"]),
+            kind=random.choice(["reliable", "reliable", "shared", "group", "direct", "unreliable"]),
+            burst=random.randint(1, 3),
         )
         for i in range(random.randint(1, 3))
     )
-    streams: dict[str, list[str]] = {spout.name: _streams_of(spout) for spout in spouts}
+    streams: dict[str, list[str]] = {spout.name: list(spout.streams) for spout in spouts}
     bolts: list[BoltSpec] = []
-    single = [spout.name for spout in spouts if spout.tasks == 1 and spout.kind != "group"]
+    single = [spout.name for spout in spouts if spout.tasks == 1 and spout.streams == ("default",)]
     if len(single) >= 2 and random.random() < 0.5:
         inputs = tuple(Input(name, "default", FieldsGrouping("number")) for name in single[:2])
         bolts.append(BoltSpec("join", random.randint(1, 3), 1, inputs, acks="join", fan_out={"default": 1}))
@@ -139,30 +174,28 @@ def random_topology(seed: int) -> TopologySpec:
         streams[bolt.name] = list(bolt.fan_out)
         bolts.append(bolt)
     _add_loop(bolts, random)
+    if bolts[0].acks != "join" and random.random() < 0.2:  # a join would meet the same number twice
+        spouts = (replace(spouts[0], raises_after=random.randint(0, spouts[0].messages)), *spouts[1:])
     conf: dict[str, Any] = {
         "topology.enable.message.timeouts": False,
         "stormspark.task.max.restarts.in.row": 1_000_000,
     }
     if random.random() < 0.3:
         conf["topology.max.spout.pending"] = random.randint(1, 3)
-    return TopologySpec(seed, spouts, tuple(bolts), conf)
-
-
-def _streams_of(spout: SpoutSpec) -> list[str]:
-    return ["default", "side"] if spout.kind == "group" else ["default"]
+    if random.random() < 0.1:
+        conf["topology.acker.executors"] = 0
+    return TopologySpec(name, spouts, tuple(bolts), conf)
 
 
 def _random_bolt(name: str, streams: dict[str, list[str]], random: Random) -> BoltSpec:
     tasks = random.randint(1, 4)
-    sources = random.sample(sorted(streams), k=min(len(streams), random.randint(1, 2)))
-    inputs = []
-    for source in sources:
-        stream = random.choice(streams[source]) if streams[source] else None
-        if stream is not None:
-            grouping = DirectGrouping() if stream == "direct" else random.choice(_groupings(random))
-            inputs.append(Input(source, stream, grouping))
-    acks = random.choice(["basic", "basic", "now", "late"])
-    how = random.choice(["exception", "call", "error"])
+    there = [(source, stream) for source in sorted(streams) for stream in streams[source]]
+    inputs = tuple(
+        Input(source, stream, _random_grouping(stream, random))
+        for source, stream in random.sample(there, k=min(len(there), random.choice([1, 1, 2, 3])))
+    )
+    acks = random.choice(["basic", "basic", "now", "twice", "late"])
+    how = random.choice(["exception", "reported", "call", "error"])
     if acks == "late":
         how = "call"  # an error would fail what the task holds, and that is a matter of chance
     elif acks == "basic" and how == "call":
@@ -174,7 +207,7 @@ def _random_bolt(name: str, streams: dict[str, list[str]], random: Random) -> Bo
         name,
         tasks,
         executors=random.randint(1, tasks),
-        inputs=tuple(inputs),
+        inputs=inputs,
         acks=acks,
         anchored=acks == "basic" or random.random() < 0.8,
         fan_out=fan_out,
@@ -184,19 +217,36 @@ def _random_bolt(name: str, streams: dict[str, list[str]], random: Random) -> Bo
     )
 
 
+def _random_grouping(stream: str, random: Random) -> Grouping | FirstAndLast:
+    if stream == "direct":
+        return DirectGrouping()
+    groupings: list[Grouping | FirstAndLast] = [
+        ShuffleGrouping(),
+        FieldsGrouping("messages"),
+        FieldsGrouping(("number", "round")),
+        AllGrouping(),
+        GlobalGrouping(),
+        LocalOrShuffleGrouping(),
+        NoneGrouping(),
+        PartialKeyGrouping("number"),
+        PartialKeyGrouping(),
+        LoadAwareShuffleGrouping(),
+        LoadAwareShuffleGrouping(stay_local=True),
+        LocalFirstGrouping(),
+        FirstAndLast(drops=False),
+        FirstAndLast(drops=True),
+    ]
+    return random.choice(groupings)
+
+
 def _add_loop(bolts: list[BoltSpec], random: Random) -> None:
     """Now and then: a bolt sends tuples back to one before it, or to itself, a bounded number of times (A15)."""
-    candidates = [position for position, bolt in enumerate(bolts) if bolt.acks in ("basic", "now")]
+    candidates = [position for position, bolt in enumerate(bolts) if bolt.acks not in ("late", "join")]
     if not candidates or random.random() < 0.6:
         return
     begin = random.choice(candidates)
     back = random.choice([position for position in candidates if position <= begin])
-    sender, receiver = bolts[begin], bolts[back]
-    bolts[begin] = _with(sender, loop=receiver.name, rounds=random.randint(1, 3))
-    receiver = bolts[back]
+    bolts[begin] = replace(bolts[begin], loop=bolts[back].name, rounds=random.randint(1, 3))
     grouping = random.choice([ShuffleGrouping(), FieldsGrouping("number"), GlobalGrouping()])
-    bolts[back] = _with(receiver, inputs=(*receiver.inputs, Input(sender.name, "loop", grouping)))
-
-
-def _with(bolt: BoltSpec, **changes: Any) -> BoltSpec:
-    return BoltSpec(**{**vars(bolt), **changes})
+    loop = Input(bolts[begin].name, "loop", grouping)
+    bolts[back] = replace(bolts[back], inputs=(*bolts[back].inputs, loop))

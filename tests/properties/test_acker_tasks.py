@@ -25,6 +25,7 @@ from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step
+from tests.fuzz.attempts import exchange
 
 #: What the bolt hears of: by shuffle, in all of its tasks, in a task that is named, and not at all.
 STREAMS = ("default", "every", "named", "nobody")
@@ -289,13 +290,7 @@ class Play:
         for superstep in range(self.plan.last_superstep + 1):
             step = Step(self.batch, self.attempt, superstep)
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
-            inbound = [
-                sorted(
-                    (frame for reply in replies for frame in reply if frame.target == worker.index),
-                    key=lambda frame: (frame.sender, frame.sequence),
-                )
-                for worker in self.workers
-            ]
+            inbound = exchange(replies, len(self.workers))
         reports = [
             pickle.loads(f.payload) for frames in inbound for f in frames if f.kind == FrameKind.REPORT
         ]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -28,7 +25,7 @@ from stormspark.wire.frames import Frame
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
 from stormspark.worker.step import Step
-from tests.properties.test_random_topologies import exchange
+from tests.fuzz.attempts import exchange, small_pieces
 
 GROUPINGS = [
     ShuffleGrouping(),
@@ -139,17 +136,6 @@ class Jumpy:
         if self.random.random() < self.chance:
             self.now += self.random.choice((0.1, 0.3, 2.0))
         return self.now
-
-
-@contextmanager
-def small_pieces(size: int) -> Iterator[None]:
-    """Frames and chunks of so many tuples."""
-    with (
-        patch("stormspark.worker.core._FRAME_TUPLES", size),
-        patch("stormspark.worker.core._BURST", size),
-        patch("stormspark.worker.bolt_task._CHUNK_MOST", size),
-    ):
-        yield
 
 
 @st.composite
