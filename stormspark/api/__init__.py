@@ -16,7 +16,7 @@ from stormspark.api.hooks import (
     TaskHook,
 )
 from stormspark.api.retry import ExponentialBackoff
-from stormspark.api.source import Routed, SourceSpout
+from stormspark.api.source import LocalSource, RangeSpout, Routed, SourceProgress, SourceSpout
 from stormspark.api.streams import (
     DEFAULT_STREAM,
     SYSTEM_COMPONENT,
@@ -52,9 +52,12 @@ __all__ = [
     "ExponentialBackoff",
     "Fields",
     "GlobalStreamId",
+    "LocalSource",
     "OutputCollector",
     "OutputFieldsDeclarer",
+    "RangeSpout",
     "Routed",
+    "SourceProgress",
     "SourceSpout",
     "Spout",
     "SpoutAckInfo",

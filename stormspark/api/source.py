@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from stormspark.api.components import Component
 from stormspark.api.fields import Fields
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stormspark.api.context import TopologyContext
     from stormspark.api.streams import OutputFieldsDeclarer
 
-__all__ = ["Routed", "SourceSpout"]
+__all__ = ["LocalSource", "RangeSpout", "Routed", "SourceProgress", "SourceSpout"]
 
 
 class Routed(NamedTuple):
@@ -23,6 +23,30 @@ class Routed(NamedTuple):
 
     values: Sequence[Any]
     stream: str
+
+
+class SourceProgress(NamedTuple):
+    """How far the tasks of a source spout have come.
+
+    ``waiting`` rows, or rows of ranges, are still to be emitted. ``low_marks`` are the lowest positions that are not done with, by
+    partition; a partition that is absent has nothing open. None: the tasks were not asked (`SourceSpout.low_marks_secs`).
+    """
+
+    waiting: int
+    low_marks: Mapping[str, int] | None = None
+
+
+class LocalSource(Protocol):
+    """What the local engine reads for a spout, in place of Spark."""
+
+    def poll(self) -> Iterable[tuple[int, Sequence[tuple[Any, ...]]]]:
+        """New rows, by number of partition. Asked before each batch; returns at once."""
+
+    def told(self, progress: SourceProgress) -> None:
+        """After each batch: how far the spout's tasks have come."""
+
+    def close(self) -> None:
+        """The topology ends."""
 
 
 class SourceSpout(Component, ABC):
@@ -39,6 +63,10 @@ class SourceSpout(Component, ABC):
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None: Spark's partition.
     partition_column: ClassVar[str | None] = None
+    #: False: rows are emitted without a message id, and are done with once they are emitted (K2).
+    reliable: bool = True
+    #: How often a task is asked for its `low_marks`, in seconds; None: never.
+    low_marks_secs: float | None = None
 
     def __init__(
         self,
@@ -66,6 +94,14 @@ class SourceSpout(Component, ABC):
         """Whether a tuple's values are its row's columns."""
         return self.translator is None and type(self).translate is SourceSpout.translate
 
+    def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
+        """The lowest position of each partition that this task is not done with, of all message ids and unread ranges."""
+        return {}
+
+    def local_source(self) -> LocalSource | None:
+        """What the local engine reads; None: only Spark can read for this spout."""
+        return None
+
     def ack(self, message_id: Hashable) -> None:
         """The row is fully processed."""
 
@@ -78,3 +114,28 @@ class SourceSpout(Component, ABC):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """The default stream, with ``fields``."""
         declarer.declare_stream(DEFAULT_STREAM, self.fields)
+
+
+class RangeSpout(SourceSpout):
+    """A source spout whose rows are ranges, which its tasks read themselves, in their workers: Kafka's offsets.
+
+    So what is read crosses neither Spark nor a process, and what waits to be read is two numbers.
+    """
+
+    @abstractmethod
+    def read(
+        self, range: tuple[Any, ...], limit: int
+    ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
+        """The first rows of a range, each as (message id, columns), at most ``limit``, and what is left of it; None: nothing.
+
+        No rows and the same range mean that nothing could be had now, and the task asks again later. Returns within some
+        50 ms where nothing comes.
+        """
+
+    @abstractmethod
+    def size(self, range: tuple[Any, ...]) -> int:
+        """How many rows a range stands for, at most."""
+
+    @abstractmethod
+    def partition_of(self, range: tuple[Any, ...]) -> Hashable:
+        """The partition that a range is of: ranges of one partition are read one after another."""

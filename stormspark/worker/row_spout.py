@@ -82,20 +82,24 @@ class RowSpout(Spout):
             try:
                 translated = self.source.translate(row.values)
             except Exception as error:
-                self._rows.acked(row.id)
                 self._give_up(row, f"translate raised {type(error).__name__}: {error}")
+                self._rows.done(row.id)
                 continue
             if translated is None:
-                self._rows.acked(row.id)
+                self._rows.done(row.id)
                 self.source.ack(row.id)
                 continue
             values, stream = translated if isinstance(translated, Routed) else (translated, DEFAULT_STREAM)
-            self._collector.emit(values, stream, message_id=row.id)
+            if self.source.reliable:
+                self._collector.emit(values, stream, message_id=row.id)
+            else:
+                self._rows.done(row.id)
+                self._collector.emit(values, stream)
             return
 
     def ack(self, message_id: Hashable) -> None:
         """The row is fully processed."""
-        self._rows.acked(message_id)
+        self._rows.done(message_id)
         self.source.ack(message_id)
 
     def fail(self, message_id: Hashable) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from stormspark.acker import Outcome, SpoutAccount
-from stormspark.api import SourceSpout, Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
+from stormspark.api import RangeSpout, SourceSpout, Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
 from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.row_spout import RowSpout
@@ -117,7 +117,8 @@ class SpoutTask(Task):
 
     def _rows_for(self, source: SourceSpout) -> SourceRows:
         if self._rows is None:
-            self._rows = SourceRows(source.retry, source.id_columns)
+            ranges = source if isinstance(source, RangeSpout) else None
+            self._rows = SourceRows(source.retry, source.id_columns, ranges)
         return self._rows
 
     # -- tuples ----------------------------------------------------------------------------------------------

@@ -74,12 +74,12 @@ def test_a_failed_row_comes_again_after_its_delay_before_the_others_and_is_given
 def test_an_acked_row_begins_to_count_its_fails_anew_and_strange_ids_are_ignored() -> None:
     """K4."""
     rows = rows_of(ExponentialBackoff(max_retries=0))
-    rows.acked("strange")
+    rows.done("strange")
     assert rows.failed("strange", 0.0) is None
     rows.take(0, 0, payload((1, "a")))
     row = rows.next(0.0)
     assert row is not None
-    rows.acked(row.id)
+    rows.done(row.id)
     assert rows.failed(row.id, 0.0) is None, "it is done with"
 
 
@@ -123,7 +123,7 @@ def test_no_row_is_lost_nor_doubled(steps: list[str]) -> None:
             opened.append(row)
         elif step == "ack" and opened:
             row = opened.pop()
-            rows.acked(row.id)
+            rows.done(row.id)
             done[row.values[0]] += 1
         elif step == "fail" and opened and (given_up := rows.failed(opened.pop(0).id, now)) is not None:
             done[given_up.values[0]] += 1
