@@ -2,7 +2,7 @@
 
 from stormspark.acker.ledger import Ledger, LedgerStatistics, Parts, RemoteEdges
 from stormspark.acker.running_clock import RunningClock
-from stormspark.acker.tree import Branch, Part, Roots, SpoutAccount, Tree
+from stormspark.acker.tree import Branch, Part, Roots, SpoutAccount, Trace, TracedPart, TracedTree, Tree
 from stormspark.acker.verdict import ACKED, Outcome, Verdict
 
 __all__ = [
@@ -17,6 +17,9 @@ __all__ = [
     "Roots",
     "RunningClock",
     "SpoutAccount",
+    "Trace",
+    "TracedPart",
+    "TracedTree",
     "Tree",
     "Verdict",
 ]

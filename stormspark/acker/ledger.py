@@ -24,19 +24,25 @@ without ack leaves nothing behind, and a part that is still counted on goes home
 
 What Storm does otherwise: an acker task keeps the record and tells the spout; here the spout's own worker
 keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
+
+Traced trees (`TracedTree`, `TracedPart`) are told apart by their root ids, which are even; all others are odd.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from stormspark.acker.tree import Branch, Part, SpoutAccount, Tree
+from stormspark.acker.tree import Branch, Part, SpoutAccount, Trace, TracedPart, TracedTree, Tree
 from stormspark.acker.verdict import ACKED, Outcome, Verdict
 
 __all__ = ["Ledger", "LedgerStatistics", "Parts", "RemoteEdges"]
+
+_FORGOTTEN = Verdict(Outcome.WORKER_LOST, "its spout's task began anew and knows nothing of it (B10, E35)")
+#: Why trees have timed out, as far as it is known.
+Explain = Callable[[Sequence[Tree]], Mapping[Tree, str]]
 
 
 class RemoteEdges(NamedTuple):
@@ -53,16 +59,17 @@ class RemoteEdges(NamedTuple):
 @dataclass
 class Parts:
     """What goes home to one worker: XOR parts as packed arrays, fails with their reasons, and the trees whose
-    timeouts were reset.
+    timeouts were reset. And from there to the others: ``asks``, roots of trees that failed, for their stories.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
     values: array[int] = field(default_factory=lambda: array("Q"))
     fails: list[tuple[int, Verdict]] = field(default_factory=list)
     resets: set[int] = field(default_factory=set)
+    asks: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.roots) + len(self.fails) + len(self.resets)
+        return len(self.roots) + len(self.fails) + len(self.resets) + len(self.asks)
 
 
 @dataclass(frozen=True)
@@ -81,12 +88,22 @@ class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
     ``edge_ids(n)`` gives n times 64 random bits; ``timeout`` is in seconds of the running clock, None for
-    never.
+    never. ``trace`` makes the traces of parts by root id, where they are wanted.
     """
 
-    def __init__(self, worker: int, edge_ids: Callable[[int], Sequence[int]], timeout: float | None) -> None:
+    def __init__(
+        self,
+        worker: int,
+        edge_ids: Callable[[int], Sequence[int]],
+        timeout: float | None,
+        trace: Callable[[int], Trace] | None = None,
+    ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
+        self.asked: list[int] = []  # roots that other workers want to know about
+        #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over.
+        self.moving = 0
+        self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
         # Two buckets, rotated once a timeout: a tree fails after one to two timeouts (E10, E28).
@@ -98,6 +115,7 @@ class Ledger:
         # before.
         self._parts: dict[int, Part] = {}
         self._older_parts: dict[int, Part] = {}
+        self._forgotten_parts: dict[int, Part] = {}  # by the last rotation; for stories only
 
     # -- at home ---------------------------------------------------------------------------------------------
 
@@ -109,24 +127,25 @@ class Ledger:
 
     def drained(self, branch: Branch) -> None:
         """The last local edge of ``branch`` is closed: end the tree, or send the part home."""
-        if type(branch) is Tree:
+        kind = type(branch)
+        if kind is Tree or kind is TracedTree:
             if not branch.value:
-                self._end(branch, ACKED)
-        elif type(branch) is Part and branch.home != self.worker:
+                self._end(branch, ACKED)  # type: ignore[arg-type]
+        elif branch.home != self.worker:  # type: ignore[attr-defined]
             # Where a rotation has forgotten it, this may be another part of the tree; that one goes on by itself.
             root = branch.root_id
             if self._parts.pop(root, None) is None:
                 self._older_parts.pop(root, None)
             if branch.verdict is None:  # a failed part never tells its value: no order of parts can ack (E21)
-                parts = self._parts_for(branch.home)
+                parts = self._parts_for(branch.home)  # type: ignore[attr-defined]
                 parts.roots.append(root)
                 parts.values.append(branch.value)
 
     def fail(self, branch: Branch, verdict: Verdict) -> None:
         """Fail a tree at once; what is left of it runs on and is ignored (E11, E24)."""
-        if type(branch) is Tree:
+        if isinstance(branch, Tree):
             self._end(branch, verdict)
-        elif type(branch) is Part and branch.home != self.worker and branch.verdict is None:
+        elif isinstance(branch, Part) and branch.home != self.worker and branch.verdict is None:
             branch.verdict = verdict
             self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
@@ -134,6 +153,7 @@ class Ledger:
         """Parts came home. Those of trees that have ended, or of an earlier life of this worker, are ignored
         (E8, E33).
         """
+        self.asked += parts.asks
         outside = self._outside
         for root, verdict in parts.fails:
             if (tree := outside.get(root)) is not None:
@@ -152,17 +172,17 @@ class Ledger:
 
         Nothing but a reset does this, and a fail ends the tree (E9).
         """
-        if type(branch) is Tree:
+        if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
                 del branch.bucket[branch]
                 branch.bucket = self._newest
                 self._newest[branch] = None
-        elif type(branch) is Part and branch.home != self.worker and branch.verdict is None:
+        elif isinstance(branch, Part) and branch.home != self.worker and branch.verdict is None:
             self._parts_for(branch.home).resets.add(branch.root_id)
 
-    def rotate(self, running_seconds: float) -> int:
+    def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out what has been open for too long on the running clock (E10); return how many trees that
-        were.
+        were. ``explain`` may say why; it is asked before they end.
 
         One call rotates once, however far the clock has gone: when a tree began is known no better than to
         the last look at the clock, and none may fail early (E28).
@@ -172,10 +192,13 @@ class Ledger:
             return 0
         self._rotated_at = running_seconds
         expired = list(self._oldest)
+        late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
+        reasons = explain(expired) if expired and explain is not None else {}
         for tree in expired:
-            self._end(tree, Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s"))
+            reason = reasons.get(tree)
+            self._end(tree, replace(late, reason=f"{late.reason}: {reason}") if reason else late)
         self._oldest, self._newest = self._newest, {}
-        self._older_parts, self._parts = self._parts, {}
+        self._forgotten_parts, self._older_parts, self._parts = self._older_parts, self._parts, {}
         return len(expired)
 
     def abandon(self, reason: str) -> int:
@@ -190,7 +213,7 @@ class Ledger:
         """A spout task starts anew: its trees are gone, without ack or fail (B10, E35)."""
         mine = [tree for bucket in (self._newest, self._oldest) for tree in bucket if tree.account is account]
         for tree in mine:
-            self._end(tree, ACKED)
+            self._end(tree, _FORGOTTEN)
         account.ended.clear()
         return len(mine)
 
@@ -211,21 +234,26 @@ class Ledger:
 
     def send(self, counts: Mapping[Branch, int]) -> RemoteEdges:
         """Hand tuples out to another worker: ``counts`` says how many of each tree the frame holds."""
-        new = [tree for tree in counts if not tree.root_id]
+        new: list[Tree] = [tree for tree in counts if not tree.root_id]  # type: ignore[misc]  # parts have one
         for tree, root in zip(new, self._edge_ids(len(new)), strict=True):
-            tree.root_id = root or 1
+            # Every worker that takes the tree over sees by this bit whether it is traced.
+            tree.root_id = tree.trace.root_id if type(tree) is TracedTree else root | 1
             # A tree that has ended is not to be found again: its late parts are ignored.
-            if type(tree) is Tree and tree.bucket is not None:
+            if tree.bucket is not None:
                 self._outside[tree.root_id] = tree
         edges = self._edge_ids(len(counts))
+        self.moving = -1
         for (branch, count), edge in zip(counts.items(), edges, strict=True):
             branch.value ^= edge
             branch.count -= count
             if not branch.count:
                 self.drained(branch)
+        self.moving = 0
         here = self.worker
         return RemoteEdges(
-            array("i", [branch.home if type(branch) is Part else here for branch in counts]),
+            array(
+                "i", [here if type(one) is Tree or type(one) is TracedTree else one.home for one in counts]
+            ),  # type: ignore[attr-defined]
             array("Q", [branch.root_id for branch in counts]),
             array("Q", edges),
             array("L", counts.values()),
@@ -234,6 +262,7 @@ class Ledger:
     def receive(self, edges: RemoteEdges) -> list[Branch]:
         """Take the trees of a frame over; the list is parallel to ``edges`` and to the frame's references."""
         here, parts, older, outside = self.worker, self._parts, self._older_parts, self._outside
+        self.moving = 1
         branches: list[Branch] = []
         for home, root, edge, count in zip(*edges, strict=True):
             branch: Branch | None = outside.get(root) if home == here else parts.get(root) or older.get(root)
@@ -244,9 +273,12 @@ class Ledger:
                 # A tree of ours that has ended, whose tuples still run (E11): a part that is in no table and
                 # never sent.
                 branch = Part(home, root, edge, count)
-            else:
+            elif root & 1 or self._trace is None:
                 branch = parts[root] = Part(home, root, edge, count)
+            else:
+                branch = parts[root] = TracedPart(home, root, edge, count, self._trace(root))
             branches.append(branch)
+        self.moving = 0
         return branches
 
     def _parts_for(self, home: int) -> Parts:
@@ -255,7 +287,21 @@ class Ledger:
             parts = self.parts_to_send[home] = Parts()
         return parts
 
+    def ask(self, root: int, workers: Iterable[int]) -> None:
+        """Let other workers tell what they know of a tree that has failed."""
+        for worker in workers:
+            self._parts_for(worker).asks.append(root)
+
+    def new_root(self, *, traced: bool) -> int:
+        """A root id for a tree that has not left its worker: even for one that is traced, odd for others."""
+        root = self._edge_ids(1)[0]
+        return root & ~1 or 2 if traced else root | 1
+
     # -- for people and tests --------------------------------------------------------------------------------
+
+    def part(self, root: int) -> Part | None:
+        """What is held here of another worker's tree, also if the last rotation has forgotten it."""
+        return self._parts.get(root) or self._older_parts.get(root) or self._forgotten_parts.get(root)
 
     def open_trees(self) -> Iterator[Tree]:
         """The open trees of this worker's spouts, oldest bucket first."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from stormspark.acker.verdict import Verdict
 
-__all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Tree"]
+__all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Trace", "TracedPart", "TracedTree", "Tree"]
 
 
 class SpoutAccount:
@@ -84,3 +84,77 @@ class Part(Branch):
         return (
             f"Part(home={self.home}, root={self.root_id:#018x}, count={self.count}, value={self.value:#018x})"
         )
+
+
+class Trace(Protocol):
+    """Is told what happens to one tree in one worker. It looks on and changes nothing."""
+
+    root_id: int
+
+    def changed(self, branch: Branch, by: int) -> None:
+        """Edges were opened (``by`` above 0) or closed, or moved between workers."""
+
+    def arrived(self, task: int, tuples: int) -> None:
+        """So many of the tuples that a frame brought are for this task."""
+
+    def ended(self, branch: Branch, verdict: Verdict) -> None:
+        """The tree has ended, or a bolt of another worker than its home has failed it."""
+
+
+# What the tuple path reads and writes of a branch: the slots themselves, which traced branches put properties before.
+_count: Any = Branch.__dict__["count"]
+_verdict: Any = Branch.__dict__["verdict"]
+
+
+class _Traced(Branch):
+    """A branch that tells its trace of every change.
+
+    The tuple path does to it what it does to any other, so that tracing costs the trees that are not traced nothing.
+    """
+
+    __slots__ = ()
+
+    trace: Trace
+
+    @property
+    def count(self) -> int:
+        return _count.__get__(self)  # type: ignore[no-any-return]
+
+    @count.setter
+    def count(self, count: int) -> None:
+        by = count - _count.__get__(self)
+        _count.__set__(self, count)
+        if by:
+            self.trace.changed(self, by)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return _verdict.__get__(self)  # type: ignore[no-any-return]
+
+    @verdict.setter
+    def verdict(self, verdict: Verdict | None) -> None:
+        _verdict.__set__(self, verdict)
+        if verdict is not None:
+            self.trace.ended(self, verdict)
+
+
+class TracedTree(_Traced, Tree):
+    """A tree whose story is written down; it has its trace's root id, which is even (see `Ledger.send`)."""
+
+    __slots__ = ("trace",)
+
+    def __init__(self, account: SpoutAccount, message_id: Hashable, emitted_at: float, trace: Trace) -> None:
+        self.trace = trace
+        _count.__set__(self, 0)
+        super().__init__(account, message_id, emitted_at)
+
+
+class TracedPart(_Traced, Part):
+    """The part of a traced tree."""
+
+    __slots__ = ("trace",)
+
+    def __init__(self, home: int, root_id: int, value: int, count: int, trace: Trace) -> None:
+        self.trace = trace
+        _count.__set__(self, 0)
+        super().__init__(home, root_id, value, count)

@@ -19,7 +19,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A tree's end. ``component`` and ``task`` say who failed it, where a bolt did.
+    """A tree's end. ``component`` and ``task`` say who failed it, where a bolt did; ``root`` names its story.
 
     >>> str(Verdict(Outcome.FAILED, "KeyError: 'price'", "parse", 7))
     "failed by a bolt: parse[7]: KeyError: 'price'"
@@ -29,6 +29,7 @@ class Verdict:
     reason: str | None = None
     component: str | None = None
     task: int | None = None
+    root: int | None = None
 
     def __str__(self) -> str:
         where = f"{self.component}[{self.task}]" if self.component else None
