@@ -114,6 +114,11 @@ class Settings:
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
     #: Where rows of sources that were given up are written, a file a task; None: to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
+    #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3); None: where the session has
+    #: Delta.
+    acker_durable: bool | None = _setting("stormspark.acker.durable", None, bool)
+    #: How often the acker query reads what is new.
+    acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
     #: A worker that is in one call of user code for so long is told of in the driver's log.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
     #: After so long it is taken for stuck: killed, and started again; 0: never.
@@ -132,6 +137,11 @@ class Settings:
     def acker_executors(self) -> int:
         """Ackers in Storm's sense: null means one a worker (E12). They only shift task ids here (A18)."""
         return self.workers if self.ackers is None else self.ackers
+
+    @property
+    def acker_delay_secs(self) -> float:
+        """The watermark of the durable acker: a tree times out within two timeouts (E10), and has a third to be told of."""
+        return 3 * self.message_timeout_secs if self.enable_message_timeouts else 3600.0
 
     @property
     def byte_marks(self) -> tuple[int, int]:

@@ -28,8 +28,9 @@ class Routed(NamedTuple):
 class SourceProgress(NamedTuple):
     """How far the tasks of a source spout have come.
 
-    ``waiting`` rows, or rows of ranges, are still to be emitted. ``low_marks`` are the lowest positions that are not done with, by
-    partition; a partition that is absent has nothing open. None: the tasks were not asked (`SourceSpout.low_marks_secs`).
+    ``waiting`` rows, or rows of ranges, are still to be emitted. ``low_marks`` are the lowest positions that
+    are not done with, by partition; one that is absent has nothing open. None: they were not asked this time
+    (`SourceSpout.low_marks_every`).
     """
 
     waiting: int
@@ -50,23 +51,26 @@ class LocalSource(Protocol):
 
 
 class SourceSpout(Component, ABC):
-    """A spout that Spark reads for: any streaming DataFrame, its rows become tuples, each with a message id of its own.
+    """A spout that Spark reads for: any streaming DataFrame, its rows become tuples, each with a message id
+    of its own.
 
-    Spark keeps the offsets: a batch of rows is read again if it was not committed. Rows reach the spout's tasks by source
-    partition, in order. A row that fails or times out is emitted again by ``retry``, and goes to the dead letters when that gives
-    up, or when `translate` raises.
+    Spark keeps the offsets: a batch of rows is read again if it was not committed. Rows reach the spout's
+    tasks by source partition, in order. A row that fails or times out is emitted again by ``retry``, and goes
+    to the dead letters when that gives up, or when `translate` raises.
 
-    ``fields`` are what ``translator(row)`` or `translate` returns; by default the row's columns, which then have to be as many.
+    ``fields`` are what ``translator(row)`` or `translate` returns; by default the row's columns, which then
+    have to be as many.
     """
 
     #: Columns that tell the row from every other one, for its message id; none: (batch, partition, row).
     id_columns: ClassVar[tuple[str, ...]] = ()
-    #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None: Spark's partition.
+    #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None:
+    #: Spark's partition.
     partition_column: ClassVar[str | None] = None
     #: False: rows are emitted without a message id, and are done with once they are emitted (K2).
     reliable: bool = True
-    #: How often a task is asked for its `low_marks`, in seconds; None: never.
-    low_marks_secs: float | None = None
+    #: Tasks are asked for their `low_marks` every so many batches; None: never.
+    low_marks_every: int | None = None
 
     def __init__(
         self,
@@ -86,7 +90,9 @@ class SourceSpout(Component, ABC):
         """Called once, in the worker, before the first row."""
 
     def translate(self, row: tuple[Any, ...]) -> Sequence[Any] | Routed | None:
-        """The values of a row's tuple: by the translator, or its columns. None: the row is acked and nothing emitted (K7)."""
+        """The values of a row's tuple: by the translator, or its columns. None: the row is acked and nothing
+        emitted (K7).
+        """
         return row if self.translator is None else self.translator(row)
 
     @property
@@ -95,7 +101,9 @@ class SourceSpout(Component, ABC):
         return self.translator is None and type(self).translate is SourceSpout.translate
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """The lowest position of each partition that this task is not done with, of all message ids and unread ranges."""
+        """The lowest position of each partition that this task is not done with, of all message ids and
+        unread ranges.
+        """
         return {}
 
     def local_source(self) -> LocalSource | None:
@@ -117,7 +125,8 @@ class SourceSpout(Component, ABC):
 
 
 class RangeSpout(SourceSpout):
-    """A source spout whose rows are ranges, which its tasks read themselves, in their workers: Kafka's offsets.
+    """A source spout whose rows are ranges, which its tasks read themselves, in their workers: Kafka's
+    offsets.
 
     So what is read crosses neither Spark nor a process, and what waits to be read is two numbers.
     """
@@ -126,10 +135,11 @@ class RangeSpout(SourceSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """The first rows of a range, each as (message id, columns), at most ``limit``, and what is left of it; None: nothing.
+        """The first rows of a range, each as (message id, columns), at most ``limit``, and what is left of
+        it; None: nothing.
 
-        No rows and the same range mean that nothing could be had now, and the task asks again later. Returns within some
-        50 ms where nothing comes.
+        No rows and the same range mean that nothing could be had now, and the task asks again later. Returns
+        within some 50 ms where nothing comes.
         """
 
     @abstractmethod

@@ -1,6 +1,8 @@
 """A topology's checkpoint folder, wherever Spark can write one.
 
 <checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
+<checkpoint>/stormspark/acker/log       the durable acker's table
+<checkpoint>/stormspark/acker/query     Spark's checkpoint of the acker query
 <checkpoint>/spark                      Spark's offsets and commits of the data query
 """
 
@@ -29,10 +31,42 @@ class CheckpointFolder:
         self._local = re.match(r"\w[\w+.-]+:", location) is None
         self._location = str(Path(location).absolute()) if self._local else location.rstrip("/")
 
+    def __str__(self) -> str:
+        return self._location
+
     @property
     def spark(self) -> str:
         """The location of the query's own checkpoint."""
-        folder = f"{self._location}/spark"
+        return self._for_spark("spark")
+
+    @property
+    def acker_table(self) -> str:
+        """The location of the durable acker's table, for delta-rs and for Spark."""
+        return f"{self._location}/stormspark/acker/log"
+
+    @property
+    def acker_query(self) -> str:
+        """The location of the acker query's checkpoint."""
+        return self._for_spark("stormspark/acker/query")
+
+    def last_committed_batch(self) -> int:
+        """The last batch of the data query that Spark has committed; -1 where there is none."""
+        jvm: Any = self._session.sparkContext._jvm
+        conf = self._session._jsparkSession.sessionState().newHadoopConf()
+        path = jvm.org.apache.hadoop.fs.Path(f"{self.spark}/commits")
+        try:
+            files = path.getFileSystem(conf)
+            names = (
+                [status.getPath().getName() for status in files.listStatus(path)]
+                if files.exists(path)
+                else []
+            )
+        except Py4JJavaError as error:
+            raise OSError(str(error.java_exception)) from error
+        return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+    def _for_spark(self, name: str) -> str:
+        folder = f"{self._location}/{name}"
         # A local path without a scheme would be looked for in the cluster's default file system.
         return Path(folder).as_uri() if self._local else folder
 

@@ -55,7 +55,10 @@ from stormspark.worker.messages import (
     There,
 )
 
-__all__ = ["Attempt", "forwarder", "source_forwarder"]
+__all__ = ["ACKER_TIME", "Attempt", "forwarder", "source_forwarder"]
+
+#: The local property of a batch's tasks that holds the durable acker's time.
+ACKER_TIME = "stormspark.acker.time"
 
 #: Rows of a source travel in frames of about this size.
 _FRAME_ROWS = 4096
@@ -106,6 +109,7 @@ def forwarder(
             superstep,
             partition,
             attempt.reason,
+            _acker_time(task),
         )
         yield from route.exchange(request, batches)
 
@@ -140,10 +144,16 @@ def source_forwarder(
             0,
             attempt.workers + partition,
             attempt.reason,
+            _acker_time(context),
         )
         yield from route.exchange(request, _as_frames(chain([first], rows), worker, task, partition))
 
     return forward
+
+
+def _acker_time(context: TaskContext) -> int | None:
+    said = context.getLocalProperty(ACKER_TIME)
+    return None if said is None else int(said)
 
 
 def _as_frames(

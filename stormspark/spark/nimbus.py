@@ -31,6 +31,7 @@ from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.worker.launch import end_process
 from stormspark.worker.link import Door, Endpoint, peer_host
 from stormspark.worker.messages import (
+    Adopt,
     Beat,
     Busy,
     Fatal,
@@ -102,6 +103,7 @@ class Nimbus:
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
+        self._adoptions: dict[int, list[Adopt]] = {}  # for workers that are not ready yet
         self._orders = Orders(active=active)
         self._storm_id = storm_id
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
@@ -129,6 +131,23 @@ class Nimbus:
         with self._changed:
             self._assignments.begin_attempt(attempt)
             self._changed.notify_all()
+
+    def lost_workers(self) -> set[int]:
+        """The workers whose lives ended in this attempt."""
+        with self._changed:
+            return {
+                worker for worker, seat in enumerate(self._assignments.seats) if seat.state is SeatState.LOST
+            }
+
+    def adopt(self, worker: int, messages: list[Adopt]) -> None:
+        """Have a worker adopt rows, now if it is there, else when it is ready; in place of those that still wait for it."""
+        with self._changed:
+            link = self._links.get(worker)
+            if link is None or self._assignments.seats[worker].state is not SeatState.READY:
+                self._adoptions[worker] = messages
+                return
+        for message in messages:
+            link.send(message)
 
     def look_for_silence(self) -> None:
         """Give up workers that have said nothing for the lease; call it every second or so."""
@@ -265,6 +284,10 @@ class Nimbus:
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):
+            with self._changed:
+                adoptions = self._adoptions.pop(link.worker, [])
+            for adoption in adoptions:  # before it is asked for anything
+                link.send(adoption)
             with self._changed:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()

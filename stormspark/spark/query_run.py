@@ -17,7 +17,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.errors import StormsparkError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.spark.forwarder import Attempt
+from stormspark.spark.durable_acker import DurableAcker
+from stormspark.spark.feedback import Feedback
+from stormspark.spark.forwarder import ACKER_TIME, Attempt
 from stormspark.spark.gate import Gate
 from stormspark.spark.query import data_query
 from stormspark.spark.sources import open_sources
@@ -42,6 +44,8 @@ class QueryRun:
     tally: Tally
     stop_wanted: threading.Event
     wake: threading.Event
+    acker: DurableAcker | None = None
+    feedback: Feedback | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -65,6 +69,9 @@ class QueryRun:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
         began = time.monotonic()
+        if self.acker is not None:
+            # On the query's own thread: so the tasks of this batch have it.
+            self.session.sparkContext.setLocalProperty(ACKER_TIME, str(self.acker.time))
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
         except Exception as error:
@@ -81,6 +88,14 @@ class QueryRun:
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()
+        if self.acker is not None:
+            try:
+                self.acker.write(reports)
+            except Exception as error:
+                self.failure = f"the durable acker's table could not be written: {_text(error)}"
+                self._to_the_gate()
+        if self.feedback is not None:
+            self.feedback.write(reports)
         self._running = False
         if self.stop_wanted.is_set():
             self.wake.set()

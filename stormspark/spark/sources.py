@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from stormspark.api import SourceSpout
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+from stormspark.spark.feedback import COMPONENT
 
 __all__ = ["SourceStream", "open_sources"]
 
@@ -32,6 +33,7 @@ def open_sources(plan: PhysicalPlan, session: SparkSession) -> list[SourceStream
 def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession) -> SourceStream:
     place = f"{component.declared_at}: spout {component.id!r}"
     spout: SourceSpout = cloudpickle.loads(component.pickled)
+    session.conf.set(COMPONENT, component.id)
     try:
         rows: Any = spout.stream(session)
     except Exception as error:

@@ -31,11 +31,18 @@ from stormspark.api import ExponentialBackoff, Topology
 from stormspark.checkpoint.control import next_generation
 from stormspark.config import merged
 from stormspark.engine import AliveTopologies
-from stormspark.errors import StormsparkError, WorkerLostError
+from stormspark.errors import (
+    CheckpointError,
+    StormsparkError,
+    UnsupportedEnvironmentError,
+    WorkerLostError,
+)
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.durable_acker import DurableAcker, reads_delta
+from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
@@ -121,6 +128,9 @@ class SparkTopology:
             stuck_secs=plan.settings.stuck_warning_secs,
             stuck_timeout_secs=plan.settings.stuck_timeout_secs,
         )
+        self._acker = self._durable_acker()
+        self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
+        self._unrecovered = set(range(plan.workers))  # whose rows of earlier lives were not handed over yet
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
         )
@@ -209,6 +219,9 @@ class SparkTopology:
         finally:
             with contextlib.suppress(Exception):
                 self._end_workers()
+            if self._acker is not None:
+                with contextlib.suppress(Exception):
+                    self._acker.stop()
             self._nimbus.close()
             self._tidy_up()
             self._tally.stop()
@@ -225,15 +238,23 @@ class SparkTopology:
                 self._tally,
                 self._stop_wanted,
                 self._wake,
+                self._acker,
+                self._feedback,
             )
-            run.start(self._folder.spark)
-            self._watch(run)
+            try:
+                self._recover()
+            except (CheckpointError, OSError) as error:
+                run.failure, run.batch_number = str(error), failed_batch
+            else:
+                run.start(self._folder.spark)
+                self._watch(run)
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
                 return
             failures = failures + 1 if run.batch_number == failed_batch else 1
             failed_batch = run.batch_number
             reason = self._nimbus.broken or run.failure or "the query ended"
+            self._unrecovered |= self._nimbus.lost_workers()
             if self._session.sparkContext._jsc.sc().isStopped():
                 self._error = StormsparkError("the Spark session was stopped while the topology ran")
                 return
@@ -248,6 +269,34 @@ class SparkTopology:
             if self._stop_wanted.wait(backoff.delay(failures)):
                 return
             self._nimbus.begin_attempt(attempt)
+
+    def _recover(self) -> None:
+        """Give workers that are new what their earlier lives left open; no batch runs meanwhile."""
+        if self._acker is None or not self._unrecovered:
+            return
+        first = self._folder.last_committed_batch() + 1
+        for worker, messages in self._acker.recover(self._unrecovered, first).items():
+            rows = sum(len(message.rows) for message in messages)
+            _log.info("%d rows that were open in worker %d are emitted again", rows, worker)
+            self._nimbus.adopt(worker, messages)
+        self._unrecovered.clear()
+
+    def _durable_acker(self) -> DurableAcker | None:
+        """Tier 3, for a topology with rows that can outlive their batch."""
+        wanted = self._settings.acker_durable
+        if not self._plan.sources or not self._settings.acking or wanted is False:
+            return None
+        if not reads_delta(self._session):
+            msg = (
+                "this Spark session has no Delta, so rows of sources that are open in a window or a join are lost with their "
+                "worker: start Spark with --packages io.delta:delta-spark_4.2_2.13:4.4.0"
+            )
+            if wanted:
+                msg = f"stormspark.acker.durable: {msg}"
+                raise UnsupportedEnvironmentError(msg)
+            _log.warning("%s: %s", self.name, msg)
+            return None
+        return DurableAcker(self._session, self._plan, self._folder, self._generation, self._nimbus.adopt)
 
     def _watch(self, run: QueryRun) -> None:
         """Return once the query has ended: by the gate, by itself, or because the end was wanted between two

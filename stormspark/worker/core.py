@@ -16,26 +16,31 @@ import pickle
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
-from stormspark.api import Fields, TopologyContext, TupleSource
+from stormspark.acker.records import AckerTime, Record
+from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
 from stormspark.backpressure import SpoutQuantum, WaterMarks
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
+from stormspark.worker.acker_log import AckerLog, change_table
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Push, Subscription, make_outlet
+from stormspark.worker.source_rows import decode
 from stormspark.worker.spout_task import SpoutTask
-from stormspark.worker.step import ErrorReport, Step, WorkerReport
+from stormspark.worker.step import ErrorReport, Step, WorkerReport, merge_progress
 from stormspark.worker.task import Task
 from stormspark.worker.task_logs import TaskLogs
 from stormspark.worker.timers import Timers
@@ -121,6 +126,7 @@ class Worker:
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
         self._loads = Loads(plan, index)
+        self._acker_log = AckerLog()
         for task in self.tasks.values():
             self._connect(task)
 
@@ -173,6 +179,12 @@ class Worker:
             for spout in self._spouts:
                 spout.forget_batch(batch)
 
+    def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
+        """Rows of a source that an earlier life of this worker left open, from the durable acker: they are emitted again."""
+        spout = self.tasks[task]
+        assert isinstance(spout, SpoutTask), spout.name
+        spout.adopt((None if record is None else Record(*record), decode(row)) for record, row in rows)
+
     # -- a superstep -----------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
@@ -211,6 +223,8 @@ class Worker:
         self._batch_began = now
         self._quantum_used_up = False
         self._running.begin_batch(now)
+        assert self._begun is not None
+        self._acker_log.begin_batch(self._begun[0])
 
     def _take(self, frame: Frame) -> None:
         if frame.kind == FrameKind.TUPLES:
@@ -371,6 +385,8 @@ class Worker:
             spout.counters.queued = spout.rows_waiting
         for bolt in self._bolts:
             bolt.counters.queued = bolt.waiting
+        if step.acker_time is not None:
+            self._acker_log.add(self._acker_changes(step.acker_time))
         report = WorkerReport(
             worker=self.index,
             incarnation=self.incarnation,
@@ -380,8 +396,23 @@ class Worker:
             fatal=self._fatal(),
             backlog=self.backlog,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
+            sources=self._progress(step.batch),
+            acker=self._acker_log.unconfirmed,
         )
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
+
+    def _acker_changes(self, at: int) -> Iterator[pa.Table]:
+        time = AckerTime(self._settings.acker_delay_secs, at)
+        for spout in self._spouts:
+            if changes := spout.acker_changes(time, self._signed_ids):
+                yield change_table(spout.component.id, spout.id, changes)
+
+    def _progress(self, batch: int) -> dict[str, SourceProgress]:
+        told: dict[str, list[SourceProgress]] = {}
+        for spout in self._spouts:
+            if (progress := spout.progress(batch)) is not None:
+                told.setdefault(spout.component.id, []).append(progress)
+        return {component: merge_progress(all) for component, all in told.items()}
 
     @property
     def backlog(self) -> int:
@@ -500,6 +531,9 @@ class Worker:
 
     def _edge_ids(self, count: int) -> Sequence[int]:
         return array("Q", self._random.randbytes(8 * count))
+
+    def _signed_ids(self, count: int) -> Sequence[int]:
+        return array("q", self._random.randbytes(8 * count))
 
     def _complain(self, task: int, message: str) -> None:
         self.tasks[task].report_error(message)

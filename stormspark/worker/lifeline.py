@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 
-from stormspark.worker.messages import Beat, Busy, Orders, ProcessId
+from stormspark.worker.messages import Adopt, Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
@@ -33,7 +33,7 @@ class Lifeline:
     """Watches the executor's JVM and nimbus; runs in a thread of its own so that long supersteps don't
     silence it.
 
-    ``obey`` is called with every `Orders`; ``end`` with the reason once the process must go, and must not
+    ``obey`` is called with every `Orders` and `Adopt`; ``end`` with the reason once the process must go, and must not
     return. ``busy`` says what the worker is at, for the heartbeat.
     """
 
@@ -42,7 +42,7 @@ class Lifeline:
         link: Connection,
         jvm: ProcessId | None,
         lease_secs: float,
-        obey: Callable[[Orders], None],
+        obey: Callable[[Orders | Adopt], None],
         end: Callable[[str], None],
         busy: Callable[[], Busy | None] = lambda: None,
     ) -> None:
@@ -69,7 +69,7 @@ class Lifeline:
                 if self._link in ready:
                     said = self._link.recv()
                     heard = time.monotonic()
-                    if isinstance(said, Orders):
+                    if isinstance(said, Orders | Adopt):
                         self._obey(said)
                 else:
                     with self._sending:

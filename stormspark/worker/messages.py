@@ -5,7 +5,7 @@ authenticated.
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
     worker -> nimbus        Hello -> Welcome; Ready or StartFailed; then Beat -> Orders, again and again
-    nimbus -> worker        Orders, also unasked
+    nimbus -> worker        Orders, also unasked; Adopt
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from stormspark.worker.link import Endpoint
 
 __all__ = [
+    "Adopt",
     "Beat",
     "Busy",
     "End",
@@ -58,6 +59,8 @@ class Request(NamedTuple):
     superstep: int
     partition: int
     reason: str = ""
+    #: See `stormspark.worker.step.Step`.
+    acker_time: int | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -176,6 +179,13 @@ class Beat(NamedTuple):
     """The worker process is alive, and what it is at."""
 
     busy: Busy | None = None
+
+
+class Adopt(NamedTuple):
+    """Rows of a source spout's task that an earlier life of it left open: `Record` or None, and the encoded row, of each."""
+
+    task: int
+    rows: list[tuple[tuple[int, int, int] | None, bytes]]
 
 
 class Orders(NamedTuple):

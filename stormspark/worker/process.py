@@ -41,6 +41,7 @@ from stormspark.worker.launch import Launch, own_folder
 from stormspark.worker.lifeline import Lifeline, this_process
 from stormspark.worker.link import Door, dial, remove_if_dead
 from stormspark.worker.messages import (
+    Adopt,
     Busy,
     End,
     Fatal,
@@ -109,7 +110,7 @@ class WorkerProcess:
         # became of us.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if os.path.isdir(shared) else None)
-        self._bell: queue.SimpleQueue[Orders | None] = queue.SimpleQueue()
+        self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
         self._told_to_exit = threading.Event()
         self._attempt = launch.attempt
         self._active = True
@@ -196,8 +197,11 @@ class WorkerProcess:
             self._leave("the plan could not be read")
         return plan
 
-    def _obey(self, orders: Orders) -> None:
+    def _obey(self, orders: Orders | Adopt) -> None:
         """Called by the lifeline. What concerns tasks goes to the main thread."""
+        if isinstance(orders, Adopt):
+            self._bell.put(orders)
+            return
         if orders.exit:
             self._told_to_exit.set()
             self.end("nimbus says so")
@@ -224,6 +228,8 @@ class WorkerProcess:
                 errand = self._desk.next()
                 if errand is not None:
                     self._run(errand)
+            elif isinstance(orders, Adopt):
+                self._worker.adopt(orders.task, orders.rows)
             elif orders.close:
                 self._worker.close()
                 self.end("it was closed")
@@ -238,7 +244,7 @@ class WorkerProcess:
                 self._attempt = request.attempt
                 self._worker.begin_attempt(request.reason, request.batch)
             frames = frames_from(_batches(errand.batches))
-            step = Step(request.batch, request.attempt, request.superstep)
+            step = Step(request.batch, request.attempt, request.superstep, request.acker_time)
             messages = list(_messages(self._worker.run(step, frames)))
         except BaseException as error:
             _log.exception("%s raised", request)

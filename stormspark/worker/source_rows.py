@@ -1,19 +1,22 @@
 """The rows of a source spout's task: what waits to be emitted, what is open, what is to be emitted again.
 
-They belong to the task and not to the spout's instance, which may begin anew. A batch that is run again brings its rows
-again, so those of the attempt that failed are forgotten (`forget_batch`); rows of batches before it stay, and are emitted again
-as their trees fail.
+They belong to the task and not to the spout's instance, which may begin anew. A batch that is run again
+brings its rows again, so those of the attempt that failed are forgotten (`forget_batch`); rows of batches
+before it stay, and are emitted again as their trees fail.
 
 A row that is not done with is in one of two tables:
 
-- *fresh*: it came since the last report. Most rows are acked before their batch ends, and have cost two operations of a dict.
-- *kept*: it was open at the end of a batch, so the durable acker has a record of it, or will have. `changes` says at the end of
-  each batch which records are opened and which are closed; it costs what changed, not what is open.
+- *fresh*: it came since the last report. Most rows are acked before their batch ends, and have cost two
+  operations of a dict.
+- *kept*: it was open at the end of a batch, so the durable acker has a record of it, or will have. `changes`
+  says at the end of each batch which records are opened and which are closed; it costs what changed, not what
+  is open.
 """
 
 from __future__ import annotations
 
 import heapq
+import io
 import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -21,15 +24,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from stormspark.acker.records import Change, Record
+from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import RangeSpout
 
-__all__ = ["Row", "SourceRows"]
+__all__ = ["Row", "SourceRows", "decode", "encode"]
 
 #: Rows that are read of a range at once: enough to forget the cost of asking, few enough to be no queue.
 _READ = 512
-#: Where so many partitions in a row have nothing, the others are asked the next time: each may take its while.
+#: Where so many partitions in a row have nothing, the others are asked the next time: each may take its
+#: while.
 _DRY = 2
 
 
@@ -74,6 +78,10 @@ class SourceRows:
         self._numbered = 0
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
+
+    def read_with(self, spout: RangeSpout) -> None:
+        """The spout has begun anew: this instance reads ranges from now on."""
+        self._spout = spout
 
     def __len__(self) -> int:
         """Rows that wait to be emitted, or to be emitted again; of ranges, as many as they stand for."""
@@ -120,7 +128,9 @@ class SourceRows:
         self._ranges.setdefault(row.id.partition, deque()).append(row)
 
     def next(self, now: float) -> Row | None:
-        """The row to be emitted next: one that failed and is due, else one that waits; None where there is neither."""
+        """The row to be emitted next: one that failed and is due, else one that waits; None where there is
+        neither.
+        """
         if self._later and self._later[0][0] <= now:
             return heapq.heappop(self._later)[2]
         if self._waiting or (self._ranges and self._read()):
@@ -164,7 +174,9 @@ class SourceRows:
             self._fails.pop(id, None)
 
     def failed(self, id: Hashable, now: float) -> Row | None:
-        """The row is emitted again later; returned where that is given up (K4). One that was forgotten is ignored."""
+        """The row is emitted again later; returned where that is given up (K4). One that was forgotten is
+        ignored.
+        """
         row = self._known(id)
         if row is None:
             return None
@@ -178,7 +190,9 @@ class SourceRows:
         return None
 
     def reopen(self) -> None:
-        """The spout's instance has begun anew and knows of no open tree: what was open is emitted again, first of all."""
+        """The spout's instance has begun anew and knows of no open tree: what was open is emitted again,
+        first of all.
+        """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
         kept = (kept.row for kept in self._kept.values())
         was_open = [row for row in kept if row.id not in queued and not isinstance(row.id, _Range)]
@@ -204,36 +218,38 @@ class SourceRows:
 
     # -- the durable acker -----------------------------------------------------------------------------------
 
-    def changes(self, at: float, refresh_before: float, draw: Callable[[int], Sequence[int]]) -> list[Change]:
-        """What the durable acker has to know since the last call: records opened at its time ``at``, records closed.
+    def changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
+        """What the durable acker has to know since the last call: records opened and closed.
 
-        Records of before ``refresh_before`` are closed and opened anew, so that its watermark never passes one that is open.
-        ``draw(n)`` gives 2 n random numbers of 64 bits.
+        Those that are old are closed and opened anew, so that the acker's watermark never passes one that is
+        open. ``draw(n)`` gives n random numbers of 64 bits with sign.
         """
-        changes = [Change(record, None) for record in self._closed]
+        changes = [Change(record) for record in self._closed]
         self._closed = []
         opened = list(self._fresh.values())
         self._fresh = {}
         for range in self._unread():  # a range that was read from stands for less than its record says
             kept = self._kept.get(range.id)
             if kept is not None and kept.row.values != range.values:
-                changes.append(Change(self._kept.pop(range.id).record, None))
+                changes.append(Change(self._kept.pop(range.id).record))
                 opened.append(range)
-        for kept in list(self._kept.values()):
-            if kept.record.created >= refresh_before:
+        while self._kept:
+            kept = next(iter(self._kept.values()))
+            if kept.record.created >= time.refresh_before:
                 break
             del self._kept[kept.row.id]
-            changes.append(Change(kept.record, None))
+            changes.append(Change(kept.record))
             opened.append(kept.row)
-        numbers = iter(draw(len(opened)))
+        numbers = iter(draw(2 * len(opened)))
         for row, root, value in zip(opened, numbers, numbers, strict=False):
-            record = Record(root, at, value or 1)
+            record = Record(root, time.at, value or 1)
             self._kept[row.id] = _Kept(row, record)
-            changes.append(Change(record, row.batch, repr(row.id), pickle.dumps(row, 5)))
+            changes.append(Change(record, row.batch, repr(row.id), encode(row)))
         return changes
 
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> int:
-        """Rows that an earlier life of this task left open, each with its record if there is one: they are emitted first of all.
+        """Rows that an earlier life of this task left open, each with its record if there is one: they are
+        emitted first of all.
 
         Of rows that are known here, the record is closed. Returns how many were new.
         """
@@ -278,3 +294,37 @@ class SourceRows:
             kept = self._kept.get(id)
             row = kept.row if kept is not None else None
         return row
+
+
+def encode(row: Row) -> bytes:
+    """The row for the durable acker's table; see `decode`.
+
+    >>> decode(encode(Row((4, 1, 0), ("text", b"bytes", None), 4)))
+    Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4)
+    """
+    is_range = isinstance(row.id, _Range)
+    return pickle.dumps((is_range, tuple(row.id) if is_range else row.id, row.values, row.batch), 5)  # type: ignore[arg-type]
+
+
+def decode(data: bytes) -> Row:
+    """A row out of the durable acker's table. Raises `pickle.UnpicklingError` for what Spark gives in no row.
+
+    The table lies in a folder, which others may be able to write: nothing but values is read from it.
+    """
+    is_range, id, values, batch = _Values(io.BytesIO(data)).load()
+    return Row(_Range(*id) if is_range else id, values, batch)
+
+
+class _Values(pickle.Unpickler):
+    """Reads what Spark's columns can hold, and no other class."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _CLASSES:
+            return super().find_class(module, name)
+        msg = f"{module}.{name} is no value of a row"
+        raise pickle.UnpicklingError(msg)
+
+
+_CLASSES = {("decimal", "Decimal"), ("zoneinfo", "ZoneInfo._unpickle")} | {
+    ("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")
+}

@@ -9,17 +9,26 @@ unbounded (B4, E27), and the superstep ends. Acks and fails wait until the call 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from stormspark.acker import Outcome, SpoutAccount
-from stormspark.api import RangeSpout, SourceSpout, Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
+from stormspark.acker.records import AckerTime, Change, Record
+from stormspark.api import (
+    RangeSpout,
+    SourceProgress,
+    SourceSpout,
+    Spout,
+    SpoutAckInfo,
+    SpoutFailInfo,
+    TopologyContext,
+)
 from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.row_spout import RowSpout
-from stormspark.worker.source_rows import SourceRows
+from stormspark.worker.source_rows import Row, SourceRows
 from stormspark.worker.task import Task
 
 __all__ = ["SpoutTask"]
@@ -105,6 +114,38 @@ class SpoutTask(Task):
         assert self._rows is not None
         self._rows.take(batch, partition, payload)
 
+    def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
+        """The same for rows that are Python's already: the local engine's."""
+        if self._rows is None:
+            self._rows_for(self._instance())
+        assert self._rows is not None
+        self._rows.add(batch, partition, rows)
+
+    def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
+        """Rows that an earlier life of this task left open."""
+        if self._rows is None:
+            self._rows_for(self._instance())
+        assert self._rows is not None
+        adopted = self._rows.adopt(rows)
+        if adopted:
+            self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
+
+    def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
+        """What the durable acker has to know of this task's rows; see `SourceRows.changes`."""
+        return [] if self._rows is None else self._rows.changes(time, draw)
+
+    def progress(self, batch: int) -> SourceProgress | None:
+        """How far it has come with its source; None for a spout that is its own."""
+        if not self.component.source:
+            return None
+        source = self.spout.source if self.opened and isinstance(self.spout, RowSpout) else None
+        if self._rows is None or source is None:
+            return SourceProgress(self.rows_waiting)
+        every = source.low_marks_every
+        if every is None or batch % every:
+            return SourceProgress(len(self._rows))
+        return SourceProgress(len(self._rows), source.low_marks(self._rows.open_ids(), self._rows.unread()))
+
     def forget_batch(self, batch: int) -> None:
         """The batch is run again, from its rows on."""
         if self._rows is not None:
@@ -119,6 +160,8 @@ class SpoutTask(Task):
         if self._rows is None:
             ranges = source if isinstance(source, RangeSpout) else None
             self._rows = SourceRows(source.retry, source.id_columns, ranges)
+        elif isinstance(source, RangeSpout):
+            self._rows.read_with(source)
         return self._rows
 
     # -- tuples ----------------------------------------------------------------------------------------------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from stormspark.api import SourceProgress
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 
-__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error"]
+__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_progress"]
 
 
 class Step(NamedTuple):
@@ -18,6 +19,8 @@ class Step(NamedTuple):
     batch: int
     attempt: int
     superstep: int
+    #: The durable acker's time, in microseconds; None where there is no such acker.
+    acker_time: int | None = None
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,27 @@ class WorkerReport:
     backlog: int
     #: What users' metrics read since the last report (J18).
     data_points: tuple[DataPoint, ...] = ()
+    #: How far the tasks of each source spout have come.
+    sources: Mapping[str, SourceProgress] = field(default_factory=dict)
+    #: For the durable acker: change sets that may not be written yet, oldest first, each with its number (`AckerLog`).
+    acker: tuple[tuple[int, bytes], ...] = ()
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
     """Why the topology has to stop after a batch with these reports, or None."""
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
+
+
+def merge_progress(progress: Iterable[SourceProgress]) -> SourceProgress:
+    """What several tasks of a source spout say in one batch, as one.
+
+    >>> merge_progress([SourceProgress(3, {"t-0": 7, "t-1": 2}), SourceProgress(1, {"t-0": 5})])
+    SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2})
+    """
+    everything = list(progress)
+    marks: dict[str, int] = {}
+    for one in everything:
+        for partition, position in (one.low_marks or {}).items():
+            marks[partition] = min(position, marks.get(partition, position))
+    asked = all(one.low_marks is not None for one in everything)
+    return SourceProgress(sum(one.waiting for one in everything), marks if asked else None)

@@ -1,0 +1,312 @@
+"""The durable acker (tier 3): rows of sources that are open at the end of a batch outlive whoever holds them.
+
+Only these rows come here; a tree that ends in its batch is nothing to it, and a topology without such rows
+has neither table nor query.
+
+    workers' change sets -> the acker's table, one commit a batch, before Spark commits the batch the table ->
+    the acker query: withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source)), in the
+    JVM
+
+A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the
+task's worker lives, the worker's ledger decides; when it is lost, or the driver was, its open records are
+read out of the query's state and its rows are given to the worker's next life, which owns the records from
+then on.
+
+The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it
+holds: records are written before Spark commits their batch, and closed in the commit of the batch that ended
+them. What breaks it: a record that leaves the state open because the watermark passed it. The acker's time
+makes that impossible (`AckerTime`); if it happens all the same, the row goes to its task again, which ignores
+it if it knows it.
+
+A batch that is run again brings its own rows again: records of that batch are closed here, not replayed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.streaming.query import StreamingQuery
+
+from stormspark.acker.records import AckerTime, Change, Record
+from stormspark.checkpoint.acker_table import AckerTable
+from stormspark.errors import CheckpointError
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
+from stormspark.worker.messages import Adopt
+from stormspark.worker.step import WorkerReport
+
+__all__ = ["DurableAcker", "open_records", "reads_delta"]
+
+_log = logging.getLogger(__name__)
+
+#: Rows of one message to a worker.
+_ADOPT_ROWS = 5000
+_STOP_SECS = 20.0
+_MICROSECOND = 1_000_000
+
+
+def reads_delta(session: SparkSession) -> bool:
+    """Whether Delta's jars are on the class path."""
+    try:
+        session.sparkContext._jvm.java.lang.Class.forName(  # type: ignore[union-attr]
+            "io.delta.sql.DeltaSparkSessionExtension",
+            False,
+            session.sparkContext._jvm.java.lang.Thread.currentThread().getContextClassLoader(),  # type: ignore[union-attr]
+        )
+    except Py4JError:
+        return False
+    return True
+
+
+def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
+    """The open records in the state of an acker query, as of its last batch: root, created, value, component,
+    task, batch, message_id, row.
+    """
+    state = session.read.format("statestore").load(checkpoint)
+    return state.where("value.bit_xor != 0 AND value.first IS NOT NULL").select(
+        "key.root", "key.created", functions.col("value.bit_xor").alias("value"), "value.first.*"
+    )
+
+
+class DurableAcker:
+    """For one topology and one generation. `write` is called on the data query's thread, the rest by the
+    supervisor.
+
+    ``hand_over`` gives rows to a worker: for those that leave the state open.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plan: PhysicalPlan,
+        folder: CheckpointFolder,
+        generation: int,
+        hand_over: Callable[[int, list[Adopt]], None],
+    ) -> None:
+        self._session = _session_for_acker(session)
+        self._plan, self._folder, self._hand_over = plan, folder, hand_over
+        self._table = AckerTable(folder.acker_table, ACKER_SCHEMA, plan.settings.acker_delay_secs)
+        last = self._table.last_time
+        # The first commit of all happens at the hour of the clock, for people's sake; after that only commits
+        # count.
+        self._time = AckerTime(self._table.delay, round(time.time() * _MICROSECOND) if last is None else last)
+        self._app, self._commits = f"{plan.topology}-{generation}", 0
+        self._committed_at = time.monotonic()
+        self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
+        self._to_close: list[Change] = []
+        self._unsettled: tuple[dict[tuple[int, int], int], int] | None = (
+            None  # what a commit said: numbers, closed
+        )
+        self._lock = threading.Lock()
+        self._query: StreamingQuery | None = None
+
+    @property
+    def time(self) -> int:
+        """The acker's time of the next commit, in microseconds: that of the records that the next batch
+        opens.
+        """
+        return self._time.at
+
+    @property
+    def query(self) -> StreamingQuery | None:
+        """The acker query, once there was something to say."""
+        return self._query
+
+    # -- the data query's thread -----------------------------------------------------------------------------
+
+    def write(self, reports: Iterable[WorkerReport]) -> None:
+        """Write what the reports of a batch bring and is not written yet. Raises what delta-rs raises: then
+        it may be written or not.
+        """
+        self._settle()
+        tables: list[pa.Table] = []
+        numbers: dict[tuple[int, int], int] = {}
+        for report in reports:
+            life = (report.worker, report.incarnation)
+            for number, data in report.acker:
+                if number > self._written.get(life, 0):
+                    tables.append(pa.ipc.open_stream(data).read_all())
+                    numbers[life] = number
+        with self._lock:
+            closing = list(self._to_close)
+        if closing:
+            tables.append(change_table("", -1, closing))
+        if not tables:
+            return
+        self._unsettled = (numbers, len(closing))
+        self._table.append(pa.concat_tables(tables), self._time.at, self._app, self._commits + 1)
+        self._settle()
+        now = time.monotonic()
+        self._time.committed(now - self._committed_at)
+        self._committed_at = now
+        self._look_after_query()
+
+    def _settle(self) -> None:
+        """Find out whether the last commit that was tried is there."""
+        if self._unsettled is not None and self._table.has(self._app, self._commits + 1):
+            numbers, closed = self._unsettled
+            self._commits += 1
+            self._written |= numbers
+            with self._lock:
+                del self._to_close[:closed]
+        self._unsettled = None
+
+    def _look_after_query(self) -> None:
+        if self._query is None or not self._query.isActive:
+            if self._query is not None:
+                _log.warning("the acker query is started again: %s", self._query.exception())
+            self._start()
+        assert self._query is not None
+        progress = self._query.lastProgress
+        end = None if progress is None else progress["sources"][0]["endOffset"]
+        if end:
+            # A position inside a version is not past it.
+            self._table.tidy(json.loads(end)["reservoirVersion"] - 1)
+
+    # -- the supervisor --------------------------------------------------------------------------------------
+
+    def recover(self, workers: Collection[int], first_batch: int) -> dict[int, list[Adopt]]:
+        """The rows that these workers' earlier lives left open, by worker, oldest first; ``first_batch`` is
+        run next.
+
+        Raises `CheckpointError` when the acker query can't be had.
+        """
+        if self._table.last_time is None:
+            return {}
+        try:
+            if self._query is None or not self._query.isActive:
+                self._start()
+            assert self._query is not None
+            self._query.processAllAvailable()
+            found = open_records(self._session, self._folder.acker_query).toArrow()
+        except (PySparkException, Py4JError) as error:
+            msg = f"the durable acker of {self._plan.topology} could not be read: {str(error)[:1000]}"
+            raise CheckpointError(msg) from error
+        return self._sorted_out(found, set(workers), first_batch)
+
+    def stop(self) -> None:
+        """Stop the query between two of its batches, where that is soon."""
+        if self._query is None:
+            return
+        until = time.monotonic() + _STOP_SECS
+        while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < until:
+            time.sleep(0.02)
+        self._query.stop()
+
+    def _sorted_out(
+        self, found: pa.Table, workers: set[int], first_batch: int | None
+    ) -> dict[int, list[Adopt]]:
+        """Records by worker; without ``first_batch`` they have left the state, and are none any more."""
+        adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
+        strange: dict[str, int] = {}
+        columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]
+        created = found["created"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+        rows = zip(created, *(column.to_pylist() for column in columns), strict=True)
+        superseded = []
+        for at, root, value, component, task, batch, row in rows:
+            placed = self._task_for(component, task)
+            if placed is None:
+                strange[component] = strange.get(component, 0) + 1
+                continue
+            if placed.worker not in workers:
+                continue
+            record = Record(root, at, value)
+            if first_batch is not None and batch >= first_batch:
+                superseded.append(Change(record))
+                continue
+            known = tuple(record) if first_batch is not None else None
+            adopted.setdefault((placed.worker, placed.id), []).append((batch, known, row))  # type: ignore[arg-type]
+        for component, count in strange.items():
+            _log.warning(
+                "%d rows of %r, which the topology does not have any more, are open for ever: "
+                "bring the spout back, or begin with a new checkpoint",
+                count,
+                component,
+            )
+        with self._lock:
+            self._to_close += superseded
+        result: dict[int, list[Adopt]] = {}
+        for (worker, task), left in adopted.items():
+            left.sort(key=lambda one: one[0])
+            for begin in range(0, len(left), _ADOPT_ROWS):
+                some = [(record, row) for _, record, row in left[begin : begin + _ADOPT_ROWS]]
+                result.setdefault(worker, []).append(Adopt(task, some))
+        # A worker puts what it adopts first: the oldest last.
+        return {worker: messages[::-1] for worker, messages in result.items()}
+
+    def _task_for(self, component: str, task: int) -> Any:
+        """The task that a record is for now, in a plan that may have changed since; None where its spout is
+        gone.
+        """
+        plan = self._plan.components.get(component)
+        if plan is None or not plan.source:
+            return None
+        return self._plan.tasks[task if task in plan.tasks else plan.tasks[task % len(plan.tasks)]]
+
+    def _start(self) -> None:
+        delay = f"{self._table.delay:g} seconds"
+        source = functions.struct("component", "task", "batch", "message_id", "row")
+        self._query = (
+            self._session.readStream.format("delta")
+            .option("skipChangeCommits", "true")  # what `tidy` removes
+            .load(self._table.location)
+            .withWatermark("created", delay)
+            .groupBy("root", "created")
+            .agg(
+                functions.bit_xor("value").alias("value"),
+                functions.first(
+                    functions.when(functions.col("row").isNotNull(), source), ignorenulls=True
+                ).alias("source"),
+            )
+            .writeStream.queryName(f"{self._plan.topology}: acker")
+            .outputMode("append")
+            .foreachBatch(self._left_the_state)
+            .option("checkpointLocation", self._folder.acker_query)
+            .trigger(processingTime=f"{self._plan.settings.acker_interval_ms:g} milliseconds")
+            .start()
+        )
+
+    def _left_the_state(self, groups: DataFrame, number: int) -> None:
+        """Groups that the watermark has passed: those that are done, and none else (module docstring)."""
+        found = groups.where("value != 0 AND source IS NOT NULL").select(
+            "root", "created", "value", "source.*"
+        )
+        left = found.toArrow()
+        if left.num_rows:
+            _log.warning(
+                "%d open rows were older than the acker's watermark: they go to their tasks again",
+                left.num_rows,
+            )
+            for worker, messages in self._sorted_out(left, set(range(self._plan.workers)), None).items():
+                self._hand_over(worker, messages)
+
+
+def _session_for_acker(session: SparkSession) -> SparkSession:
+    """A session of its own for the acker query."""
+    own = session.newSession()
+    settings: dict[str, str | int | bool] = {
+        "spark.sql.adaptive.enabled": False,
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.noDataMicroBatches.enabled": False,
+        "spark.sql.streaming.metricsEnabled": False,
+        # A million open records are no load on the heap, and a batch writes what changed in it.
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
+        "spark.databricks.delta.snapshotPartitions": 2,
+    }
+    for key, value in settings.items():
+        own.conf.set(key, value)
+    return own

@@ -1,0 +1,53 @@
+"""How far the tasks of source spouts have come, for Python data sources: their readers live in processes of their own.
+
+A file on the driver's host, replaced after each batch:
+
+    {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}}}
+
+``low_marks`` are those of the last batch in which the tasks were asked, null before that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from stormspark.api import SourceProgress
+from stormspark.worker.step import WorkerReport, merge_progress
+
+__all__ = ["COMPONENT", "FEEDBACK", "STORM_ID", "Feedback"]
+
+#: What a source spout finds in the configuration of the session that its ``stream`` is called with: the path of this file, its
+#: own component id, and what tells this deployment of the topology, with its checkpoint, from every other one.
+FEEDBACK, COMPONENT, STORM_ID = "stormspark.feedback", "stormspark.component", "stormspark.storm.id"
+
+
+class Feedback:
+    """Writes the file in ``folder``."""
+
+    def __init__(self, session: SparkSession, folder: Path, storm_id: str) -> None:
+        self.path = folder / "feedback.json"
+        self._low_marks: dict[str, Mapping[str, int]] = {}
+        session.conf.set(FEEDBACK, str(self.path))
+        session.conf.set(STORM_ID, storm_id)
+
+    def write(self, reports: Iterable[WorkerReport]) -> None:
+        """After a batch."""
+        told: dict[str, list[SourceProgress]] = {}
+        for report in reports:
+            for component, progress in report.sources.items():
+                told.setdefault(component, []).append(progress)
+        content = {}
+        for component, everything in told.items():
+            waiting, low_marks = merge_progress(everything)
+            if low_marks is not None:
+                self._low_marks[component] = low_marks
+            content[component] = {"waiting": waiting, "low_marks": self._low_marks.get(component)}
+        if content:
+            new = self.path.with_suffix(".new")
+            new.write_text(json.dumps(content), encoding="utf-8")
+            os.replace(new, self.path)
