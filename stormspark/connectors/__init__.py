@@ -1,6 +1,19 @@
-"""Spouts and bolts that read and write what is outside: streams of Spark."""
+"""Spouts and bolts that read and write what is outside: Kafka, files, streams of Spark."""
 
 from stormspark.connectors.dataframe import DataFrameSpout
 from stormspark.connectors.files import FileSpout
+from stormspark.connectors.kafka_bolt import (
+    FieldIndexTopicSelector,
+    FieldNameBasedTupleToKafkaMapper,
+    FieldNameTopicSelector,
+    KafkaBolt,
+)
 
-__all__ = ["DataFrameSpout", "FileSpout"]
+__all__ = [
+    "DataFrameSpout",
+    "FieldIndexTopicSelector",
+    "FieldNameBasedTupleToKafkaMapper",
+    "FieldNameTopicSelector",
+    "FileSpout",
+    "KafkaBolt",
+]

@@ -1,0 +1,266 @@
+"""Tuples to Kafka, acked when the broker has them (K8)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from stormspark.api import OutputCollector, TickTupleAwareBolt, TopologyContext, Tuple
+from stormspark.connectors.producer_properties import librdkafka_properties, serializer
+from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+
+__all__ = [
+    "FieldIndexTopicSelector",
+    "FieldNameBasedTupleToKafkaMapper",
+    "FieldNameTopicSelector",
+    "KafkaBolt",
+]
+
+#: Gives the name of the topic that a tuple goes to; None: it goes nowhere.
+TopicSelector = Callable[[Tuple], str | None]
+#: Gives a tuple's key and message.
+TupleToKafkaMapper = Callable[[Tuple], tuple[Any, Any]]
+#: Is told of each message: the error or None, and confluent-kafka's message.
+ProducerCallback = Callable[[Any, Any], None]
+
+_POLL_SECS = 0.01
+_BLOCK_MS = 1000
+_END_SECS = 10.0
+
+
+@dataclass(frozen=True)
+class FieldNameTopicSelector:
+    """The topic is the value of a field; ``default`` where the tuple does not have it.
+
+    >>> from stormspark.testing import make_tuple
+    >>> select = FieldNameTopicSelector("to", "others")
+    >>> select(make_tuple(("errors", "x"), fields=["to", "n"])), select(make_tuple(("x",), fields=["n"]))
+    ('errors', 'others')
+    """
+
+    field: str
+    default: str | None = None
+
+    def __call__(self, tup: Tuple) -> str | None:
+        """The topic of a tuple."""
+        topic = tup.get(self.field, self.default)
+        return None if topic is None else str(topic)
+
+
+@dataclass(frozen=True)
+class FieldIndexTopicSelector:
+    """The topic is the value at a position; ``default`` where the tuple is shorter."""
+
+    index: int
+    default: str | None = None
+
+    def __call__(self, tup: Tuple) -> str | None:
+        """The topic of a tuple."""
+        topic = tup[self.index] if self.index < len(tup) else self.default
+        return None if topic is None else str(topic)
+
+
+@dataclass(frozen=True)
+class FieldNameBasedTupleToKafkaMapper:
+    """Key and message are the values of two fields; a tuple without the first has no key.
+
+    >>> from stormspark.testing import make_tuple
+    >>> FieldNameBasedTupleToKafkaMapper("word", "n")(make_tuple(("storm", 3), fields=["word", "n"]))
+    ('storm', 3)
+    """
+
+    key: str = "key"
+    message: str = "message"
+
+    def __call__(self, tup: Tuple) -> tuple[Any, Any]:
+        """Key and message of a tuple; raises KeyError without a message."""
+        return tup.get(self.key), tup[self.message]
+
+
+@dataclass(frozen=True)
+class _DefaultTopicSelector:
+    topic: str
+
+    def __call__(self, tup: Tuple) -> str:
+        return self.topic
+
+
+class KafkaBolt(TickTupleAwareBolt):
+    """Writes each tuple to Kafka and acks it when the broker has it; one whose delivery fails is failed with the reason (K8).
+
+    Strings are written as UTF-8, bytes as they are, None as a null; for other values give a serializer, or a mapper that makes
+    bytes. Needs confluent-kafka.
+
+    >>> bolt = (
+    ...     KafkaBolt()
+    ...     .with_producer_properties({"bootstrap.servers": "kafka:9092", "compression.type": "zstd"})
+    ...     .with_topic_selector("counts")
+    ...     .with_tuple_to_kafka_mapper(FieldNameBasedTupleToKafkaMapper("word", "count"))
+    ... )
+    """
+
+    def __init__(self) -> None:
+        self._properties: dict[str, Any] = {}
+        self._selector: TopicSelector | None = None
+        self._mapper: TupleToKafkaMapper = FieldNameBasedTupleToKafkaMapper()
+        self._asynchronous = True
+        self._fire_and_forget = False
+        self._callback: ProducerCallback | None = None
+
+    def with_producer_properties(self, properties: Mapping[str, Any]) -> Self:
+        """Options of librdkafka, or of Java's producer; ``bootstrap.servers`` is needed.
+
+        ``key.serializer`` and ``value.serializer`` are functions to bytes, or Java's classes for strings, bytes, integers, longs
+        and doubles. ``max.block.ms`` (1000 here) is how long a tuple may wait for room in the producer's queue before it
+        fails; all tasks of the worker wait with it. ``message.timeout.ms`` is by default the topology's message timeout: a
+        message that is still queued then would only come twice. As with Java's producer, it is idempotent and keeps the order.
+
+        Raises `InvalidTopologyError` for an option that can't be, with what to do instead.
+        """
+        self._properties = dict(properties)
+        librdkafka_properties(self._properties)
+        return self
+
+    def with_topic_selector(self, selector: str | TopicSelector) -> Self:
+        """The topic's name, or who gives it for a tuple. A tuple whose topic is None is skipped and acked, with a warning.
+
+        Without any, the topic is that of the configuration under ``topic``.
+        """
+        self._selector = _DefaultTopicSelector(selector) if isinstance(selector, str) else selector
+        return self
+
+    def with_tuple_to_kafka_mapper(self, mapper: TupleToKafkaMapper) -> Self:
+        """Who gives a tuple's key and message; by default the fields ``key`` and ``message`` are these."""
+        self._mapper = mapper
+        return self
+
+    def set_async(self, asynchronous: bool) -> Self:
+        """False: wait for the delivery of each tuple before the next one. Slow, and the whole worker waits."""
+        self._asynchronous = asynchronous
+        return self
+
+    def set_fire_and_forget(self, fire_and_forget: bool) -> Self:
+        """True: ack at once, and never hear whether the message was delivered."""
+        self._fire_and_forget = fire_and_forget
+        return self
+
+    def with_producer_callback(self, callback: ProducerCallback) -> Self:
+        """Call ``callback(error, message)`` for each message, after its tuple is acked or failed."""
+        self._callback = callback
+        return self
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Make the producer; raises `InvalidTopologyError`, `UnsupportedEnvironmentError`."""
+        self._collector, self._logger = collector, context.logger
+        self._block_secs = float(self._properties.get("max.block.ms", _BLOCK_MS)) / 1000
+        self._key_bytes = serializer("key.serializer", self._properties)
+        self._message_bytes = serializer("value.serializer", self._properties)
+        if self._selector is None:
+            if not isinstance(conf.get("topic"), str):
+                msg = "KafkaBolt does not know its topic: give it one by with_topic_selector, or the configuration 'topic' (K8)"
+                raise InvalidTopologyError(msg)
+            self._selector = _DefaultTopicSelector(conf["topic"])
+        timeout_ms = int(context.max_topology_message_timeout * 1000)
+        self._producer = self._make_producer(timeout_ms)
+        context.set_timer(_POLL_SECS, self._serve)
+
+    def _make_producer(self, timeout_ms: int) -> Any:
+        try:
+            from confluent_kafka import KafkaException, Producer
+        except ImportError as error:
+            msg = "KafkaBolt needs confluent-kafka: pip install confluent-kafka"
+            raise UnsupportedEnvironmentError(msg) from error
+        self._kafka_error = KafkaException
+        properties = {"enable.idempotence": True, "partitioner": "murmur2_random"} | librdkafka_properties(
+            self._properties
+        )
+        if not {"message.timeout.ms", "delivery.timeout.ms"} & properties.keys():
+            properties["message.timeout.ms"] = timeout_ms
+        properties.setdefault("error_cb", lambda error: self._collector.report_error(f"Kafka: {error}"))
+        try:
+            return Producer(properties, logger=self._logger)
+        except KafkaException as error:
+            msg = f"KafkaBolt: {error.args[0].str()}"
+            raise InvalidTopologyError(msg) from error
+
+    def process(self, tup: Tuple) -> None:
+        """Give the tuple to the producer."""
+        self._producer.poll(0)
+        assert self._selector is not None
+        try:
+            key, message = self._mapper(tup)
+            topic = self._selector(tup)
+            if topic is None:
+                self._logger.warning("skipping key = %r, topic selector returned None.", key)
+                self._collector.ack(tup)
+                return
+            key, message = self._key_bytes(key), self._message_bytes(message)
+        except Exception as error:  # the user's code, or a tuple that does not fit it
+            self._collector.report_error(error)
+            self._collector.fail(tup, f"{type(error).__name__}: {error}")
+            return
+        if not self._produce(topic, key, message, tup):
+            return
+        if self._fire_and_forget:
+            self._collector.ack(tup)
+        elif not self._asynchronous:
+            while tup.state != 1:
+                self._producer.poll(0.1)  # until it is delivered, or its message.timeout.ms is over
+
+    def on_tick_tuple(self, tick: Tuple) -> None:
+        """Ticks are ignored, and acked."""
+        self._collector.ack(tick)
+
+    def cleanup(self) -> None:
+        """Wait some seconds for what is still under way."""
+        if left := self._producer.flush(_END_SECS):
+            self._logger.warning(
+                "%d messages were not delivered within %g s of the topology's end", left, _END_SECS
+            )
+
+    def _produce(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> bool:
+        """Queue a message, as soon as there is room for it; false: its tuple has failed."""
+        wait_until = None
+        while True:
+            try:
+                self._producer.produce(topic, message, key, on_delivery=self._when_delivered(tup))
+                return True
+            except BufferError:
+                wait_until = wait_until or time.monotonic() + self._block_secs
+                if time.monotonic() >= wait_until:
+                    reason = (
+                        f"the producer's queue has been full for {self._block_secs:g} s (max.block.ms): "
+                        "does the broker answer?"
+                    )
+                    self._collector.report_error(reason)
+                    self._collector.fail(tup, reason)
+                    return False
+                self._producer.poll(min(0.05, self._block_secs))
+            except self._kafka_error as error:
+                if error.args[0].fatal():
+                    raise  # this producer is of no use any more: the task begins anew
+                self._collector.report_error(error)
+                self._collector.fail(tup, f"Kafka: {error.args[0].str()}")
+                return False
+
+    def _when_delivered(self, tup: Tuple) -> ProducerCallback | None:
+        if self._fire_and_forget:
+            return self._callback
+        collector, callback = self._collector, self._callback
+
+        def delivered(error: Any, message: Any) -> None:
+            if error is None:
+                collector.ack(tup)
+            else:
+                collector.report_error(f"not delivered to topic {message.topic()!r}: {error}")
+                collector.fail(tup, f"Kafka: {error.str()}")
+            if callback is not None:
+                callback(error, message)
+
+        return delivered
+
+    def _serve(self) -> None:
+        """Hear of deliveries while no tuple comes."""
+        self._producer.poll(0)

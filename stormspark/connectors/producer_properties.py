@@ -1,0 +1,80 @@
+"""A producer's options, by the names of Java's client or of librdkafka, as librdkafka wants them (K8)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["librdkafka_properties", "serializer"]
+
+_SERIALIZERS: dict[str, Callable[[Any], bytes]] = {
+    "IntegerSerializer": struct.Struct(">i").pack,
+    "LongSerializer": struct.Struct(">q").pack,
+    "DoubleSerializer": struct.Struct(">d").pack,
+}
+#: Options of the Java producer that librdkafka calls by another name.
+_RENAMED = {
+    "max.request.size": "message.max.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+}
+#: Those that it can't do, and what to do instead.
+_REFUSED = {
+    "sasl.jaas.config": "give sasl.username and sasl.password",
+    "ssl.truststore.location": "give ssl.ca.location, a PEM file",
+    "ssl.truststore.password": "give ssl.ca.location, a PEM file",
+    "transactional.id": "a tuple is acked when its message is delivered, transactions would add nothing",
+    "interceptor.classes": "interceptors are Java classes; give with_producer_callback a function",
+    "metric.reporters": "reporters are Java classes; librdkafka has statistics.interval.ms",
+    "partitioner.class": "give partitioner, by default murmur2_random: the partitions that Java's producer chooses",
+}
+
+
+def serializer(name: str, properties: Mapping[str, Any]) -> Callable[[Any], bytes | None]:
+    """What makes bytes of keys or messages: strings become UTF-8, bytes and None stay, for others the option ``name`` decides."""
+    given = properties.get(name)
+    if callable(given):
+        return given  # type: ignore[no-any-return]
+    pack = _SERIALIZERS.get(str(given).rpartition(".")[2])
+    if pack is not None:
+        return lambda value: None if value is None else pack(value)
+    return _as_bytes
+
+
+def _as_bytes(value: Any) -> bytes | None:
+    if value is None or type(value) is bytes:
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    msg = (
+        f"KafkaBolt writes strings and bytes, got {value!r:.100} of type {type(value).__name__}: give it a mapper that makes "
+        f"bytes of it, or the property value.serializer (K8)"
+    )
+    raise TypeError(msg)
+
+
+def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as librdkafka calls them; raises `InvalidTopologyError` for those that it does not have."""
+    found: dict[str, Any] = {}
+    for name, value in properties.items():
+        if name in _REFUSED:
+            msg = f"KafkaBolt: {name} can't be set: {_REFUSED[name]} (K8)"
+            raise InvalidTopologyError(msg)
+        if name in ("key.serializer", "value.serializer"):
+            known = {"StringSerializer", "ByteArraySerializer", *_SERIALIZERS}
+            if not callable(value) and str(value).rpartition(".")[2] not in known:
+                msg = f"KafkaBolt: {name} is a function to bytes or one of Java's {', '.join(sorted(known))}, got {value!r} (K8)"
+                raise InvalidTopologyError(msg)
+        elif name == "buffer.memory":
+            found["queue.buffering.max.kbytes"] = max(1, int(value) // 1024)
+        elif name != "max.block.ms":
+            found[_RENAMED.get(name, name)] = str(value).lower() if isinstance(value, bool) else value
+    if "bootstrap.servers" not in found and "metadata.broker.list" not in found:
+        msg = "KafkaBolt: its producer properties need bootstrap.servers, such as 'kafka-1:9092,kafka-2:9092' (K8)"
+        raise InvalidTopologyError(msg)
+    return found
