@@ -103,10 +103,9 @@ class DurableAcker:
         self._app, self._commits = f"{plan.topology}-{generation}", 0
         self._committed_at = time.monotonic()
         self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
-        self._to_close: list[Change] = []
-        self._unsettled: tuple[dict[tuple[int, int], int], int] | None = (
-            None  # what a commit said: numbers, closed
-        )
+        self._to_close: set[Record] = set()  # a set: closed twice would be open
+        # What the last commit that was tried said: numbers, closed.
+        self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
         self._lock = threading.Lock()
         self._query: StreamingQuery | None = None
 
@@ -139,11 +138,12 @@ class DurableAcker:
                     numbers[life] = number
         with self._lock:
             closing = list(self._to_close)
-        if closing:
-            tables.append(change_table("", -1, closing))
+            strikes = [Change(record) for record in closing]
+        if strikes:
+            tables.append(change_table("", -1, strikes))
         if not tables:
             return
-        self._unsettled = (numbers, len(closing))
+        self._unsettled = (numbers, closing)
         self._table.append(pa.concat_tables(tables), self._time.at, self._app, self._commits + 1)
         self._settle()
         now = time.monotonic()
@@ -158,7 +158,7 @@ class DurableAcker:
             self._commits += 1
             self._written |= numbers
             with self._lock:
-                del self._to_close[:closed]
+                self._to_close -= set(closed)
         self._unsettled = None
 
     def _look_after_query(self) -> None:
@@ -212,7 +212,7 @@ class DurableAcker:
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]
         created = found["created"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
         rows = zip(created, *(column.to_pylist() for column in columns), strict=True)
-        superseded = []
+        superseded: set[Record] = set()
         for at, root, value, component, task, batch, row in rows:
             placed = self._task_for(component, task)
             if placed is None:
@@ -222,7 +222,7 @@ class DurableAcker:
                 continue
             record = Record(root, at, value)
             if first_batch is not None and batch >= first_batch:
-                superseded.append(Change(record))
+                superseded.add(record)
                 continue
             known = tuple(record) if first_batch is not None else None
             adopted.setdefault((placed.worker, placed.id), []).append((batch, known, row))  # type: ignore[arg-type]
@@ -234,7 +234,7 @@ class DurableAcker:
                 component,
             )
         with self._lock:
-            self._to_close += superseded
+            self._to_close |= superseded
         result: dict[int, list[Adopt]] = {}
         for (worker, task), left in adopted.items():
             left.sort(key=lambda one: one[0])
