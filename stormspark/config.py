@@ -117,8 +117,15 @@ class Settings:
     #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3); None: where the session has
     #: Delta.
     acker_durable: bool | None = _setting("stormspark.acker.durable", None, bool)
+    #: The delay of its watermark; by default three message timeouts: a tree ends within two (E10).
+    acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads what is new.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
+    #: One in so many trees is traced while all is well, 0: none; each replay of a failed message is, whatever this says.
+    story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
+    #: At most so many stories a second and worker: of trees that were sampled, and of those that failed; more are counted.
+    story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 10, int, least=0)
+    story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: A worker that is in one call of user code for so long is told of in the driver's log.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
     #: After so long it is taken for stuck: killed, and started again; 0: never.
@@ -140,7 +147,9 @@ class Settings:
 
     @property
     def acker_delay_secs(self) -> float:
-        """The watermark of the durable acker: a tree times out within two timeouts (E10), and has a third to be told of."""
+        """The delay of the durable acker's watermark."""
+        if self.acker_delay is not None:
+            return self.acker_delay
         return 3 * self.message_timeout_secs if self.enable_message_timeouts else 3600.0
 
     @property

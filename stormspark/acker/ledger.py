@@ -33,7 +33,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stormspark.acker.tree import Branch, Part, SpoutAccount, Trace, TracedPart, TracedTree, Tree
 from stormspark.acker.verdict import ACKED, Outcome, Verdict
@@ -193,7 +193,7 @@ class Ledger:
         self._rotated_at = running_seconds
         expired = list(self._oldest)
         late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
-        reasons = explain(expired) if expired and explain is not None else {}
+        reasons = explain(expired) if explain is not None else {}
         for tree in expired:
             reason = reasons.get(tree)
             self._end(tree, replace(late, reason=f"{late.reason}: {reason}") if reason else late)
@@ -249,12 +249,10 @@ class Ledger:
             if not branch.count:
                 self.drained(branch)
         self.moving = 0
-        here = self.worker
+        here, branches = self.worker, list[Any](counts)
         return RemoteEdges(
-            array(
-                "i", [here if type(one) is Tree or type(one) is TracedTree else one.home for one in counts]
-            ),  # type: ignore[attr-defined]
-            array("Q", [branch.root_id for branch in counts]),
+            array("i", [here if type(b) is Tree or type(b) is TracedTree else b.home for b in branches]),
+            array("Q", [branch.root_id for branch in branches]),
             array("Q", edges),
             array("L", counts.values()),
         )

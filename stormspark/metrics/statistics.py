@@ -72,6 +72,8 @@ class ComponentStatistics:
     histogram: Histogram
     #: The latest reading of each user metric: by name, then by task (J18).
     metrics: Mapping[str, Mapping[int, DataPoint]] = field(default_factory=dict)
+    #: Spout: what was told of the last tree that failed, or of timeouts; not of each (W4).
+    last_failure: str | None = None
 
     @property
     def latency(self) -> LatencySummary:
@@ -135,6 +137,7 @@ def summarise(
     counters: Iterable[TaskCounters],
     last_error: str | None,
     metrics: Mapping[str, Mapping[int, DataPoint]] | None = None,
+    last_failure: str | None = None,
 ) -> ComponentStatistics:
     """Add the counters of a component's tasks up and freeze them."""
     total = TaskCounters()
@@ -145,6 +148,7 @@ def summarise(
         kind=kind,
         tasks=tasks,
         last_error=last_error,
+        last_failure=last_failure,
         histogram=total.latency,
         metrics=metrics or {},
         **counts,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice
 from sys import getrefcount
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
@@ -55,7 +57,9 @@ class BoltTask(Task):
         self._taken: list[Delivery] = []  # what has been taken from the inbox, executed from `_next` on
         self._next = 0
         # Weak: a bolt that drops a tuple without ack or fail leaves nothing behind here; its tree times out.
-        self._held: WeakSet[Tuple] = WeakSet()
+        # With when the chunk began in which it was executed, so that a tree that fails can say who held it and since when.
+        self._held: WeakKeyDictionary[Tuple, float] = WeakKeyDictionary()
+        self._begun = 0.0
         self._mean = 0.0
         self._position = -1  # which tuple of a chunk raised
         self._current: Tuple
@@ -100,13 +104,21 @@ class BoltTask(Task):
         """Tuples that wait to be executed."""
         return len(self.inbox) + len(self._taken) - self._next
 
+    def waiting_deliveries(self) -> Iterator[Delivery]:
+        """Those tuples, in order."""
+        return chain(islice(self._taken, self._next, None), self.inbox)
+
+    def held(self) -> list[tuple[Tuple, float]]:
+        """The tuples that were executed and neither acked nor failed, each with since when."""
+        return list(self._held.items())
+
     def run(self) -> int:
         """Execute one chunk of what waits; return how many tuples that were."""
         batch = self._take()
         clock = self._clock
         done = 0
         while done < len(batch) and self.fatal is None:
-            begun = clock()
+            begun = self._begun = clock()
             if self._mean > _TIMED_ALONE:
                 step = self._execute(batch[done : done + 1])
             else:
@@ -202,7 +214,7 @@ class BoltTask(Task):
             collector.roots = None
 
     def _execute_plain(self, batch: list[Delivery]) -> None:
-        execute, held, unshared = self.bolt.execute, self._held, _UNSHARED
+        execute, held, begun, unshared = self.bolt.execute, self._held, self._begun, _UNSHARED
         values, source, roots = batch[0]
         tup = Tuple(values, source)
         position = -1
@@ -218,7 +230,7 @@ class BoltTask(Task):
                 execute(tup)  # type: ignore[call-arg]
                 if roots is not None and not tup.state:
                     tup.state = 2
-                    held.add(tup)
+                    held[tup] = begun
         except Exception:
             self._position, self._current = position, tup
             raise
@@ -264,7 +276,7 @@ class BoltTask(Task):
         )
         if tup is not None and tup.state != 1:
             self.counters.failed += 1
-            self._held.discard(tup)
+            self._held.pop(tup, None)
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
             self.tell_failed(tup)

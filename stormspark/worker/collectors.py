@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from stormspark.acker import Branch, Outcome, Roots, SpoutAccount, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, Tuple
@@ -47,6 +47,7 @@ class SpoutCollector:
         "_task",
         "_told",
         "emitted",
+        "new_tree",
         "now",
         "pause_at",
         "verdict",
@@ -62,6 +63,8 @@ class SpoutCollector:
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
         self._told = False
+        #: What makes the trees of emits: another one than `Tree` while some are to be traced.
+        self.new_tree: Callable[[SpoutAccount, Hashable, float], Tree] = Tree
         self.emitted = 0
         self.pause_at = -1
         self.now = 0.0
@@ -82,7 +85,8 @@ class SpoutCollector:
             if message_id is not None:
                 self._acked_at_once(message_id)
             return tasks
-        tree = Tree(self._account, message_id, self.now)
+        new_tree = self.new_tree
+        tree = new_tree(self._account, message_id, self.now)
         tasks = outlet.send(values, tree)
         self._begun(tree)
         return tasks
@@ -101,7 +105,7 @@ class SpoutCollector:
             self._task.pause()
         self.emitted += 1
         tracked = message_id is not None and self._acking
-        tree = Tree(self._account, message_id, self.now) if tracked else None
+        tree = self.new_tree(self._account, message_id, self.now) if tracked else None
         outlet.send_direct(task, values, tree)
         if tree is not None:
             self._begun(tree)
@@ -156,7 +160,7 @@ class SpoutGroup:
         self._open = True
         collector.emitted += 1  # a message, even without tuples
         if collector._acking and self._message_id is not None:
-            self._tree = Tree(collector._account, self._message_id, collector.now)
+            self._tree = collector.new_tree(collector._account, self._message_id, collector.now)
             self._tree.count = 1
             collector._ledger.begin(self._tree)
         return self
@@ -207,7 +211,7 @@ class BoltCollector:
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task")
 
-    def __init__(self, task: BoltTask, ledger: Ledger, held: WeakSet[Tuple]) -> None:
+    def __init__(self, task: BoltTask, ledger: Ledger, held: WeakKeyDictionary[Tuple, float]) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
@@ -306,7 +310,7 @@ class BoltCollector:
                     f"{what} of {tup!r}, which another task was given; it changes nothing: only that task can close it"
                 )
                 return True
-            self._held.discard(tup)
+            self._held.pop(tup, None)
         tup.state = 1
         return False
 

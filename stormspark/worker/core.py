@@ -41,6 +41,7 @@ from stormspark.worker.outlets import Push, Subscription, make_outlet
 from stormspark.worker.source_rows import decode
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, WorkerReport, merge_progress
+from stormspark.worker.stories import Stories
 from stormspark.worker.task import Task
 from stormspark.worker.task_logs import TaskLogs
 from stormspark.worker.timers import Timers
@@ -100,7 +101,9 @@ class Worker:
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
         self._tuple_marks = WaterMarks(*settings.tuple_marks)
         self._byte_marks = WaterMarks(*settings.byte_marks)
-        self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs)
+        folder = logs.directory if logs is not None else None
+        self.stories = Stories(plan, index, incarnation, clock, self._epoch, lambda: self._at, folder)
+        self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs, self.stories.part)
         self._lanes = {
             worker: Lanes(worker, self.ledger, self._complain)
             for worker in range(plan.workers)
@@ -125,6 +128,7 @@ class Worker:
         self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
+        self.stories.connect(self.ledger, self._spouts, self._bolts, self._lanes.values())
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
         for task in self.tasks.values():
@@ -196,7 +200,7 @@ class Worker:
             self._begun = (step.batch, step.attempt)
             self._begin_batch(now)
         self._running.advance(now)
-        self.ledger.rotate(self._running.seconds)
+        self.ledger.rotate(self._running.seconds, self.stories.explain)
         deadline = now + self._settings.superstep_deadline_ms / 1000
         if self._loads.followed:
             self._refresh_loads(frames)
@@ -211,6 +215,7 @@ class Worker:
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
         self._work(deadline, min(deadline, now + share))
         self._enter(None)
+        self.stories.end_superstep()
         if step.superstep == self.plan.last_superstep:
             self._running.end_batch(self._clock())
             return [self._report(step)]
@@ -228,7 +233,9 @@ class Worker:
 
     def _take(self, frame: Frame) -> None:
         if frame.kind == FrameKind.TUPLES:
-            unpack(frame.payload, self.ledger, self._sources, self._inboxes)
+            scene = self.stories.scene
+            scene.peer = frame.sender
+            unpack(frame.payload, self.ledger, self._sources, self._inboxes, scene.arriving)
         elif frame.kind == FrameKind.ROWS:
             task = self.tasks[frame.sender]
             assert isinstance(task, SpoutTask) and self._begun is not None
@@ -357,6 +364,7 @@ class Worker:
                 self._seal(lanes)
 
     def _seal(self, lanes: Lanes) -> None:
+        self.stories.scene.peer = lanes.worker
         sealed = lanes.seal()
         if sealed is not None:
             self._add_frame(lanes.worker, FrameKind.TUPLES, *sealed)
@@ -393,6 +401,7 @@ class Worker:
             batch=step.batch,
             counters={task.id: task.read_counters() for task in self.tasks.values()},
             errors=tuple(error for task in self.tasks.values() for error in task.take_errors()),
+            failures=tuple(failure for task in self.tasks.values() for failure in task.take_failures()),
             fatal=self._fatal(),
             backlog=self.backlog,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),

@@ -19,7 +19,18 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from stormspark.acker import Branch, Ledger, Outcome, Part, RemoteEdges, Roots, Tree, Verdict
+from stormspark.acker import (
+    Branch,
+    Ledger,
+    Outcome,
+    Part,
+    RemoteEdges,
+    Roots,
+    TracedPart,
+    TracedTree,
+    Tree,
+    Verdict,
+)
 from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
 from stormspark.worker.outlets import Delivery, Push
@@ -27,6 +38,7 @@ from stormspark.worker.outlets import Delivery, Push
 __all__ = ["Lanes", "unpack"]
 
 _LENGTH = struct.Struct("<Q")
+_ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
 _values_of, _source_of, _roots_of = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
@@ -74,6 +86,10 @@ class Lanes:
 
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
+
+    def by_target(self, sender: int | None = None) -> list[tuple[int, list[Delivery]]]:
+        """The lanes, of one sender if that is given, each with the task that it is for."""
+        return [(to, lane) for (by, to), lane in self._lanes.items() if sender is None or by == sender]
 
     def waiting(self) -> Counter[int]:
         """How many tuples wait, by the task that they are for."""
@@ -147,7 +163,7 @@ class Lanes:
         """Give each tree of the frame its edge."""
         roots = [list(map(_roots_of, run)) for _, _, run in runs]
         by_key = Counter(chain.from_iterable(roots))
-        if set(map(type, by_key)) <= {Tree, Part}:
+        if set(map(type, by_key)) <= _ONE_TREE:
             by_tree, keys = by_key, None
         else:
             by_tree, keys = _by_tree(by_key)
@@ -184,9 +200,10 @@ def unpack(
     ledger: Ledger,
     sources: Mapping[tuple[int, str], TupleSource],
     inboxes: Mapping[int, list[Delivery]],
+    traced: list[Branch] | None = None,
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their
-    number.
+    number. ``traced`` gets the branches of traced trees, whose traces are told which tasks their tuples are for.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
@@ -197,10 +214,13 @@ def unpack(
             None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key)
             for key in keys
         ]
+    blocks = pickle.loads(view[split:])
+    if traced:
+        for branch in traced:
+            _tell_arrivals(branch, trees, blocks, references)
+        traced.clear()
     received = 0
-    for (target, sender, stream, count, columns), reference in zip(
-        pickle.loads(view[split:]), references, strict=True
-    ):
+    for (target, sender, stream, count, columns), reference in zip(blocks, references, strict=True):
         source = sources[sender, stream]
         values: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * count
         inbox = inboxes[target]
@@ -208,6 +228,17 @@ def unpack(
         inbox.extend(zip(values, repeat(source), trees_of))
         received += count
     return received
+
+
+def _tell_arrivals(
+    branch: Any, trees: list[Any], blocks: list[_Block], references: list[list[int] | None]
+) -> None:
+    """Tell the trace of a branch how many of a frame's tuples are for which task."""
+    keys = [key for key, of in enumerate(trees) if of is branch or (isinstance(of, tuple) and branch in of)]
+    for block, reference in zip(blocks, references, strict=True):
+        tuples = sum(map(reference.count, keys)) if reference is not None else 0
+        if tuples:
+            branch.trace.arrived(block.target, tuples)
 
 
 def _pickle_error(values: tuple[Any, ...]) -> tuple[str, str] | None:

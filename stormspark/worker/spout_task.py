@@ -29,6 +29,7 @@ from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.row_spout import RowSpout
 from stormspark.worker.source_rows import Row, SourceRows
+from stormspark.worker.stories import SpoutStories
 from stormspark.worker.task import Task
 
 __all__ = ["SpoutTask"]
@@ -45,6 +46,7 @@ class SpoutTask(Task):
     def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.account = SpoutAccount(self.id)
+        self._stories = SpoutStories(self._host.stories, self)
         self.spout: Spout
         self.active = False
         self.opened = False
@@ -66,6 +68,7 @@ class SpoutTask(Task):
         self._collector = SpoutCollector(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
+        self._stories.begin(self._collector)
         if isinstance(instance, SourceSpout):
             rows = self._rows_for(instance)
             folder = self._settings.dead_letter_dir
@@ -214,6 +217,7 @@ class SpoutTask(Task):
         limit = self._max_pending if self._max_pending is not None else 1 << 62
         emitted = False
         collector.now = now = clock()
+        collector.new_tree = self._stories.maker(now)
         try:
             for _ in range(self._calls):
                 if account.pending >= limit or now >= self._deadline:
@@ -245,7 +249,8 @@ class SpoutTask(Task):
         self.suspended = True
         hub.switch(True)  # GreenletExit comes out of here where the instance ends
         self.suspended = False
-        collector.now = self._clock()
+        collector.now = now = self._clock()
+        collector.new_tree = self._stories.maker(now)
 
     def _end_call(self) -> None:
         """Unwind a suspended ``next_tuple``: its instance ends."""
@@ -275,9 +280,9 @@ class SpoutTask(Task):
             for tree in ended:
                 verdict = tree.verdict
                 assert verdict is not None
-                collector.verdict = verdict
                 try:
                     if verdict.outcome is Outcome.ACKED:
+                        collector.verdict = verdict
                         counters.acked += 1
                         latency.add(now - tree.emitted_at)
                         spout.ack(tree.message_id)
@@ -287,6 +292,7 @@ class SpoutTask(Task):
                             )
                     else:
                         self._count_fail(verdict.outcome)
+                        collector.verdict = self._stories.failed(tree, verdict, now)
                         spout.fail(tree.message_id)
                         for hook in hooks:
                             hook.spout_fail(

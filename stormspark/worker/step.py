@@ -50,6 +50,8 @@ class WorkerReport:
     backlog: int
     #: What users' metrics read since the last report (J18).
     data_points: tuple[DataPoint, ...] = ()
+    #: What was told of trees that failed since the last report, oldest first, a bounded number; these are no errors of tasks.
+    failures: tuple[ErrorReport, ...] = ()
     #: How far the tasks of each source spout have come.
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     #: For the durable acker: change sets that may not be written yet, oldest first, each with its number (`AckerLog`).

@@ -29,6 +29,7 @@ class Tally:
         self._living: dict[int, int] = {}
         self._backlogs: dict[int, int] = {}
         self._last_error: dict[str, str] = {}
+        self._last_failure: dict[str, str] = {}
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         self._batch_times = Histogram()
         self._began = time.monotonic()
@@ -44,6 +45,8 @@ class Tally:
                 self._backlogs[report.worker] = report.backlog
                 for error in report.errors:
                     self._last_error[error.component] = error.text
+                for failure in report.failures:
+                    self._last_failure[failure.component] = failure.text
                 for point in report.data_points:
                     named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
                     named[point.task] = point
@@ -76,6 +79,7 @@ class Tally:
                         by_component[name],
                         self._last_error.get(name),
                         {metric: dict(points) for metric, points in self._metrics.get(name, {}).items()},
+                        self._last_failure.get(name),
                     )
                     for name, plan in self._plan.components.items()
                 },

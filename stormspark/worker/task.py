@@ -21,6 +21,7 @@ from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.outlets import Outlet, Send
 from stormspark.worker.step import ErrorReport
+from stormspark.worker.stories import Stories
 
 __all__ = ["Host", "Task"]
 
@@ -31,6 +32,7 @@ class Host(Protocol):
     #: Monotonic seconds.
     clock: Callable[[], float]
     ledger: Ledger
+    stories: Stories
 
     def epoch(self) -> float:
         """Seconds since 1970 when `clock` was 0."""
@@ -63,6 +65,7 @@ class Task:
         self.name = f"{component.id}[{plan.index}]"
         self.counters = TaskCounters()
         self.errors: list[ErrorReport] = []
+        self.failures: list[ErrorReport] = []
         self.data_points: list[DataPoint] = []
         self.fatal: ErrorReport | None = None
         self.outlets: dict[str, Outlet] = {}
@@ -77,7 +80,9 @@ class Task:
         self._plain_outlets: dict[str, Outlet] | None = None  # while hooks listen
         self._metrics: set[str] = set()
         self._starting = False
-        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
+        # When errors, and failures of trees, were told of.
+        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)
+        self._failures_told: deque[float] = deque(maxlen=self._settings.errors_per_interval)
 
     def _instance(self) -> Any:
         """A fresh copy of the component (A3)."""
@@ -231,6 +236,15 @@ class Task:
         self.errors.append(ErrorReport(self.component.id, self.id, text))
         self.logger.error("%s: %s", self.name, text)
 
+    def tell_failure(self, text: str) -> None:
+        """Log what became of trees and tell the driver, as often as errors at most; it is no error of this task."""
+        now, told = self._clock(), self._failures_told
+        if len(told) == told.maxlen and now - told[0] < self._settings.error_interval_secs:
+            return
+        told.append(now)
+        self.failures.append(ErrorReport(self.component.id, self.id, text))
+        self.logger.warning("%s: %s", self.name, text)
+
     def raised(self, where: str, error: Exception) -> None:
         """A callback of the task raised ``error``: report it and begin anew (W22)."""
         self.report_error(error)
@@ -268,6 +282,11 @@ class Task:
         """The errors since the last call, oldest first."""
         errors, self.errors = self.errors, []
         return errors
+
+    def take_failures(self) -> list[ErrorReport]:
+        """What was told of failures since the last call, oldest first."""
+        failures, self.failures = self.failures, []
+        return failures
 
     def take_data_points(self) -> list[DataPoint]:
         """The metrics' readings since the last call, oldest first."""
