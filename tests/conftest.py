@@ -29,10 +29,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     tests.
     """
     from stormspark.spark import local_session
+    from tests.spark_jars import connector_conf
 
     root = str(Path(__file__).parent.parent)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    session = local_session(3, {"stormspark.log.dir": str(tmp_path_factory.mktemp("spark-logs"))})
+    logs = {"stormspark.log.dir": str(tmp_path_factory.mktemp("spark-logs"))}
+    session = local_session(3, connector_conf() | logs)
     yield session
     session.stop()
 

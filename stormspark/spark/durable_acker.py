@@ -45,9 +45,12 @@ from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
 from stormspark.worker.messages import Adopt
 from stormspark.worker.step import WorkerReport
 
-__all__ = ["DurableAcker", "open_records", "reads_delta"]
+__all__ = ["OPEN_RECORDS_DDL", "DurableAcker", "open_records", "reads_delta"]
 
 _log = logging.getLogger(__name__)
+
+#: The columns of `open_records`.
+OPEN_RECORDS_DDL = "root bigint, created timestamp, value bigint, component string, task int, batch bigint, message_id string, row binary"
 
 #: Rows of one message to a worker.
 _ADOPT_ROWS = 5000
@@ -120,6 +123,12 @@ class DurableAcker:
     def query(self) -> StreamingQuery | None:
         """The acker query, once there was something to say."""
         return self._query
+
+    def pending(self) -> DataFrame | None:
+        """The open records as of the acker query's last batch; None where it has had none."""
+        if self._query is None or self._query.lastProgress is None:
+            return None
+        return open_records(self._session, self._folder.acker_query)
 
     # -- the data query's thread -----------------------------------------------------------------------------
 

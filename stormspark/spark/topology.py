@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import ExponentialBackoff, Topology
@@ -41,7 +41,7 @@ from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.checkpoint_folder import CheckpointFolder
-from stormspark.spark.durable_acker import DurableAcker, reads_delta
+from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker, reads_delta
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.nimbus import Nimbus
@@ -159,6 +159,19 @@ class SparkTopology:
         `stop`.
         """
         return self._run.query if self._run is not None else None
+
+    @property
+    def acker(self) -> DurableAcker | None:
+        """What keeps rows of sources that are open beyond their batch; None where nothing does."""
+        return self._acker
+
+    def pending(self) -> DataFrame:
+        """The source rows whose trees are open beyond their batch, as the durable acker knows them: root, created, value,
+        component, task, batch, message_id, row. Some seconds old; what ends in its batch is never here.
+        """
+        if self._acker is None or (records := self._acker.pending()) is None:
+            return self._session.createDataFrame([], OPEN_RECORDS_DDL)
+        return records
 
     @property
     def log_folder(self) -> str:

@@ -1,0 +1,173 @@
+"""The durable acker: rows of sources that a bolt holds beyond their batch outlive the worker and the driver."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stormspark import Bolt, Fields, TopologyBuilder
+from stormspark.api import ExponentialBackoff
+from stormspark.connectors import DataFrameSpout
+from stormspark.spark import SparkTopology
+from tests.spark.test_sources import numbers_in, write_numbers
+from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+
+pytestmark = [pytest.mark.spark, pytest.mark.faults]
+FOLDER = "test.folder"
+ROWS = 500
+
+
+class Hold(Bolt):
+    """Writes down what it sees and holds it until there is a file "go"; multiples of 10 are acked at once."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.held, self.folder = collector, [], Path(conf[FOLDER])
+        self.file = self.folder / f"seen-{context.this_task_id}"
+        context.set_timer(0.1, self.look)
+
+    def look(self) -> None:
+        if (self.folder / "go").exists():
+            for tup in self.held:
+                self.collector.ack(tup)
+            self.held = []
+
+    def execute(self, tup: Any) -> None:
+        with self.file.open("a") as file:
+            file.write(f"{tup['n']}\n")
+        if tup["n"] % 10:
+            self.held.append(tup)
+        else:
+            self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        pass
+
+
+class Held:
+    """A topology that holds its rows, and what can be seen of it."""
+
+    def __init__(self, start: Callable[..., SparkTopology], folder: Path) -> None:
+        self.folder, self._start = folder, start
+        write_numbers(folder / "in", "a.json", range(ROWS))
+        builder = TopologyBuilder()
+        spout = DataFrameSpout(numbers_in(folder / "in"), ["n", "text"], retry=ExponentialBackoff())
+        builder.set_spout("numbers", spout, parallelism=2)
+        builder.set_bolt("hold", Hold(), 2).fields_grouping("numbers", Fields("n"))
+        self.topology = builder.create_topology("held")
+
+    def start(self, **conf: Any) -> SparkTopology:
+        settings = {"topology.workers": 2, FOLDER: str(self.folder), "stormspark.acker.interval.ms": 200}
+        running = self._start(
+            self.topology,
+            checkpoint=self.folder / "checkpoint",
+            conf=settings | {key.replace("_", "."): value for key, value in conf.items()},
+        )
+        self.wait_for(lambda seen: len(seen) == ROWS)
+        wait_for_batches(running, 2)
+        return running
+
+    def seen(self) -> Counter[int]:
+        lines = (line for file in self.folder.glob("seen-*") for line in file.read_text().split())
+        return Counter(map(int, lines))
+
+    def wait_for(self, check: Callable[[Counter[int]], bool]) -> None:
+        wait_for(lambda: check(self.seen()), message="the rows")
+
+    def replayed(self, times: int) -> bool:
+        """Whether the rows that were open came so often, and the others once."""
+        return all(count == (1 if n % 10 == 0 else times) for n, count in self.seen().items())
+
+    def finish(self, running: SparkTopology) -> None:
+        (self.folder / "go").touch()
+        wait_until_idle(running)
+        assert running.acker is not None
+        wait_for(lambda: running.pending().count() == 0, message="the acker to see the last acks")
+        running.stop()
+        assert running.error is None
+
+
+@pytest.fixture
+def held(start: Callable[..., SparkTopology], tmp_path: Path) -> Iterator[Held]:
+    yield Held(start, tmp_path)
+
+
+def test_rows_that_a_dead_worker_had_open_are_emitted_again_and_no_others(held: Held) -> None:
+    """E15, E16: also those of batches long committed; the rest of the topology keeps what it holds."""
+    running = held.start()
+    victim = worker_processes("held")[0]
+    os.kill(victim.pid, signal.SIGKILL)
+    # Rows whose spout or bolt was there; a spout that lives replays its own.
+    held.wait_for(lambda seen: seen.total() > ROWS)
+    wait_for_batches(running, 3)
+    assert {n for n, count in held.seen().items() if count > 1}
+    assert all(held.seen()[n] == 1 for n in range(0, ROWS, 10)), "what was acked is not emitted again"
+    numbers = running.statistics().components["numbers"]
+    assert numbers.pending == ROWS - ROWS // 10
+    held.finish(running)
+
+
+def test_all_open_rows_outlive_all_workers(held: Held) -> None:
+    """Every open tree of a topology was local to what died."""
+    running = held.start()
+    for process in worker_processes("held").values():
+        os.kill(process.pid, signal.SIGKILL)
+    held.wait_for(lambda _: held.replayed(2))
+    held.finish(running)
+    assert held.replayed(2)
+
+
+def test_a_new_driver_goes_on_with_what_was_open(held: Held) -> None:
+    """Two generations later, too: a row that is open again is open."""
+    held.start().kill()
+    held.start().kill()
+    running = held.start()
+    held.wait_for(lambda _: held.replayed(3))
+    pending = running.pending()
+    assert pending.count() == ROWS - ROWS // 10
+    assert {row.component for row in pending.select("component").distinct().collect()} == {"numbers"}
+    held.finish(running)
+    assert held.replayed(3)
+
+
+def test_a_topology_whose_trees_end_in_their_batch_has_neither_table_nor_query(held: Held) -> None:
+    (held.folder / "in" / "a.json").unlink()
+    write_numbers(held.folder / "in", "b.json", range(0, 10 * ROWS, 10))
+    running = held._start(
+        held.topology,
+        checkpoint=held.folder / "checkpoint",
+        conf={"topology.workers": 2, FOLDER: str(held.folder)},
+    )
+    held.wait_for(lambda seen: len(seen) == ROWS)
+    wait_until_idle(running)
+    assert running.acker is not None and running.acker.query is None
+    running.stop()
+    assert not (held.folder / "checkpoint" / "stormspark" / "acker").exists()
+
+
+def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -> None:
+    """The watermark is a few seconds here: it passes what is open if that is not opened anew."""
+    running = held.start(topology_message_timeout_secs=1000, stormspark_acker_delay_secs=2)
+    assert running.acker is not None
+    begun = running.acker.time
+    numbers = iter(range(ROWS, 10**6))
+    while running.acker.time < begun + 8_000_000:
+        write_numbers(held.folder / "in", f"{(n := next(numbers))}.json", range(n, n + 1))
+        wait_for_batches(running, 1)
+    assert running.acker.query is not None
+    states = [p["stateOperators"][0] for p in running.acker.query.recentProgress if p["stateOperators"]]
+    assert sum(state["numRowsDroppedByWatermark"] for state in states) == 0
+    assert sum(state["numRowsRemoved"] for state in states) > ROWS / 2, (
+        "the watermark has passed what is closed"
+    )
+    wait_for(
+        lambda: running.statistics().components["numbers"].pending == running.pending().count(),
+        message="the acker to know what is open",
+    )
+    held.finish(running)
+    assert set(held.seen().values()) == {1}
