@@ -7,21 +7,23 @@ from os import PathLike
 from typing import Any
 
 from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
+from stormspark.connectors.local_files import LocalFiles
 from stormspark.errors import InvalidTopologyError
 
 __all__ = ["FileSpout"]
 
 
 class FileSpout(SourceSpout):
-    """A spout that emits the rows of every file that is in ``path``, or comes into it, once; for the Spark engine.
+    """A spout that emits the rows of every file that is in ``path``, or comes into it, once.
 
     ``format`` is one that Spark streams from files: text, json, csv, parquet, orc. ``schema`` is Spark's DDL, such as
     ``"id long, price double"``, needed for all but text, whose only column is the line. ``fields`` name the values; they
     have to be given for all but text, where it is ``line``. ``options`` are Spark's own, such as
     ``maxFilesPerTrigger``.
 
-    A file must be there as a whole when it appears: write it beside and rename it. Spark keeps which files have been read in
-    the topology's checkpoint.
+    A file must be there as a whole when it appears: write it beside, or under a name that begins with ``_`` or a dot, and rename
+    it. Spark keeps which files have been read in the topology's checkpoint. The local engine reads text, json, csv and parquet
+    with columns of simple types, and keeps nothing: a topology that is started again reads all files again.
 
     Raises `InvalidTopologyError` for a format that needs a schema and has none.
 
@@ -55,3 +57,7 @@ class FileSpout(SourceSpout):
         if self.schema is not None:
             reader = reader.schema(self.schema)
         return reader.load(self.path)
+
+    def local_source(self) -> LocalFiles:
+        """The same without Spark; raises `InvalidTopologyError` for what only Spark can read."""
+        return LocalFiles(self.path, self.format, self.schema, self.options)

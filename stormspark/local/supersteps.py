@@ -5,13 +5,15 @@ Spark.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
+from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step, WorkerReport
 
 __all__ = ["InProcessWorkers"]
@@ -64,6 +66,12 @@ class InProcessWorkers:
             ]
         self._batch += 1
         return [pickle.loads(frame.payload) for frames in inbound for frame in frames]
+
+    def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Rows of a source for one of its spout's tasks, which the next batch begins with."""
+        spout = self.workers[self.plan.tasks[task].worker].tasks[task]
+        assert isinstance(spout, SpoutTask), spout.name
+        spout.add_rows(self._batch, partition, rows)
 
     def set_active(self, active: bool) -> None:
         """Activate or deactivate all spouts."""

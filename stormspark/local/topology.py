@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
-from stormspark.errors import InvalidTopologyError
 from stormspark.local.clock import SimulatedClock
+from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
@@ -42,7 +42,8 @@ def steps(seconds: float, step: float) -> Iterator[float]:
 class LocalTopology:
     """Runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
 
-    Raises `ComponentError` at once when a component can't be opened or prepared.
+    Raises `ComponentError` at once when a component can't be opened or prepared, `InvalidTopologyError` when a spout's source
+    can't be read without Spark.
     """
 
     def __init__(
@@ -53,12 +54,7 @@ class LocalTopology:
         *,
         active: bool = True,
     ) -> None:
-        for source in plan.sources:
-            msg = (
-                f"{source.declared_at}: spout {source.id!r} is read by Spark: run the topology on Spark, or give "
-                f"complete_topology mocked tuples for it"
-            )
-            raise InvalidTopologyError(msg)
+        self._sources = LocalSources(plan)
         self.plan = plan
         self.error: BaseException | None = None
         self._clock = clock
@@ -70,7 +66,11 @@ class LocalTopology:
         self._active = self._wanted_active = active
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
         self.workers = InProcessWorkers(plan, clock, random, storm_id)
-        self.workers.open(active)
+        try:
+            self.workers.open(active)
+        except BaseException:
+            self._sources.close()
+            raise
         self._thread: threading.Thread | None = None
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
@@ -187,6 +187,7 @@ class LocalTopology:
 
     def _finish(self) -> None:
         self._tally.stop()
+        self._sources.close()
         self._ended.set()
 
     def _batch(self) -> bool:
@@ -196,7 +197,10 @@ class LocalTopology:
             self.workers.set_active(self._active)
         before = self._work_done
         begun = time.monotonic()
+        if self._active:
+            self._sources.feed(self.workers)
         reports = self.workers.run_batch()
+        self._sources.told(reports)
         self._tally.add_batch(reports, time.monotonic() - begun)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         self.error = fatal_error(reports)

@@ -1,0 +1,187 @@
+"""Files of a folder, read without Spark as Spark reads them: for `FileSpout` on the local engine."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import fnmatch
+import glob
+import gzip
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from stormspark.api import SourceProgress
+from stormspark.connectors.schema_text import Column, read_schema
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["LocalFiles"]
+
+_log = logging.getLogger(__name__)
+
+Row = tuple[Any, ...]
+
+#: Rows that are handed out at once, and that may wait before more are read.
+_PIECE = 4096
+#: File systems' clocks tick every few ms: a folder that was changed so shortly before it was listed is listed again.
+_FOLDER_TICK_NS = 50_000_000
+_TRUE = ("true", "1", "yes")
+
+
+class LocalFiles:
+    """Rows of every file that is in ``path``, or comes into it, once: by time of change, then by name.
+
+    A file is one partition, so all of its rows go to one task, in order. Which files have been read is not remembered beyond the
+    topology's life. Raises `InvalidTopologyError` for what only Spark can read.
+    """
+
+    def __init__(self, path: str, format: str, schema: str | None, options: Mapping[str, Any]) -> None:
+        self._path = path.removeprefix("file://") if path.startswith("file:///") else path
+        self._glob = str(options.get("pathGlobFilter", "*"))
+        self._read = _reader(format, schema, options)
+        if "://" in self._path:
+            _refuse(f"reads files of this host, not {path}")
+        if not glob.has_magic(self._path) and not os.path.exists(self._path):
+            _refuse(f"finds no folder {path}")
+        self._seen: set[str] = set()
+        self._found: list[str] = []  # to be read, the first one last
+        self._listed_at = -1
+        self._number = -1
+        self._file = ""
+        self._rows: Iterator[Row] | None = None
+        self._waiting = 0
+
+    def poll(self) -> Iterable[tuple[int, Sequence[Row]]]:
+        """Some rows of the next file, unless many wait already."""
+        if self._waiting >= _PIECE:
+            return
+        self._look()
+        left = _PIECE
+        while left > 0 and (self._rows is not None or self._found):
+            if self._rows is None:
+                self._number, self._file = self._number + 1, self._found.pop()
+                self._rows = self._read(self._file)
+            rows = self._next_rows(left)
+            left -= len(rows)
+            if rows:
+                yield self._number, rows
+
+    def told(self, progress: SourceProgress) -> None:
+        """How many rows wait."""
+        self._waiting = progress.waiting
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        self._rows = None
+
+    def _next_rows(self, most: int) -> list[Row]:
+        assert self._rows is not None
+        try:
+            rows = list(islice(self._rows, most))
+        except FileNotFoundError:
+            _log.warning("%s is gone before it was read", self._file)
+            rows = []
+        if len(rows) < most:
+            self._rows = None
+        return rows
+
+    def _look(self) -> None:
+        """Find new files. A folder that has not changed is not listed again: this is asked very often."""
+        if os.path.isdir(self._path):
+            changed = os.stat(self._path).st_mtime_ns
+            if changed == self._listed_at:
+                return
+            with os.scandir(self._path) as entries:
+                paths = [entry.path for entry in entries]
+            self._listed_at = changed if time.time_ns() - changed > _FOLDER_TICK_NS else -1
+        else:
+            paths = glob.glob(self._path)
+        new = [path for path in paths if path not in self._seen and self._is_data(path)]
+        self._seen.update(new)
+        self._found = sorted(new, key=lambda path: (_changed(path), path), reverse=True) + self._found
+
+    def _is_data(self, path: str) -> bool:
+        name = os.path.basename(path)
+        return not name.startswith((".", "_")) and fnmatch.fnmatch(name, self._glob) and os.path.isfile(path)
+
+
+def _refuse(problem: str) -> None:
+    msg = f"FileSpout on the local engine {problem}; run the topology on Spark, or mock the spout"
+    raise InvalidTopologyError(msg)
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _reader(format: str, schema: str | None, options: Mapping[str, Any]) -> Callable[[str], Iterator[Row]]:
+    readers = {"text": _text, "json": _json, "csv": _csv, "parquet": _parquet}
+    if format not in readers:
+        _refuse(f"reads files of format {', '.join(readers)}, not {format!r}")
+    known = {"maxFilesPerTrigger", "pathGlobFilter"} | (
+        {"header", "sep", "delimiter"} if format == "csv" else set()
+    )
+    unknown = sorted(set(options) - known)
+    if unknown:
+        _refuse(
+            f"does not know the option {unknown[0]!r} for format {format!r}; it knows {', '.join(sorted(known))}"
+        )
+    columns = read_schema(schema) if schema is not None else []
+    return lambda path: readers[format](path, columns, options)
+
+
+def _lines(path: str) -> Iterator[str]:
+    """As Spark has them: an end of a line is LF, CR LF or CR, and the last line may have none."""
+    opener: Callable[..., IO[str]] = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(path).suffix, open)  # type: ignore[assignment]
+    with opener(path, "rt", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            yield line.removesuffix("\n")
+
+
+def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
+    return ((line,) for line in _lines(path))
+
+
+def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
+    """One object a line; what does not fit its column, or is no JSON, is None."""
+    for line in _lines(path):
+        if line.strip():
+            try:
+                values = json.loads(line)
+            except ValueError:
+                values = {}
+            get = values.get if isinstance(values, dict) else {}.get
+            yield tuple(column.of_json(get(column.name)) for column in columns)
+
+
+def _csv(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
+    """By position; what does not fit its column, or is empty, is None."""
+    separator = str(options.get("sep", options.get("delimiter", ",")))
+    lines = _lines(path)
+    if str(options.get("header", "")).lower() in _TRUE:
+        next(lines, None)
+    for line in lines:
+        if line.strip():
+            texts = next(csv.reader([line], delimiter=separator, escapechar="\\"))
+            texts += [""] * (len(columns) - len(texts))
+            yield tuple(column.of_text(text) for column, text in zip(columns, texts, strict=False))
+
+
+def _parquet(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
+    """By name; a column that the file does not have is None."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        there = [column.name for column in columns if column.name in file.schema_arrow.names]
+        for batch in file.iter_batches(_PIECE, columns=there):
+            values = {name: batch.column(name).to_pylist() for name in there}
+            nothing = [None] * batch.num_rows
+            yield from zip(*(values.get(column.name, nothing) for column in columns), strict=True)

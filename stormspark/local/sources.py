@@ -1,0 +1,83 @@
+"""What the local engine reads for source spouts, in Spark's place, and which task gets it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import cloudpickle
+
+from stormspark.api import LocalSource, SourceSpout
+from stormspark.errors import ComponentError, InvalidTopologyError
+from stormspark.local.supersteps import InProcessWorkers
+from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+from stormspark.worker.step import WorkerReport, merge_progress
+
+__all__ = ["LocalSources"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    component: ComponentPlan
+    source: LocalSource
+
+
+class LocalSources:
+    """The sources of a topology; raises `InvalidTopologyError` where a spout has none, or can't open it."""
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self._sources: list[_Opened] = []
+        try:
+            for component in plan.sources:
+                self._sources.append(_Opened(component, _open(component)))
+        except BaseException:
+            self.close()
+            raise
+
+    def feed(self, workers: InProcessWorkers) -> None:
+        """Give the tasks what has come; raises `ComponentError` where a source raises."""
+        for component, source in ((one.component, one.source) for one in self._sources):
+            try:
+                for partition, rows in source.poll():
+                    task = component.tasks[partition % len(component.tasks)]
+                    workers.add_rows(task, partition, rows)
+            except Exception as error:
+                msg = f"{_place(component)}: its source raised {type(error).__name__}: {error}"
+                raise ComponentError(msg) from error
+
+    def told(self, reports: Iterable[WorkerReport]) -> None:
+        """Tell the sources how far their tasks have come."""
+        if not self._sources:
+            return
+        reports = list(reports)
+        for one in self._sources:
+            id = one.component.id
+            one.source.told(merge_progress(r.sources[id] for r in reports if id in r.sources))
+
+    def close(self) -> None:
+        """The topology ends."""
+        for one in self._sources:
+            try:
+                one.source.close()
+            except Exception:
+                _log.exception("%s: its source can't be closed", _place(one.component))
+
+
+def _open(component: ComponentPlan) -> LocalSource:
+    spout: SourceSpout = cloudpickle.loads(component.pickled)
+    try:
+        source = spout.local_source()
+    except InvalidTopologyError as error:
+        msg = f"{_place(component)}: {error}"
+        raise InvalidTopologyError(msg) from error
+    if source is None:
+        msg = f"{_place(component)} is read by Spark: run the topology on Spark, or give complete_topology mocked tuples for it"
+        raise InvalidTopologyError(msg)
+    return source
+
+
+def _place(component: ComponentPlan) -> str:
+    return f"{component.declared_at}: spout {component.id!r}"
