@@ -28,13 +28,14 @@ class Routed(NamedTuple):
 class SourceProgress(NamedTuple):
     """How far the tasks of a source spout have come.
 
-    ``waiting`` rows, or rows of ranges, are still to be emitted. ``low_marks`` are the lowest positions that
-    are not done with, by partition; one that is absent has nothing open. None: they were not asked this time
-    (`SourceSpout.low_marks_every`).
+    ``waiting`` rows, or rows of ranges, are still to be emitted; ``came`` rows, or ranges, are new in this
+    batch. ``low_marks`` are the lowest positions that are not done with, by partition; one that is absent has
+    nothing open. None: they were not asked this time (`SourceSpout.low_marks_every`).
     """
 
     waiting: int
     low_marks: Mapping[str, int] | None = None
+    came: int = 0
 
 
 class LocalSource(Protocol):

@@ -12,6 +12,7 @@ import click
 from stormspark import __version__
 from stormspark.cli.load import load_topology
 from stormspark.cli.run import ENGINES, Run, run_topology
+from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_topology
@@ -113,6 +114,13 @@ def main() -> None:
     "--json", "json_to", metavar="OUT", callback=_json_file, help="Write the figures as JSON; - is stdout."
 )
 @click.option("--master", metavar="URL", help="The Spark master, local[2] for instance.")
+@click.option(
+    "--trigger",
+    type=click.Choice(["continuous", "available-now"]),
+    default="continuous",
+    show_default=True,
+    help="available-now: work off what the sources have at this moment, then end.",
+)
 @_refusing
 def run(
     target: str,
@@ -124,6 +132,7 @@ def run(
     checkpoint: str | None,
     json_to: str | None,
     master: str | None,
+    trigger: str,
 ) -> None:
     """Run a topology.
 
@@ -132,11 +141,11 @@ def run(
     Ctrl-C stops the topology at the end of its batch, and a second one at once. Exit code: 0 it ended well, 1
     it stopped with an error, 2 it could not be started.
     """
-    if engine != "spark" and (checkpoint or master):
-        msg = "--checkpoint and --master are for --engine spark"
+    if engine != "spark" and (checkpoint or master or trigger != "continuous"):
+        msg = "--checkpoint, --master and --trigger are for --engine spark"
         raise click.UsageError(msg)
     plan = _planned(target, workers, conf)
-    asked = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master)
+    asked = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
     click.get_current_context().exit(run_topology(asked))
 
 
@@ -166,6 +175,32 @@ def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -
         click.echo()
     if form in ("mermaid", "both"):
         click.echo(explain_mermaid(plan).rstrip("\n"))
+
+
+@main.command()
+@click.argument("name")
+@click.argument("root", required=False)
+@click.option(
+    "--log-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The topology's log folder (stormspark.log.dir), where it is not the default one.",
+)
+@click.option("-n", "most", type=click.IntRange(min=1), default=20, show_default=True, help="List so many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a story a line.")
+@_refusing
+def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json: bool) -> None:
+    """Tell what became of tuples of the topology NAME.
+
+    With ROOT, as logs and verdicts name it, or its beginning: who emitted the message, where its tuples went, how
+    long each step took, and who has not acked. Without: the latest stories, those of failures first. Reads the
+    files that the workers on this host have written. Exit code: 0, 1 there is no such story, 2 there is no such folder.
+    """
+    if log_dir is None:
+        from stormspark.spark.session import default_log_folder  # pyspark takes its time to import
+
+        log_dir = default_log_folder() / name
+    click.get_current_context().exit(print_stories(log_dir, root, most, as_json=as_json))
 
 
 def _planned(target: str, workers: int | None, conf: Mapping[str, Any]) -> PhysicalPlan:

@@ -40,6 +40,7 @@ class Run:
     json_to: str | None = None
     checkpoint: str | None = None
     master: str | None = None
+    trigger: str = "continuous"
 
 
 def _on_spark(run: Run) -> RunningTopology:
@@ -47,7 +48,7 @@ def _on_spark(run: Run) -> RunningTopology:
     # time.
     from stormspark import spark
 
-    return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master)
+    return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
 
 
 def _on_local(run: Run) -> RunningTopology:

@@ -50,7 +50,10 @@ __all__ = ["OPEN_RECORDS_DDL", "DurableAcker", "open_records", "reads_delta"]
 _log = logging.getLogger(__name__)
 
 #: The columns of `open_records`.
-OPEN_RECORDS_DDL = "root bigint, created timestamp, value bigint, component string, task int, batch bigint, message_id string, row binary"
+OPEN_RECORDS_DDL = (
+    "root bigint, created timestamp, value bigint, component string, task int, batch bigint, "
+    "message_id string, row binary"
+)
 
 #: Rows of one message to a worker.
 _ADOPT_ROWS = 5000

@@ -43,7 +43,7 @@ class Feedback:
                 told.setdefault(component, []).append(progress)
         content = {}
         for component, everything in told.items():
-            waiting, low_marks = merge_progress(everything)
+            waiting, low_marks, _ = merge_progress(everything)
             if low_marks is not None:
                 self._low_marks[component] = low_marks
             content[component] = {"waiting": waiting, "low_marks": self._low_marks.get(component)}

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.forwarder import Attempt, forwarder, source_forwarder
 from stormspark.spark.sources import SourceStream
+from stormspark.spark.ticks import endless_ticks
 from stormspark.wire.frames import FRAME_DDL
 
 __all__ = ["data_query", "session_for_query"]
@@ -45,21 +46,29 @@ def session_for_query(spark: SparkSession) -> SparkSession:
 
 
 def data_query(
-    session: SparkSession, plan: PhysicalPlan, attempt: Attempt, sources: Iterable[SourceStream] = ()
+    session: SparkSession,
+    plan: PhysicalPlan,
+    attempt: Attempt,
+    sources: Iterable[SourceStream] = (),
+    *,
+    available_now: bool = False,
 ) -> DataFrame:
     """The streaming DataFrame whose every batch is one batch of the topology; its rows are `FrameKind.REPORT`
     frames.
 
     ``sources`` are those of the plan's source spouts: their partitions are superstep 0's, beside the tick rows'.
     """
-    # One row a worker a batch, row by row its own partition; its time is the batch's number, not the clock's.
-    frames = (
-        session.readStream.format("rate-micro-batch")
-        .option("rowsPerBatch", plan.workers)
-        .option("numPartitions", plan.workers)
-        .load()
-        .mapInArrow(forwarder(attempt, 0), FRAME_DDL)
-    )
+    if available_now:
+        ticks = endless_ticks(session, plan.workers)
+    else:
+        # One row a worker a batch, row by row its own partition; its time is the batch's number, not the clock's.
+        ticks = (
+            session.readStream.format("rate-micro-batch")
+            .option("rowsPerBatch", plan.workers)
+            .option("numPartitions", plan.workers)
+            .load()
+        )
+    frames = ticks.mapInArrow(forwarder(attempt, 0), FRAME_DDL)
     for source in sources:
         forward = source_forwarder(attempt, source.tasks, source.partition_column)
         frames = frames.union(source.rows.mapInArrow(forward, FRAME_DDL))

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.errors import StormsparkError
+from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
@@ -46,6 +47,8 @@ class QueryRun:
     wake: threading.Event
     acker: DurableAcker | None = None
     feedback: Feedback | None = None
+    #: Read what is there now, and end when it is worked off.
+    available_now: bool = False
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -57,6 +60,7 @@ class QueryRun:
         self.failure: str | None = None
         self._running = False
         self._last_ended: float | None = None
+        self._quiet = Quiet()
         self.query: StreamingQuery | None = None
 
     # -- the query's thread ----------------------------------------------------------------------------------
@@ -96,9 +100,18 @@ class QueryRun:
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports)
+        if self.available_now and self._is_worked_off(reports):
+            self.stop_wanted.set()
         self._running = False
         if self.stop_wanted.is_set():
             self.wake.set()
+
+    def _is_worked_off(self, reports: list[WorkerReport]) -> bool:
+        """No row came, nothing is open or waits, and that for some batches: a source that has more hands some out in each."""
+        came = sum(progress.came for report in reports for progress in report.sources.values())
+        if came:
+            self._quiet = Quiet()
+        return self._quiet.reached(self.tally.statistics())
 
     def _to_the_gate(self) -> None:
         self.gate.reached.set()
@@ -117,14 +130,15 @@ class QueryRun:
 
     def start(self, checkpoint: str) -> None:
         """Start the query from its checkpoint."""
-        interval = int(self.plan.settings.trigger_interval_ms)
-        self.query = (
-            data_query(self.session, self.plan, self.attempt, open_sources(self.plan, self.session))
-            .writeStream.foreachBatch(self.batch)
-            .option("checkpointLocation", checkpoint)
-            .trigger(processingTime=f"{interval} milliseconds")
-            .start()
-        )
+        sources = open_sources(self.plan, self.session)
+        frames = data_query(self.session, self.plan, self.attempt, sources, available_now=self.available_now)
+        writer = frames.writeStream.foreachBatch(self.batch).option("checkpointLocation", checkpoint)
+        if self.available_now:
+            writer = writer.trigger(availableNow=True)
+        else:
+            interval = int(self.plan.settings.trigger_interval_ms)
+            writer = writer.trigger(processingTime=f"{interval} milliseconds")
+        self.query = writer.start()
 
     def is_between_batches(self) -> bool:
         """Whether the last batch is committed and no other one has begun, or none ever has.

@@ -33,6 +33,7 @@ from stormspark.config import merged
 from stormspark.engine import AliveTopologies
 from stormspark.errors import (
     CheckpointError,
+    InvalidTopologyError,
     StormsparkError,
     UnsupportedEnvironmentError,
     WorkerLostError,
@@ -51,10 +52,13 @@ from stormspark.spark.session import check_session, default_log_folder, local_se
 from stormspark.worker.launch import own_folder
 from stormspark.worker.tally import Tally
 
-__all__ = ["SparkTopology", "submit"]
+__all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
 _log = logging.getLogger(__name__)
 
+#: What a topology may run for: until it is stopped, or until what its sources have now is worked off.
+CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
+TRIGGERS = (CONTINUOUS, AVAILABLE_NOW)
 _LOOK_SECS = 1.0
 _CLOSE_SECS = 60.0
 _alive = AliveTopologies()  # what `submit` has started
@@ -68,6 +72,7 @@ def submit(
     conf: Mapping[str, Any] | None = None,
     master: str | None = None,
     active: bool = True,
+    trigger: str = CONTINUOUS,
 ) -> SparkTopology:
     """Run a topology on Spark; returns when it has begun, and leaves it running.
 
@@ -75,27 +80,37 @@ def submit(
     (``master`` and the ``spark.*`` entries of ``conf`` are for that one). ``conf`` lies over the topology's
     own configuration. ``checkpoint`` is a folder, or a URL that Spark can write to, from which the topology
     goes on where it stopped; without one it keeps nothing. Where ``active`` is false, spouts are not opened before
-    `SparkTopology.activate` (B2, J4).
+    `SparkTopology.activate` (B2, J4). ``trigger`` is "continuous", or "available-now": what the sources have at this moment is
+    worked off, then the topology ends.
 
     Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, `TopologyAlreadyRunningError` while this process
     runs another one of its name (A14), or `CheckpointError` for a folder that is another topology's. What goes
     wrong later ends the topology and is its `SparkTopology.error`.
     """
+    if trigger not in TRIGGERS:
+        msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
+        raise InvalidTopologyError(msg)
     plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf or {}))
     if spark is None:
         everything = merged(plan.conf, conf or {})
         spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
     session = check_session(spark)
-    return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active))
+    return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active, trigger))
 
 
 class SparkTopology:
     """A running topology (`stormspark.engine.RunningTopology`); made by `submit`."""
 
     def __init__(
-        self, plan: PhysicalPlan, spark: SparkSession, checkpoint: str | Path | None, active: bool = True
+        self,
+        plan: PhysicalPlan,
+        spark: SparkSession,
+        checkpoint: str | Path | None,
+        active: bool = True,
+        trigger: str = CONTINUOUS,
     ) -> None:
         self._plan, self._settings = plan, plan.settings
+        self._available_now = trigger == AVAILABLE_NOW
         self._session = session_for_query(spark)
         # Sockets, the workers' own folders, and the checkpoint if the user wants none. Removed at the end, at
         # the latest when the interpreter exits; by the workers if it is killed.
@@ -253,6 +268,7 @@ class SparkTopology:
                 self._wake,
                 self._acker,
                 self._feedback,
+                self._available_now,
             )
             try:
                 self._recover()

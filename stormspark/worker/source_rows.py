@@ -76,6 +76,8 @@ class SourceRows:
         self._fails: Counter[Hashable] = Counter()
         self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps their order
         self._numbered = 0
+        #: Rows, or ranges, since somebody set it to 0.
+        self.came = 0
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
 
@@ -116,6 +118,7 @@ class SourceRows:
 
     def _add(self, ids: Iterable[Hashable], rows: Iterable[tuple[Any, ...]], batch: int) -> None:
         new = [Row(id, values, batch) for id, values in zip(ids, rows, strict=True)]
+        self.came += len(new)
         if self._kept:  # ids that are columns may come twice, and one record of each is enough
             new = [row for row in new if row.id not in self._kept]
         self._fresh.update((row.id, row) for row in new)
@@ -123,6 +126,7 @@ class SourceRows:
 
     def _add_range(self, row: Row) -> None:
         assert isinstance(row.id, _Range)
+        self.came += 1
         if row.id not in self._kept:
             self._fresh[row.id] = row
         self._ranges.setdefault(row.id.partition, deque()).append(row)

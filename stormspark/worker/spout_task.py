@@ -142,12 +142,14 @@ class SpoutTask(Task):
         if not self.component.source:
             return None
         source = self.spout.source if self.opened and isinstance(self.spout, RowSpout) else None
-        if self._rows is None or source is None:
+        rows = self._rows
+        if rows is None or source is None:
             return SourceProgress(self.rows_waiting)
+        came, rows.came = rows.came, 0
         every = source.low_marks_every
-        if every is None or batch % every:
-            return SourceProgress(len(self._rows))
-        return SourceProgress(len(self._rows), source.low_marks(self._rows.open_ids(), self._rows.unread()))
+        asked = every is not None and batch % every == 0
+        marks = source.low_marks(rows.open_ids(), rows.unread()) if asked else None
+        return SourceProgress(len(rows), marks, came)
 
     def forget_batch(self, batch: int) -> None:
         """The batch is run again, from its rows on."""

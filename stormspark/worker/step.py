@@ -67,7 +67,7 @@ def merge_progress(progress: Iterable[SourceProgress]) -> SourceProgress:
     """What several tasks of a source spout say in one batch, as one.
 
     >>> merge_progress([SourceProgress(3, {"t-0": 7, "t-1": 2}), SourceProgress(1, {"t-0": 5})])
-    SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2})
+    SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0)
     """
     everything = list(progress)
     marks: dict[str, int] = {}
@@ -75,4 +75,5 @@ def merge_progress(progress: Iterable[SourceProgress]) -> SourceProgress:
         for partition, position in (one.low_marks or {}).items():
             marks[partition] = min(position, marks.get(partition, position))
     asked = all(one.low_marks is not None for one in everything)
-    return SourceProgress(sum(one.waiting for one in everything), marks if asked else None)
+    waiting, came = (sum(one.waiting for one in everything), sum(one.came for one in everything))
+    return SourceProgress(waiting, marks if asked else None, came)

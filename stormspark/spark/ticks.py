@@ -1,0 +1,67 @@
+"""Ticks that never end, in a query whose other sources do: for ``trigger="available-now"``.
+
+Spark's `Trigger.AvailableNow` fixes, when the query starts, how far each source is read, and ends the query
+when all are there. That is when the last rows have been handed out, not when their trees have ended. So the
+ticks of such a query have no end: the driver ends it, when nothing comes, waits or is open any more.
+
+Offsets are those of Spark's ``rate-micro-batch``, which gives the ticks otherwise: a checkpoint serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+__all__ = ["endless_ticks"]
+
+
+def endless_ticks(session: SparkSession, workers: int) -> DataFrame:
+    """One row a worker a batch, each a partition of its own."""
+    session.dataSource.register(_Ticks)
+    return session.readStream.format(_Ticks.name()).option("workers", workers).load()
+
+
+@dataclass
+class _Tick(InputPartition):
+    number: int
+
+
+class _Ticks(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "stormspark-ticks"
+
+    def schema(self) -> str:
+        return "timestamp timestamp, value bigint"
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's names
+        return _TickReader(int(self.options["workers"]))
+
+
+class _TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {"offset": 0, "timestamp": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        pass
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        return {"offset": start["offset"] + self._workers, "timestamp": start["timestamp"] + 1000}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [_Tick(number) for number in range(self._workers)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, _Tick)
+        yield (None, partition.number)
