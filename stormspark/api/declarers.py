@@ -55,8 +55,8 @@ class ComponentDeclaration:
     declared_at: str
     #: Of a windowed bolt; None for every other component.
     window_time: WindowTime | None = None
-    #: A spout that Spark reads for (`SourceSpout`).
-    source: bool = False
+    #: The class of a spout that Spark reads for, else empty.
+    kind_of_source: str = ""
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class Declarer(ComponentConfiguration):
             conf=conf,
             declared_at=self._declared_at,
             window_time=windowed.window_time if windowed else None,
-            source=isinstance(component, SourceSpout),
+            kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             subscribed_at=dict(self._subscribed_at),
         )
 

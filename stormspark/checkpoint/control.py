@@ -24,11 +24,14 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Control:
-    """What the file says. ``components`` are the topology's component ids, sorted."""
+    """What the file says. ``components`` are the topology's component ids, sorted; ``sources`` those that Spark reads for, each
+    with its class, in the order of their offsets in Spark's checkpoint; None in files that do not say.
+    """
 
     topology: str
     generation: int
     components: tuple[str, ...]
+    sources: tuple[tuple[str, str], ...] | None = None
     format: int = _FORMAT
 
 
@@ -77,8 +80,8 @@ def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
     Another topology is one of another name, or one that shares no component with what ran here: an upgraded
-    topology keeps its checkpoint. Raises `CheckpointError` in one line where the folder is another
-    topology's, or where it can't be read or written.
+    topology keeps its checkpoint, as long as its source spouts are the same: Spark keeps their offsets by position. Raises
+    `CheckpointError` where the folder is another topology's, where the sources differ, or where it can't be read or written.
     """
     try:
         data = file.read()
@@ -86,7 +89,10 @@ def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
         components = tuple(sorted(plan.components))
         if before is not None:
             _check_owner(before, plan.topology, components, file)
-        control = Control(plan.topology, 0 if before is None else before.generation + 1, components)
+            _check_sources(before, plan, file)
+        sources = tuple((source.id, source.kind_of_source) for source in plan.sources)
+        generation = 0 if before is None else before.generation + 1
+        control = Control(plan.topology, generation, components, sources)
         file.write(json.dumps(asdict(control), indent=2).encode() + b"\n")
     except OSError as error:
         msg = f"the checkpoint folder {file} can't be used: {error}"
@@ -109,6 +115,28 @@ def _check_owner(before: Control, topology: str, components: tuple[str, ...], fi
         raise CheckpointError(msg)
 
 
+def _check_sources(before: Control, plan: PhysicalPlan, file: ControlFile) -> None:
+    if before.sources is None:
+        return
+    was, now = dict(before.sources), {source.id: source for source in plan.sources}
+    changes = [f"spout {gone!r} ({was[gone]}) is gone" for gone in was if gone not in now]
+    for name, source in now.items():
+        if name not in was:
+            changes.append(f"spout {name!r} ({source.kind_of_source}) is new ({source.declared_at})")
+        elif was[name] != source.kind_of_source:
+            changes.append(
+                f"spout {name!r} was {was[name]} and is {source.kind_of_source} ({source.declared_at})"
+            )
+    if changes:
+        msg = (
+            f"the checkpoint folder {file} holds the offsets of other sources of {plan.topology!r}: {'; '.join(changes)}. "
+            f"Spark keeps offsets by position, so sources can't come, go or change there. Work off the old topology "
+            f"(--trigger available-now), then begin with a new checkpoint folder: a KafkaSpout goes on where its group has "
+            f"committed (K3). All else, bolts, groupings, parallelism and workers, may change"
+        )
+        raise CheckpointError(msg)
+
+
 def _parsed(data: bytes, file: ControlFile) -> Control:
     try:
         fields = json.loads(data)
@@ -116,6 +144,9 @@ def _parsed(data: bytes, file: ControlFile) -> Control:
             str(fields["topology"]),
             int(fields["generation"]),
             tuple(fields["components"]),
+            None
+            if fields.get("sources") is None
+            else tuple((str(id), str(kind)) for id, kind in fields["sources"]),
             int(fields["format"]),
         )
     except (ValueError, KeyError, TypeError) as error:

@@ -61,7 +61,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 parallelism=sizes[one.id].executors,
                 tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
                 declared_at=one.declared_at,
-                source=one.source,
+                kind_of_source=one.kind_of_source,
                 own_conf=one.conf,
                 wanted_tasks=wanted_tasks(one, settings),
             )

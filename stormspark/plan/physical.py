@@ -64,9 +64,15 @@ class ComponentPlan:
     parallelism: int
     tasks: tuple[int, ...]
     declared_at: str
-    source: bool = False
+    #: The class of a spout that Spark reads for; empty for every other component.
+    kind_of_source: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
+
+    @property
+    def source(self) -> bool:
+        """Whether it is a spout that Spark reads for."""
+        return bool(self.kind_of_source)
 
 
 @dataclass(frozen=True)
@@ -96,10 +102,12 @@ class PhysicalPlan:
 
     @property
     def sources(self) -> tuple[ComponentPlan, ...]:
-        """The spouts that Spark reads for. Their rows reach a worker in requests of their own, so its report needs an exchange
-        that waits for all of them.
+        """The spouts that Spark reads for, by id. Their rows reach a worker in requests of their own, so its report needs an
+        exchange that waits for all of them.
         """
-        return tuple(component for component in self.components.values() if component.source)
+        return tuple(
+            sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)
+        )
 
     def tasks_of_worker(self, worker: int) -> tuple[TaskPlan, ...]:
         """The tasks that live in one worker, by task id."""

@@ -11,8 +11,15 @@ from stormspark.checkpoint.control import LocalControlFile, next_generation
 from stormspark.errors import CheckpointError
 
 
-def plan(topology="wc", *components):
-    return SimpleNamespace(topology=topology, components=dict.fromkeys(components or ("spout", "bolt")))
+def plan(topology="wc", *components, **sources):
+    return SimpleNamespace(
+        topology=topology,
+        components=dict.fromkeys(components or ("spout", "bolt")),
+        sources=[
+            SimpleNamespace(id=id, kind_of_source=kind, declared_at="app.py:7")
+            for id, kind in sources.items()
+        ],
+    )
 
 
 def test_generations_count_up(tmp_path):
@@ -22,6 +29,7 @@ def test_generations_count_up(tmp_path):
         "topology": "wc",
         "generation": 2,
         "components": ["bolt", "spout"],
+        "sources": [],
         "format": 1,
     }
 
@@ -63,3 +71,28 @@ def test_a_folder_that_can_not_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match="can't be used"):
         next_generation(LocalControlFile(tmp_path / "file"), plan())
+
+
+def test_sources_can_not_come_go_or_change(tmp_path):
+    """Spark keeps offsets by position: another spout would go on at the offsets of this one."""
+    file = LocalControlFile(tmp_path)
+    next_generation(file, plan(orders="KafkaSpout", prices="DeltaSpout"))
+    next_generation(file, plan("wc", "spout", "another", orders="KafkaSpout", prices="DeltaSpout"))
+    with pytest.raises(CheckpointError) as raised:
+        next_generation(file, plan(orders="FileSpout", stock="KafkaSpout"))
+    message = str(raised.value)
+    assert "spout 'prices' (DeltaSpout) is gone" in message
+    assert "spout 'orders' was KafkaSpout and is FileSpout (app.py:7)" in message
+    assert "spout 'stock' (KafkaSpout) is new (app.py:7)" in message
+    assert "begin with a new checkpoint folder" in message
+    assert next_generation(file, plan(orders="KafkaSpout", prices="DeltaSpout")).generation == 2
+
+
+def test_a_file_that_does_not_tell_its_sources_is_no_problem(tmp_path):
+    file = LocalControlFile(tmp_path)
+    next_generation(file, plan())
+    path = tmp_path / "stormspark" / "control.json"
+    fields = json.loads(path.read_text())
+    del fields["sources"]
+    path.write_text(json.dumps(fields))
+    assert next_generation(file, plan(orders="KafkaSpout")).generation == 1
