@@ -231,7 +231,7 @@ def _with_mocks(topology: Topology, mocks: Mapping[str, MockedTuples]) -> Topolo
         for one in mock.source_tuples:
             _check_mock(original, one)
         components[name] = replace(
-            original, pickled=cloudpickle.dumps(mock), source=False, type_name="FixedTupleSpout"
+            original, pickled=cloudpickle.dumps(mock), kind_of_source="", type_name="FixedTupleSpout"
         )
     return replace(topology, components=components)
 
