@@ -128,7 +128,7 @@ class Recording:
                 else:
                     if inbox.here:
                         self.open[inbox.task] += by
-                    self._note("emitted", task, inbox.task, by)
+                    self._note("emitted" if inbox.here else "emitted_away", task, inbox.task, by)
             else:
                 self.open[task] += by
                 if self._failing == task:

@@ -276,8 +276,8 @@ class SpoutTask(Task):
         account = self.account
         while account.ended and not self.suspended and self.fatal is None:
             ended, account.ended = account.ended, []
-            now = self._clock()
             counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
+            collector.now = now = self._clock()
             latency = counters.latency
             for tree in ended:
                 verdict = tree.verdict

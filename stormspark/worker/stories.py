@@ -360,6 +360,7 @@ class SpoutStories:
         told = self._stories.failed(self._spout, tree, verdict, traced)
         if traced:
             self._failed[tree.message_id] = (now, root_text(told.root) if told.root else "")
+            self._collector.new_tree = self._make  # it may be emitted again at once, inside `fail`
         return told
 
 

@@ -14,15 +14,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Holder", "Story", "StoryEvent", "merge_stories", "read_stories", "root_text", "sentences"]
+__all__ = [
+    "Holder",
+    "Story",
+    "StoryEvent",
+    "merge_stories",
+    "read_stories",
+    "root_text",
+    "sentences",
+    "stories_of",
+]
 
 
 @dataclass(frozen=True)
 class StoryEvent:
     """Something that happened to tuples of the tree, ``at`` seconds after the emit.
 
-    ``what`` is ``emitted`` (``by`` a task ``to`` one), ``acked`` or ``failed`` (``by`` a task), ``sent`` (``to`` a worker) or
-    ``received`` (``by`` a worker, for the task ``to``). ``since`` is when the task's turn began in which it acked.
+    ``what`` is ``emitted`` (``by`` a task ``to`` one), ``emitted_away`` (to one of another worker), ``acked`` or ``failed``
+    (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` a worker, from which they came, for the task
+    ``to``). ``since`` is when the task's turn began in which it acked.
     """
 
     at: float
@@ -138,6 +148,16 @@ def read_stories(folder: str | Path) -> list[Story]:
             if isinstance(line, dict) and "root" in line:
                 lines.append(line)
     return merge_stories(lines)
+
+
+def stories_of(stories: Iterable[Story], root: int | str) -> list[Story]:
+    """Those of one root: a number, or the beginning of its text.
+
+    >>> [story.root for story in stories_of([Story("00ab"), Story("00cd")], "00a")]
+    ['00ab']
+    """
+    text = root_text(root) if isinstance(root, int) else root.lower().removeprefix("0x")
+    return [story for story in stories if story.root.startswith(text)]
 
 
 def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
