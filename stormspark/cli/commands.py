@@ -203,6 +203,29 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
     click.get_current_context().exit(print_stories(log_dir, root, most, as_json=as_json))
 
 
+@main.command()
+@click.argument("topology", metavar="NAME")
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="Its checkpoint folder; by default that of the last topology NAME that this user started on this host.",
+)
+@click.option(
+    "--most", type=click.IntRange(min=0), default=20, show_default=True, help="So many rows, the oldest."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_refusing
+def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> None:
+    """Show which trees of the sources of topology NAME are open.
+
+    These are rows that have outlived their batch: in a window, in a join, in a queue. They are read from the state of its acker
+    query, so they are some seconds old, and can be read while the topology runs as well as after its end.
+    """
+    from stormspark.cli.pending import print_pending
+
+    click.get_current_context().exit(print_pending(topology, checkpoint, most, as_json=as_json))
+
+
 def _planned(target: str, workers: int | None, conf: Mapping[str, Any]) -> PhysicalPlan:
     """The topology's plan, with what the command line lays over its configuration; says what advice there is."""
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})

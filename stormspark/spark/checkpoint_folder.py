@@ -51,18 +51,22 @@ class CheckpointFolder:
 
     def last_committed_batch(self) -> int:
         """The last batch of the data query that Spark has committed; -1 where there is none."""
+        return self._last_commit(self.spark)
+
+    def has_acker_state(self) -> bool:
+        """Whether the acker query has ended a batch."""
+        return self._last_commit(self.acker_query) >= 0
+
+    def _last_commit(self, checkpoint: str) -> int:
         jvm: Any = self._session.sparkContext._jvm
         conf = self._session._jsparkSession.sessionState().newHadoopConf()
-        path = jvm.org.apache.hadoop.fs.Path(f"{self.spark}/commits")
+        path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/commits")
         try:
             files = path.getFileSystem(conf)
-            names = (
-                [status.getPath().getName() for status in files.listStatus(path)]
-                if files.exists(path)
-                else []
-            )
+            found = files.listStatus(path) if files.exists(path) else []
         except Py4JJavaError as error:
             raise OSError(str(error.java_exception)) from error
+        names = [status.getPath().getName() for status in found]
         return max((int(name) for name in names if name.isdecimal()), default=-1)
 
     def _for_spark(self, name: str) -> str:

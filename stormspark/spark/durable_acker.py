@@ -129,7 +129,7 @@ class DurableAcker:
 
     def pending(self) -> DataFrame | None:
         """The open records as of the acker query's last batch; None where it has had none."""
-        if self._query is None or self._query.lastProgress is None:
+        if self._query is None or not self._folder.has_acker_state():
             return None
         return open_records(self._session, self._folder.acker_query)
 

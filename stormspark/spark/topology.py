@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import shutil
 import threading
@@ -49,6 +50,7 @@ from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.session import check_session, default_log_folder, local_session
+from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.launch import own_folder
 from stormspark.worker.tally import Tally
 
@@ -145,6 +147,7 @@ class SparkTopology:
         )
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
+        Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
         self._unrecovered = set(range(plan.workers))  # whose rows of earlier lives were not handed over yet
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from stormspark import Bolt, Fields, TopologyBuilder
 from stormspark.api import ExponentialBackoff
+from stormspark.cli import main
 from stormspark.connectors import DataFrameSpout
 from stormspark.spark import SparkTopology
 from tests.spark.test_sources import numbers_in, write_numbers
@@ -93,8 +96,8 @@ class Held:
 
 
 @pytest.fixture
-def held(start: Callable[..., SparkTopology], tmp_path: Path) -> Iterator[Held]:
-    yield Held(start, tmp_path)
+def held(start: Callable[..., SparkTopology], tmp_path: Path) -> Held:
+    return Held(start, tmp_path)
 
 
 def test_rows_that_a_dead_worker_had_open_are_emitted_again_and_no_others(held: Held) -> None:
@@ -131,6 +134,13 @@ def test_a_new_driver_goes_on_with_what_was_open(held: Held) -> None:
     pending = running.pending()
     assert pending.count() == ROWS - ROWS // 10
     assert {row.component for row in pending.select("component").distinct().collect()} == {"numbers"}
+    told = CliRunner().invoke(main, ["pending", "held", "--json"])
+    assert told.exit_code == 0, told.output
+    seen = json.loads(told.output)
+    assert (seen["open"], len(seen["oldest"])) == (pending.count(), 20)
+    assert {row["component"] for row in seen["by_task"]} == {"numbers"}
+    table = CliRunner().invoke(main, ["pending", "held", "--most", "3"])
+    assert "450 open trees" in table.output and "the oldest 3 of them" in table.output, table.output
     held.finish(running)
     assert held.replayed(3)
 
@@ -171,3 +181,9 @@ def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -
     )
     held.finish(running)
     assert set(held.seen().values()) == {1}
+
+
+def test_pending_says_what_it_needs() -> None:
+    told = CliRunner().invoke(main, ["pending", "nobody-knows-it"])
+    assert told.exit_code == 2
+    assert "no topology 'nobody-knows-it' was started on this host by this user" in told.output

@@ -1,0 +1,54 @@
+"""Prints the open trees of a topology's sources, out of the state of its acker query."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["print_pending"]
+
+
+def print_pending(topology: str, checkpoint: str | None, most: int, *, as_json: bool) -> int:
+    """Print how many trees are open, by component and task, and the oldest of them; the exit code.
+
+    Raises `TopologyNotAliveError` for a name that nobody knows, and `CheckpointError` for a folder that can't
+    be read.
+    """
+    from stormspark.spark.pending import read_pending
+
+    total, counts, oldest = read_pending(topology, checkpoint, most)
+    if as_json:
+        rows = [{**row, "opened": row["opened"].isoformat()} for row in oldest]
+        by_task = [dict(zip(("component", "task", "open"), count, strict=True)) for count in counts]
+        sys.stdout.write(
+            json.dumps({"topology": topology, "open": total, "by_task": by_task, "oldest": rows}) + "\n"
+        )
+        return 0
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 160)
+    console.print(f"{topology}: {total:,} open trees that have outlived their batch")
+    if total:
+        console.print()
+        console.print(_table(("component", "task", "open"), counts))
+        console.print()
+        if len(oldest) < total:
+            console.print(f"the oldest {len(oldest):,} of them:")
+        fields = ("root", "component", "task", "batch", "opened", "message_id")
+        console.print(_table(fields, ([row[field] for field in fields] for row in oldest)))
+    return 0
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name.replace("_", " "))
+    for row in rows:
+        table.add_row(*(Text(f"{value:,}" if isinstance(value, int) else str(value)) for value in row))
+    return table

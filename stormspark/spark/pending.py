@@ -1,0 +1,61 @@
+"""The open trees of a topology that another process runs, or ran, read from its checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession, functions
+
+from stormspark.errors import CheckpointError
+from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.durable_acker import open_records
+from stormspark.spark.session import local_session
+from stormspark.spark.whereabouts import Whereabouts
+
+__all__ = ["read_pending"]
+
+
+def read_pending(
+    topology: str, checkpoint: str | None, most: int
+) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
+    """How many trees are open; (component, task, number) of each task; the ``most`` oldest.
+
+    Of each of these: root (hexadecimal), component, task, batch, opened (UTC, the acker's time), message_id.
+    As of the acker query's last batch, which is some seconds ago. Uses the active Spark session, else a local
+    one.
+    """
+    location = checkpoint or Whereabouts.read(topology).checkpoint
+    session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})
+    folder = CheckpointFolder(session, location)
+    try:
+        if not folder.has_acker_state():
+            return 0, [], []
+        records = open_records(session, folder.acker_query).drop("row", "value").cache()
+        try:
+            by_task = records.groupBy("component", "task").count().orderBy("component", "task").collect()
+            rows = (
+                records.orderBy("created", "root")
+                .limit(most)
+                .withColumn("hex", functions.hex("root"))
+                .collect()
+            )
+        finally:
+            records.unpersist()
+    except (PySparkException, Py4JError, OSError) as error:
+        msg = f"the open trees of {topology} in {location} can't be read: {str(error)[:500]}"
+        raise CheckpointError(msg) from error
+    oldest = [
+        {
+            "root": row["hex"].lower().rjust(16, "0"),
+            "component": row["component"],
+            "task": row["task"],
+            "batch": row["batch"],
+            "opened": row["created"],
+            "message_id": row["message_id"],
+        }
+        for row in rows
+    ]
+    counts = [(row["component"], row["task"], row["count"]) for row in by_task]
+    return sum(count for _, _, count in counts), counts, oldest

@@ -1,0 +1,54 @@
+"""Where a topology keeps its things, by its name: for commands that look at one which another process runs,
+or ran.
+
+``<log folder of the user>/<name>/topology.json`` is written when a topology starts, and stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from stormspark.errors import TopologyNotAliveError
+from stormspark.spark.session import default_log_folder
+
+__all__ = ["Whereabouts"]
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """``pid`` is the driver's."""
+
+    topology: str
+    checkpoint: str
+    log_folder: str
+    generation: int
+    pid: int
+
+    def write(self) -> None:
+        """Leave word."""
+        path = _path(self.topology)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(f".{os.getpid()}")
+        new.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        new.replace(path)
+
+    @classmethod
+    def read(cls, topology: str) -> Whereabouts:
+        """What the last topology of that name left; raises `TopologyNotAliveError` where there was none for
+        this user on this host.
+        """
+        path = _path(topology)
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            known = sorted(file.parent.name for file in path.parent.parent.glob("*/topology.json"))
+            others = f"; there are {', '.join(known)}" if known else ""
+            msg = f"no topology {topology!r} was started on this host by this user{others}: say where it is, --checkpoint DIR"
+            raise TopologyNotAliveError(msg) from None
+
+
+def _path(topology: str) -> Path:
+    return default_log_folder() / topology / "topology.json"
