@@ -1,0 +1,229 @@
+"""What the driver's side asks of Kafka: topics, ends of partitions, a group's commits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from stormspark.connectors.kafka.offsets import Committed, Partition, Positions
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["Brokers", "EndsWatch"]
+
+#: How long a question to Kafka may take; asked in a thread of its own, so nobody waits so long.
+_ANSWER_SECS = 5.0
+#: Metadata of a commit: tells ours from those of others.
+_MARK = "stormspark:"
+
+
+class Brokers:
+    """A client; made where it is used, because it can't be pickled.
+
+    Raises `InvalidTopologyError` for settings that librdkafka refuses. What Kafka does not answer raises `KafkaException`.
+    """
+
+    def __init__(self, conf: Mapping[str, Any]) -> None:
+        from confluent_kafka import Consumer, IsolationLevel, KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        self.servers = str(conf["bootstrap.servers"])
+        self._why: str | None = None  # in librdkafka's words
+        heard = {**conf, "error_cb": self._hear}
+        try:
+            self._consumer = Consumer(heard)
+        except KafkaException as error:
+            msg = f"Kafka at {self.servers}: {error.args[0].str()}"
+            raise InvalidTopologyError(msg) from error
+        # An AdminClient is a producer inside, which warns of settings that only consumers have.
+        self._admin = AdminClient({key: value for key, value in heard.items() if key not in _CONSUMER_ONLY})
+        uncommitted = conf.get("isolation.level") == "read_uncommitted"
+        self._isolation = IsolationLevel.READ_UNCOMMITTED if uncommitted else IsolationLevel.READ_COMMITTED
+
+    def _hear(self, error: Any) -> None:
+        self._why = error.str()
+
+    def why(self, error: Exception) -> str:
+        """Why Kafka did not answer, as well as can be told."""
+        self._consumer.poll(0)  # what went wrong meanwhile is told in here
+        return self._why or str(error.args[0].str() if hasattr(error.args[0], "str") else error)
+
+    def partitions(
+        self, names: Iterable[str], pattern: Any | None, timeout: float = _ANSWER_SECS
+    ) -> list[Partition]:
+        """Those of the topics that are there, sorted."""
+        if pattern is not None:
+            topics = self._consumer.list_topics(timeout=timeout).topics
+            names = [name for name in topics if pattern.fullmatch(name)]
+        else:
+            topics = {}
+            for name in names:  # a server may have very many that are none of our business
+                topics.update(self._consumer.list_topics(name, timeout).topics)
+        return sorted(Partition(name, number) for name in names for number in topics[name].partitions)
+
+    def _offsets(self, partitions: Iterable[Partition], which: str, *timestamp: int) -> Positions:
+        """Of each partition that answers; -1 where there is no such offset."""
+        from confluent_kafka import KafkaException, TopicPartition, admin
+
+        spec: Any = getattr(admin.OffsetSpec, which)(*timestamp)  # type: ignore[attr-defined]
+        asked = {TopicPartition(*partition): spec for partition in partitions}
+        if not asked:
+            return {}
+        answers = self._admin.list_offsets(
+            asked, isolation_level=self._isolation, request_timeout=_ANSWER_SECS
+        )
+        found, errors = {}, []
+        for partition, answer in answers.items():
+            try:
+                found[Partition(partition.topic, partition.partition)] = answer.result().offset
+            except KafkaException as error:  # a topic that is being made, or deleted
+                errors.append(error)
+        if not found:
+            raise errors[0]
+        return found
+
+    def ends(self, partitions: Iterable[Partition]) -> Positions:
+        """Up to where messages can be read: with transactions, up to the first open one."""
+        return self._offsets(partitions, "latest")
+
+    def earliest(self, partitions: Iterable[Partition]) -> Positions:
+        """The first offsets that retention has left."""
+        return self._offsets(partitions, "earliest")
+
+    def at_timestamp(self, partitions: Iterable[Partition], timestamp: int) -> Positions:
+        """The first offsets of messages since then, -1 where there is none."""
+        return self._offsets(partitions, "for_timestamp", timestamp)
+
+    def committed(self, partitions: Iterable[Partition]) -> dict[Partition, Committed]:
+        """What the group has committed."""
+        from confluent_kafka import TopicPartition
+
+        asked = [TopicPartition(*partition) for partition in partitions]
+        return {
+            Partition(found.topic, found.partition): Committed(
+                found.offset, (found.metadata or "").removeprefix(_MARK)
+            )
+            for found in self._consumer.committed(asked, timeout=_ANSWER_SECS)
+            if found.offset >= 0
+        }
+
+    def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait: bool) -> None:
+        """Commit for the group; without ``wait`` nobody hears whether it came through."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        offsets = [
+            TopicPartition(*partition, position, f"{_MARK}{deployment}")
+            for partition, position in positions.items()
+        ]
+        if not offsets:
+            return
+        if not wait:
+            self._consumer.poll(0)
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+            return
+        for one in self._consumer.commit(offsets=offsets, asynchronous=False):
+            if one.error is not None:
+                raise KafkaException(one.error)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._consumer.close()
+
+
+_CONSUMER_ONLY = {
+    "auto.offset.reset", "check.crcs", "client.rack", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
+    "fetch.error.backoff.ms", "fetch.max.bytes", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.queue.backoff.ms",
+    "fetch.wait.max.ms", "group.id", "isolation.level", "max.partition.fetch.bytes", "queued.max.messages.kbytes",
+    "queued.min.messages",
+}  # fmt: skip
+
+
+class EndsWatch:
+    """The ends of all partitions, as of the last time that Kafka answered; asks in a thread, so that an outage holds nobody up.
+
+    ``refresh_secs`` is how often partitions are looked for, ``pause_secs`` how long an answer is good.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], list[Partition]],
+        ends: Callable[[list[Partition]], Positions],
+        *,
+        refresh_secs: float,
+        pause_secs: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._find, self._ends = find, ends
+        self._refresh, self._pause, self._clock = refresh_secs, pause_secs, clock
+        self._partitions: list[Partition] = []
+        self._found_at = -float("inf")
+        self._asked_at = -float("inf")
+        self._wanted, self._answered = threading.Event(), threading.Event()
+        self._closed = False
+        #: Whether the last question was answered; before the first one, hope.
+        self.reachable = True
+        #: Whether any question ever was.
+        self.known = False
+        self._last: Positions = {}
+        self._lower: dict[Partition, tuple[int, float]] = {}
+        threading.Thread(target=self._ask_for_ever, name="kafka-ends", daemon=True).start()
+
+    def ends(self, wait_secs: float) -> Positions:
+        """Ask, wait a little for the answer, and return the last one there was."""
+        if self._asked_at + self._pause <= self._clock() and not self._wanted.is_set():
+            self._asked_at = self._clock()
+            self._answered.clear()
+            self._wanted.set()
+        if self.reachable and wait_secs:
+            self._answered.wait(wait_secs)
+        return self._last
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._closed = True
+        self._wanted.set()
+
+    def _ask_for_ever(self) -> None:
+        while True:
+            self._wanted.wait()
+            if self._closed:
+                return
+            try:
+                self._ask()
+            except Exception:  # whatever it is, the next time may be better; a topology does not end for it
+                self.reachable = False
+                time.sleep(_AWAY_SECS)
+            else:
+                self.reachable = self.known = True
+            self._wanted.clear()
+            self._answered.set()
+
+    def _ask(self) -> None:
+        now = self._clock()
+        if self._found_at + self._refresh <= now:
+            self._partitions = self._find()
+            self._found_at = now
+        ends = {**self._last, **self._steady(self._ends(self._partitions), now)}
+        there = set(self._partitions)
+        self._last = {partition: end for partition, end in ends.items() if partition in there}
+
+    def _steady(self, ends: Positions, now: float) -> Positions:
+        """Without ends that went back just now: a broker that has just begun to lead may not know its end yet."""
+        sure = {}
+        for partition, end in ends.items():
+            if end >= self._last.get(partition, 0):
+                self._lower.pop(partition, None)
+            else:
+                since = self._lower.setdefault(partition, (end, now))[1]
+                if now - since < _LOWER_SECS:
+                    continue
+                del self._lower[partition]
+            sure[partition] = end
+        return sure
+
+
+#: Between two questions to a broker that is away.
+_AWAY_SECS = 0.5
+#: So long an end must stay below where it was before it is believed: the topic was made anew.
+_LOWER_SECS = 5.0

@@ -1,0 +1,306 @@
+"""What a Kafka spout is told: Storm's KafkaSpoutConfig with Python's spelling (K1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from stormspark.api import DEFAULT_STREAM, ExponentialBackoff, Fields, Routed
+from stormspark.connectors.kafka.properties import client_conf, java_deserializers
+from stormspark.connectors.kafka.record import Deserializer, KafkaRecord, deserializer_of
+from stormspark.connectors.kafka.translators import (
+    DefaultRecordTranslator,
+    RecordTranslator,
+    as_translator,
+)
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["FirstPollOffsetStrategy", "KafkaSpoutConfig", "KafkaSpoutConfigBuilder", "ProcessingGuarantee"]
+
+
+class ProcessingGuarantee(StrEnum):
+    """What holds for each message (K2)."""
+
+    AT_LEAST_ONCE = "AT_LEAST_ONCE"
+    AT_MOST_ONCE = "AT_MOST_ONCE"
+    NO_GUARANTEE = "NO_GUARANTEE"
+
+
+class FirstPollOffsetStrategy(StrEnum):
+    """Where a topology begins that has no checkpoint yet (K3).
+
+    The UNCOMMITTED ones go on from what the group has committed, if it has. The others ignore that, at the first deployment of
+    a topology.
+    """
+
+    EARLIEST = "EARLIEST"
+    LATEST = "LATEST"
+    TIMESTAMP = "TIMESTAMP"
+    UNCOMMITTED_EARLIEST = "UNCOMMITTED_EARLIEST"
+    UNCOMMITTED_LATEST = "UNCOMMITTED_LATEST"
+    UNCOMMITTED_TIMESTAMP = "UNCOMMITTED_TIMESTAMP"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """The settings that have defaults; times in ms as in Storm."""
+
+    #: librdkafka's settings, or the Java client's by their names.
+    props: Mapping[str, Any] = field(default_factory=dict)
+    #: The consumer group that offsets are committed to; None: nothing is committed.
+    group_id: str | None = None
+    processing_guarantee: ProcessingGuarantee = ProcessingGuarantee.AT_LEAST_ONCE
+    first_poll_offset_strategy: FirstPollOffsetStrategy = FirstPollOffsetStrategy.UNCOMMITTED_EARLIEST
+    #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
+    start_timestamp: int | datetime | None = None
+    offset_commit_period_ms: int = 30_000
+    #: Of one partition: where its lowest open message is so far behind, it gets nothing more (W13).
+    max_uncommitted_offsets: int = 10_000_000
+    #: Messages that a task takes from Kafka at once, at most.
+    max_poll_records: int = 500
+    #: How long a task waits for a message that must be there.
+    poll_timeout_ms: int = 50
+    #: How often new partitions, and new topics of a pattern, are looked for.
+    partition_refresh_period_ms: int = 2_000
+    #: When a message that failed is emitted again (K4).
+    retry: ExponentialBackoff = field(default_factory=ExponentialBackoff)
+    record_translator: RecordTranslator = field(default_factory=DefaultRecordTranslator)
+    #: Emit a tuple of None where the translator returns None, instead of nothing (K7).
+    emit_null_tuples: bool = False
+    #: Emit with message ids also where the guarantee needs none, for max spout pending and the statistics.
+    tuple_tracking_enforced: bool = False
+    #: For all partitions together, in one batch; None: by what the tasks get done.
+    max_offsets_per_trigger: int | None = None
+    #: A topic that is not there when the topology starts: an error, or wait until it is.
+    unknown_topic: Literal["fail", "wait"] = "fail"
+    key_deserializer: str | Deserializer = "str"
+    value_deserializer: str | Deserializer = "str"
+
+
+@dataclass(frozen=True)
+class KafkaSpoutConfig(_Options):
+    """Which topics of which servers a `KafkaSpout` reads, and how.
+
+    ``topics`` are a name, several, or a compiled pattern that whole names of topics must match. Raises `InvalidTopologyError`
+    for what can't work.
+
+    >>> config = KafkaSpoutConfig("broker:9092", ["clicks", "orders"], group_id="shop", max_uncommitted_offsets=100_000)
+    >>> config.first_poll_offset_strategy
+    <FirstPollOffsetStrategy.UNCOMMITTED_EARLIEST: 'UNCOMMITTED_EARLIEST'>
+    >>> KafkaSpoutConfig.builder("broker:9092", "clicks").set_group_id("shop").build().names
+    ('clicks',)
+    """
+
+    servers: str | Sequence[str]
+    topics: str | Iterable[str] | re.Pattern[str]
+
+    def __post_init__(self) -> None:
+        for name, value in self._checked().items():
+            object.__setattr__(self, name, value)
+
+    def _checked(self) -> dict[str, Any]:
+        """All that has to be spelled in another way."""
+        topics = self.topics if isinstance(self.topics, re.Pattern) else _names(self.topics)
+        servers = self.servers if isinstance(self.servers, str) else ",".join(self.servers)
+        if not servers:
+            _refuse("servers must name at least one broker, such as 'broker:9092'")
+        client_conf(servers, self.group_id, self.props)
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                _refuse(f"{name} must be a whole number, at least {least}, got {value!r}")
+        limit = self.max_offsets_per_trigger
+        if limit is not None and limit < 1:
+            _refuse(f"max_offsets_per_trigger must be at least 1, or None, got {limit!r}")
+        if self.unknown_topic not in ("fail", "wait"):
+            _refuse(f"unknown_topic must be 'fail' or 'wait', got {self.unknown_topic!r}")
+        if not isinstance(self.retry, ExponentialBackoff):
+            _refuse(f"retry must be an ExponentialBackoff (K4), got {self.retry!r}")
+        strategy = _member(
+            FirstPollOffsetStrategy, self.first_poll_offset_strategy, "first_poll_offset_strategy"
+        )
+        start = self.start_timestamp
+        if strategy.endswith("TIMESTAMP") and start is None:
+            _refuse(f"first_poll_offset_strategy {strategy} needs start_timestamp (K3)")
+        named = java_deserializers(self.props)
+        return {
+            "topics": topics,
+            "servers": servers,
+            "group_id": self.group_id or self.props.get("group.id"),
+            "processing_guarantee": _member(
+                ProcessingGuarantee, self.processing_guarantee, "processing_guarantee"
+            ),
+            "first_poll_offset_strategy": strategy,
+            "start_timestamp": int(start.timestamp() * 1000) if isinstance(start, datetime) else start,
+            "record_translator": as_translator(self.record_translator),
+            "key_deserializer": deserializer_of(named.get("key", self.key_deserializer), "key_deserializer"),
+            "value_deserializer": deserializer_of(
+                named.get("value", self.value_deserializer), "value_deserializer"
+            ),
+        }
+
+    @staticmethod
+    def builder(
+        servers: str | Sequence[str], topics: str | Iterable[str] | re.Pattern[str], *more_topics: str
+    ) -> KafkaSpoutConfigBuilder:
+        """The same by Storm's builder."""
+        if more_topics:
+            topics = [*([topics] if isinstance(topics, str) else topics), *more_topics]  # type: ignore[misc]
+        return KafkaSpoutConfigBuilder(servers, topics)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics, where they are named."""
+        return () if isinstance(self.topics, re.Pattern) else tuple(self.topics)
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The pattern of the topics' names, where there is one."""
+        return self.topics if isinstance(self.topics, re.Pattern) else None
+
+    @property
+    def client_conf(self) -> dict[str, Any]:
+        """What librdkafka is configured with."""
+        return client_conf(str(self.servers), self.group_id, self.props)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether tuples have message ids (K2)."""
+        return self.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE or self.tuple_tracking_enforced
+
+
+_LEAST = {
+    "offset_commit_period_ms": 0,
+    "max_uncommitted_offsets": 1,
+    "max_poll_records": 1,
+    "poll_timeout_ms": 0,
+    "partition_refresh_period_ms": 1,
+}
+
+
+def _names(topics: str | Iterable[str]) -> tuple[str, ...]:
+    names = (topics,) if isinstance(topics, str) else tuple(dict.fromkeys(topics))
+    if not names:
+        _refuse("topics must name at least one topic, or be a compiled pattern")
+    for name in names:
+        # Kafka's own rule. A pattern that somebody forgot to compile is found by it.
+        if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
+            _refuse(
+                f"{name!r} is no name of a topic (letters, digits, '.', '_', '-'); give a pattern as re.compile({name!r})"
+            )
+    return names
+
+
+def _member(kind: type[StrEnum], value: object, option: str) -> Any:
+    try:
+        return kind(str(value).upper())
+    except ValueError:
+        _refuse(f"{option} must be one of {', '.join(kind)}, got {value!r}")
+
+
+def _refuse(what: str) -> Any:
+    msg = f"KafkaSpoutConfig: {what}"
+    raise InvalidTopologyError(msg)
+
+
+class KafkaSpoutConfigBuilder:
+    """Storm's ``KafkaSpoutConfig.Builder``: every setter returns the builder, `build` makes the configuration (K1)."""
+
+    def __init__(self, servers: str | Sequence[str], topics: str | Iterable[str] | re.Pattern[str]) -> None:
+        self._servers, self._topics = servers, topics
+        self._options: dict[str, Any] = {}
+
+    def _with(self, **options: Any) -> KafkaSpoutConfigBuilder:
+        self._options.update(options)
+        return self
+
+    def set_prop(self, key: str, value: Any) -> KafkaSpoutConfigBuilder:
+        """One setting of the consumer."""
+        return self.set_props({key: value})
+
+    def set_props(self, props: Mapping[str, Any]) -> KafkaSpoutConfigBuilder:
+        """Settings of the consumer, beside those that were set before."""
+        return self._with(props={**self._options.get("props", {}), **props})
+
+    def set_group_id(self, group_id: str) -> KafkaSpoutConfigBuilder:
+        """The consumer group."""
+        return self._with(group_id=group_id)
+
+    def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
+        """At least once by default (K2)."""
+        return self._with(processing_guarantee=guarantee)
+
+    def set_first_poll_offset_strategy(
+        self, strategy: FirstPollOffsetStrategy | str
+    ) -> KafkaSpoutConfigBuilder:
+        """Where to begin (K3)."""
+        return self._with(first_poll_offset_strategy=strategy)
+
+    def set_start_timestamp(self, timestamp: int | datetime) -> KafkaSpoutConfigBuilder:
+        """Ms since 1970, or a datetime."""
+        return self._with(start_timestamp=timestamp)
+
+    def set_offset_commit_period_ms(self, period: int) -> KafkaSpoutConfigBuilder:
+        """How often offsets are committed to the group."""
+        return self._with(offset_commit_period_ms=period)
+
+    def set_max_uncommitted_offsets(self, offsets: int) -> KafkaSpoutConfigBuilder:
+        """How far a partition may be ahead of its lowest open message."""
+        return self._with(max_uncommitted_offsets=offsets)
+
+    def set_max_poll_records(self, records: int) -> KafkaSpoutConfigBuilder:
+        """How many messages a task takes at once."""
+        return self._with(max_poll_records=records)
+
+    def set_poll_timeout_ms(self, timeout: int) -> KafkaSpoutConfigBuilder:
+        """How long a task waits for a message that must be there."""
+        return self._with(poll_timeout_ms=timeout)
+
+    def set_partition_refresh_period_ms(self, period: int) -> KafkaSpoutConfigBuilder:
+        """How often new partitions are looked for."""
+        return self._with(partition_refresh_period_ms=period)
+
+    def set_retry(self, retry: ExponentialBackoff) -> KafkaSpoutConfigBuilder:
+        """When failed messages are emitted again (K4)."""
+        return self._with(retry=retry)
+
+    def set_record_translator(
+        self,
+        translator: RecordTranslator | Callable[[KafkaRecord], Sequence[Any] | Routed | None],
+        fields: Fields | Iterable[str] | None = None,
+        stream: str = DEFAULT_STREAM,
+    ) -> KafkaSpoutConfigBuilder:
+        """A translator, or a function with the fields that it returns, and their stream (K7)."""
+        return self._with(record_translator=as_translator(translator, fields, stream))
+
+    def set_emit_null_tuples(self, emit: bool) -> KafkaSpoutConfigBuilder:
+        """What becomes of a record whose translator returns None."""
+        return self._with(emit_null_tuples=emit)
+
+    def set_tuple_tracking_enforced(self, enforced: bool) -> KafkaSpoutConfigBuilder:
+        """Message ids also without at-least-once."""
+        return self._with(tuple_tracking_enforced=enforced)
+
+    def set_max_offsets_per_trigger(self, offsets: int | None) -> KafkaSpoutConfigBuilder:
+        """The most that one batch gets."""
+        return self._with(max_offsets_per_trigger=offsets)
+
+    def set_unknown_topic(self, what: Literal["fail", "wait"]) -> KafkaSpoutConfigBuilder:
+        """What becomes of a topology whose topic is not there."""
+        return self._with(unknown_topic=what)
+
+    def set_key_deserializer(self, deserializer: str | Deserializer) -> KafkaSpoutConfigBuilder:
+        """``str``, ``bytes``, ``json``, or a function of bytes."""
+        return self._with(key_deserializer=deserializer)
+
+    def set_value_deserializer(self, deserializer: str | Deserializer) -> KafkaSpoutConfigBuilder:
+        """``str``, ``bytes``, ``json``, or a function of bytes."""
+        return self._with(value_deserializer=deserializer)
+
+    def build(self) -> KafkaSpoutConfig:
+        """The configuration; raises `InvalidTopologyError` for what can't work."""
+        return KafkaSpoutConfig(self._servers, self._topics, **self._options)

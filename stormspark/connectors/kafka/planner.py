@@ -1,0 +1,278 @@
+"""Which ranges of offsets a Kafka spout's tasks get next: `offsets` with what Kafka and the tasks say.
+
+The same for both engines. On Spark it lives in the process of the data source, on the driver's host, and Spark's checkpoint keeps
+its positions. The local engine asks it before each batch, and what the group has committed is all that is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stormspark.api import SourceProgress
+from stormspark.connectors.kafka.brokers import Brokers, EndsWatch
+from stormspark.connectors.kafka.config import (
+    FirstPollOffsetStrategy,
+    KafkaSpoutConfig,
+    ProcessingGuarantee,
+)
+from stormspark.connectors.kafka.offsets import (
+    ASKED,
+    Document,
+    Partition,
+    Positions,
+    Range,
+    allowance,
+    as_document,
+    as_positions,
+    committable,
+    first_position,
+    ranges,
+    share_out,
+)
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
+
+#: How long a batch waits for Kafka to tell the ends of partitions, which takes it some ms; later it goes on without.
+_ENDS_SECS = 0.25
+_CHECK_SECS = 10.0
+#: The topic of the positions where a pattern has matched nothing yet; no topic can be called so.
+_NO_TOPIC = "*"
+
+
+@dataclass(frozen=True)
+class PlannerSettings:
+    """Of a `KafkaSpoutConfig`, what concerns planning; can be pickled, as translators may not."""
+
+    client_conf: Mapping[str, Any]
+    names: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+    commits: bool
+    guarantee: ProcessingGuarantee
+    strategy: FirstPollOffsetStrategy
+    start_timestamp: int | None
+    commit_secs: float
+    max_uncommitted: int
+    refresh_secs: float
+    limit: int | None
+    #: Tells this deployment's commits from those of others (K3).
+    deployment: str
+
+    @classmethod
+    def of(cls, config: KafkaSpoutConfig, deployment: str) -> PlannerSettings:
+        """Those of a configuration."""
+        return cls(
+            client_conf=config.client_conf,
+            names=config.names,
+            pattern=config.pattern,
+            commits=config.group_id is not None,
+            guarantee=config.processing_guarantee,
+            strategy=config.first_poll_offset_strategy,
+            start_timestamp=config.start_timestamp,  # type: ignore[arg-type]
+            commit_secs=config.offset_commit_period_ms / 1000,
+            max_uncommitted=config.max_uncommitted_offsets,
+            refresh_secs=config.partition_refresh_period_ms / 1000,
+            limit=config.max_offsets_per_trigger,
+            deployment=deployment,
+        )
+
+
+@dataclass
+class KafkaPlanner:
+    """Can be pickled until it is first asked. ``pause_secs`` is how long what Kafka said is good enough."""
+
+    settings: PlannerSettings
+    pause_secs: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    connect: Callable[[Mapping[str, Any]], Brokers] = Brokers
+
+    _brokers: Brokers | None = field(default=None, init=False)
+    _watch: EndsWatch | None = field(default=None, init=False)
+    #: Nothing beyond these is wanted: the end of a run that takes what there is.
+    _target: Positions | None = field(default=None, init=False)
+    #: Up to where all is done with, as far as tasks have told.
+    _done: Positions | None = field(default=None, init=False)
+    _waiting: int | None = field(default=None, init=False)
+    _emitted: int = field(default=0, init=False)
+    _handed_out: int = field(default=0, init=False)
+    _planned: Document | None = field(default=None, init=False)
+    _asked: int | None = field(default=None, init=False)
+    _committed_at: float = field(default=-float("inf"), init=False)
+    _committed: Positions = field(default_factory=dict, init=False)
+
+    # -- what to hand out ------------------------------------------------------------------------------------
+
+    def latest(self, start: Document) -> Document:
+        """Up to where the next batch goes, from ``start`` on. Never raises for a broker that is away: then nothing is new."""
+        try:
+            end = self._after(start)
+            if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
+                self._commit(as_positions(end), wait=True)
+        except (
+            Exception
+        ):  # of a client that has no connection, in any of many words; asked again with the next batch
+            end = start
+        self._planned = end
+        self._handed_out = sum(r.end - r.start for r in ranges(start, end))
+        return end
+
+    def _after(self, start: Document) -> Document:
+        watch = self._watching()
+        ends = watch.ends(_ENDS_SECS)
+        if not watch.known:
+            return start
+        if self._target is not None:
+            ends = {partition: min(end, self._target.get(partition, 0)) for partition, end in ends.items()}
+        positions = as_positions(start)
+        new = [
+            partition
+            for partition in ends
+            if partition not in positions and (self._target is None or partition in self._target)
+        ]
+        after = share_out(
+            positions,
+            ends,
+            limit=self._limit(),
+            done=self._done,
+            max_uncommitted=self.settings.max_uncommitted,
+        )
+        if new:
+            after.update(self._first_positions(new, ends, came_later=bool(start)))
+        return as_document(after, self.settings.names or (() if after else (_NO_TOPIC,)))
+
+    def _limit(self) -> int | None:
+        limits = [] if self.settings.limit is None else [self.settings.limit]
+        if self._waiting is not None and self._target is None:
+            limits.append(allowance(self._waiting, self._emitted))
+        return min(limits, default=None)
+
+    def _first_positions(
+        self, partitions: Sequence[Partition], ends: Mapping[Partition, int], *, came_later: bool
+    ) -> Positions:
+        """By the strategy; a partition that came while the topology ran is read from its beginning (K3)."""
+        settings, brokers = self.settings, self._connected()
+        earliest = brokers.earliest(partitions)
+        if came_later:
+            return earliest
+        committed = brokers.committed(partitions) if settings.commits else {}
+        since: Positions = {}
+        if settings.start_timestamp is not None and settings.strategy.endswith("TIMESTAMP"):
+            since = brokers.at_timestamp(partitions, settings.start_timestamp)
+        return {
+            partition: first_position(
+                settings.strategy,
+                earliest=earliest[partition],
+                latest=ends[partition],
+                at_timestamp=at if (at := since.get(partition, -1)) >= 0 else None,
+                committed=committed.get(partition),
+                deployment=settings.deployment,
+            )
+            for partition in partitions
+        }
+
+    def prepare_available_now(self) -> None:
+        """Nothing that comes from now on is wanted. Raises what Kafka does not answer."""
+        brokers = self._connected()
+        self._target = brokers.ends(brokers.partitions(self.settings.names, self.settings.pattern))
+
+    def ranges(self, start: Document, end: Document) -> list[Range]:
+        """What a batch hands out. At most once means that one which is run again has nothing (K2)."""
+        if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != self._planned:
+            return []
+        return ranges(start, end)
+
+    def known_ends(self, start: Document) -> Document:
+        """The ends that Kafka told last, for those who look at the lag."""
+        return as_document({**as_positions(start), **(self._watch.ends(0) if self._watch else {})})
+
+    # -- what has become of it -------------------------------------------------------------------------------
+
+    def told(self, end: Document, progress: SourceProgress) -> None:
+        """After the batch that ended at ``end``, or once more: how far the tasks have come.
+
+        Low marks hold for the batch in which the tasks were asked. Told again, they would pass for marks of a later batch, and
+        what that has opened would count as done: so they have a number (`ASKED`), and count once.
+        """
+        if self._waiting is not None and self._handed_out:
+            self._emitted = max(0, self._waiting + self._handed_out - progress.waiting)
+        self._handed_out = 0
+        self._waiting = progress.waiting
+        marks = dict(progress.low_marks or {})
+        asked = marks.pop(ASKED, None)
+        if asked is not None and asked != self._asked:
+            self._asked = asked
+            self._done = committable(as_positions(end), marks)
+
+    def commit(self, end: Document, *, now: bool = False) -> None:
+        """Commit to the group what is done with, if it is time to (K5); ``now``: at any rate, and wait for it."""
+        settings = self.settings
+        if not settings.commits or (not now and self.clock() - self._committed_at < settings.commit_secs):
+            return
+        done = (
+            as_positions(end) if settings.guarantee is not ProcessingGuarantee.AT_LEAST_ONCE else self._done
+        )
+        if not done or done == self._committed:
+            return
+        try:
+            self._commit(done, wait=now)
+        except Exception:
+            return  # no connection: the next time will do
+        self._committed_at, self._committed = self.clock(), done
+
+    def _commit(self, positions: Positions, *, wait: bool) -> None:
+        if self.settings.commits:
+            self._connected().commit(positions, self.settings.deployment, wait=wait)
+
+    # -- connections -----------------------------------------------------------------------------------------
+
+    def _connected(self) -> Brokers:
+        if self._brokers is None:
+            self._brokers = self.connect(self.settings.client_conf)
+        return self._brokers
+
+    def _watching(self) -> EndsWatch:
+        if self._watch is None:
+            brokers, settings = self._connected(), self.settings
+            self._watch = EndsWatch(
+                lambda: brokers.partitions(settings.names, settings.pattern),
+                brokers.ends,
+                refresh_secs=settings.refresh_secs,
+                pause_secs=self.pause_secs,
+                clock=self.clock,
+            )
+        return self._watch
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._watch is not None:
+            self._watch.close()
+        if self._brokers is not None:
+            self._brokers.close()
+
+
+def check_topics(config: KafkaSpoutConfig) -> None:
+    """Before a topology starts: raises `InvalidTopologyError` for settings that can't work, for servers that don't answer and
+    for topics that are not there, unless ``unknown_topic`` says to wait for these.
+    """
+    brokers = Brokers(config.client_conf)
+    try:
+        if config.unknown_topic == "wait":
+            return
+        try:
+            there = brokers.partitions(config.names, config.pattern, _CHECK_SECS)
+        except Exception as error:
+            msg = f"Kafka at {brokers.servers} does not answer: {brokers.why(error)}; unknown_topic='wait' waits for it"
+            raise InvalidTopologyError(msg) from error
+        missing = sorted(set(config.names) - {partition.topic for partition in there})
+        if missing:
+            msg = (
+                f"Kafka at {brokers.servers} has no topic {', '.join(map(repr, missing))}: make it, or wait for it with "
+                f"unknown_topic='wait'"
+            )
+            raise InvalidTopologyError(msg)
+    finally:
+        brokers.close()

@@ -1,0 +1,236 @@
+"""Reads ranges of offsets in a worker: one consumer for all partitions of a task, which fetches ahead of what is asked for.
+
+Kafka answers for several partitions at once, so messages of others than the one that is asked for come too; they are
+kept until it is their turn. What comes of a partition is in order and without holes but those that Kafka's log itself has:
+compacted or aborted messages and marks of transactions have offsets and are given to nobody. So a range ends where a
+message beyond it comes, or where Kafka says that the partition ends.
+
+**A consumer is never told twice where to read a partition.** An answer that was under way could be taken for one to
+the second question, and a hole in it for one in the log. Where reading has to begin anew (a batch that is run again,
+messages that retention has removed) a new consumer is made; that is rare.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["Chunk", "RangeReader"]
+
+_Key = tuple[str, int]
+#: So much of a partition is kept while others are asked for; then Kafka is not asked for it.
+_KEEP_MESSAGES = 10_000
+_KEEP_BYTES = 16 << 20
+#: What goes wrong for long is told so often.
+_TELL_SECS = 30.0
+_WATERMARK_SECS = 2.0
+
+
+class Chunk(NamedTuple):
+    """Messages of a range, and where the rest of it begins; ``next`` is the range's end where nothing is left."""
+
+    messages: list[Any]
+    next: int
+
+
+class _Feed:
+    """What has come of one partition: all messages from ``at`` up to before ``next``."""
+
+    def __init__(self, at: int) -> None:
+        self.at = self.next = at
+        self.messages: deque[Any] = deque()
+        self.bytes = 0
+        self.paused = False
+        #: The consumer's position is not in the log.
+        self.lost = False
+
+    def add(self, message: Any) -> None:
+        self.messages.append(message)
+        self.bytes += len(message)
+        self.next = message.offset() + 1
+
+    def take(self, end: int, limit: int) -> list[Any]:
+        messages = self.messages
+        taken: list[Any] = []
+        while messages and len(taken) < limit and messages[0].offset() < end:
+            message = messages.popleft()
+            self.bytes -= len(message)
+            taken.append(message)
+        self.at = messages[0].offset() if messages else self.next
+        return taken
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.messages) >= _KEEP_MESSAGES or self.bytes >= _KEEP_BYTES
+
+
+class RangeReader:
+    """For one task. ``gone`` is told of messages that are no longer there: topic, partition, first offset, count (K5)."""
+
+    def __init__(
+        self,
+        conf: Mapping[str, Any],
+        *,
+        max_records: int = 500,
+        wait_secs: float = 0.05,
+        logger: logging.Logger | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._conf = {**conf, "error_cb": self._hear}
+        self._max_records, self._wait_secs = max_records, wait_secs
+        self._log = logger or logging.getLogger(__name__)
+        self._clock = clock
+        self._consumer: Any = None
+        self._feeds: dict[_Key, _Feed] = {}
+        self._dry_since: dict[_Key, float] = {}
+        self._told_at = -float("inf")
+        self._why = "Kafka said nothing"
+
+    def read(self, topic: str, partition: int, start: int, end: int, limit: int) -> Chunk:
+        """At most ``limit`` messages from ``start`` up to before ``end``.
+
+        Waits a moment where none is at hand. A broker that is away means no messages and ``next`` as ``start``; the log says so
+        from time to time.
+        """
+        key = (topic, partition)
+        feed = self._feed(key, start)
+        if not feed.messages and feed.next < end:
+            self._fetch(feed)
+        if feed.lost:
+            return Chunk([], self._look_for_the_rest(key, start, end))
+        taken = feed.take(end, limit)
+        at = min(feed.at, end)
+        if at > start:
+            self._dry_since.pop(key, None)
+        else:
+            self._tell_if_dry(key, start, end)
+        return Chunk(taken, at)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+        self._feeds.clear()
+
+    # -- partitions ------------------------------------------------------------------------------------------
+
+    def _feed(self, key: _Key, start: int) -> _Feed:
+        from confluent_kafka import Consumer, TopicPartition
+
+        feed = self._feeds.get(key)
+        if feed is not None and feed.at == start:
+            return feed
+        if feed is not None and feed.at < start <= feed.next:
+            feed.take(start, len(feed.messages))  # what another range of the partition left out
+            feed.at = start
+            return feed
+        if feed is not None:
+            self.close()
+        if self._consumer is None:
+            self._consumer = Consumer(self._conf)
+        self._consumer.incremental_assign([TopicPartition(*key, start)])
+        feed = self._feeds[key] = _Feed(start)
+        return feed
+
+    def _fetch(self, wanted: _Feed) -> None:
+        """Take what there is of all partitions, until something of the wanted one came or time is up."""
+        until = self._clock() + self._wait_secs
+        self._resume()
+        while True:
+            come = self._consumer.consume(self._max_records, 0.0)
+            if not come:  # to wait for many would be to wait for the last one of them
+                come = self._consumer.consume(1, max(0.0, until - self._clock()))
+            before = wanted.next
+            for message in come:
+                feed = self._feeds.get((message.topic(), message.partition()))
+                if message.error() is not None:
+                    self._note(message, feed)
+                elif feed is not None and message.offset() >= feed.next:
+                    feed.add(message)
+            if wanted.next > before or wanted.lost or self._clock() >= until:
+                return
+            self._pause_others(wanted)
+
+    def _note(self, event: Any, feed: _Feed | None) -> None:
+        from confluent_kafka import KafkaError
+
+        error = event.error()
+        if error.code() == KafkaError._PARTITION_EOF:
+            if feed is not None:
+                feed.next = max(feed.next, event.offset())
+        elif feed is not None and error.code() in (
+            KafkaError._AUTO_OFFSET_RESET,
+            KafkaError.OFFSET_OUT_OF_RANGE,
+        ):
+            feed.lost = True
+        else:
+            self._hear(error)
+
+    def _hear(self, error: Any) -> None:
+        self._why = error.str()
+
+    def _pause_others(self, wanted: _Feed) -> None:
+        self._switch([key for key, feed in self._feeds.items() if feed is not wanted and feed.is_full], True)
+
+    def _resume(self) -> None:
+        self._switch([key for key, feed in self._feeds.items() if feed.paused and not feed.messages], False)
+
+    def _switch(self, keys: list[_Key], paused: bool) -> None:
+        from confluent_kafka import TopicPartition
+
+        changed = [key for key in keys if self._feeds[key].paused != paused]
+        if changed:
+            partitions = [TopicPartition(*key) for key in changed]
+            (self._consumer.pause if paused else self._consumer.resume)(partitions)
+            for key in changed:
+                self._feeds[key].paused = paused
+
+    # -- trouble ---------------------------------------------------------------------------------------------
+
+    def _look_for_the_rest(self, key: _Key, start: int, end: int) -> int:
+        """The consumer has fallen out of the log: skip what is gone (K5). The position from which there is something."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        try:
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
+        except KafkaException as error:
+            self._hear(error.args[0])
+            self._tell_if_dry(key, start, end)
+            return start
+        self.close()
+        if start < low:
+            there, why = (
+                min(int(low), end),
+                f"retention or compaction has removed them, the first that is left is {low}",
+            )
+        elif start > high:
+            there, why = end, f"the partition ends at {high}: its topic was made anew, or its log cut"
+        else:
+            return start
+        self._log.warning(
+            "%d messages of %s-%d, offsets %d to %d, are gone and count as acked: %s",
+            there - start,
+            *key,
+            start,
+            there - 1,
+            why,
+        )
+        return there
+
+    def _tell_if_dry(self, key: _Key, start: int, end: int) -> None:
+        now = self._clock()
+        since = self._dry_since.setdefault(key, now)
+        if now - since >= _TELL_SECS and now - self._told_at >= _TELL_SECS:
+            self._told_at = now
+            self._log.warning(
+                "%s-%d: waiting since %.0f s for offsets %d to %d; last heard: %s",
+                *key,
+                now - since,
+                start,
+                end - 1,
+                self._why,
+            )

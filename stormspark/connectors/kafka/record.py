@@ -1,0 +1,64 @@
+"""A message of Kafka, and how its bytes become values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["Deserializer", "KafkaRecord", "deserializer_of"]
+
+Deserializer = Callable[[bytes], Any]
+
+
+class KafkaRecord(NamedTuple):
+    """What a translator is given. ``timestamp`` is in ms since 1970, None if the message has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: Any
+    value: Any
+    timestamp: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def _text(data: bytes) -> str:
+    return data.decode()
+
+
+def _bytes(data: bytes) -> bytes:
+    return data
+
+
+def _json(data: bytes) -> Any:
+    return json.loads(data)
+
+
+#: By our name, and by the class that a Java configuration names.
+_NAMED: dict[str, Deserializer] = {"str": _text, "bytes": _bytes, "json": _json}
+_JAVA = {"StringDeserializer": "str", "ByteArrayDeserializer": "bytes"}
+
+
+def deserializer_of(name: str | Deserializer, option: str) -> Deserializer:
+    """``str`` (UTF-8), ``bytes``, ``json``, the class that Kafka's Java client has for the first two, or a function of bytes.
+
+    Raises `InvalidTopologyError` for another name.
+
+    >>> deserializer_of("json", "value_deserializer")(b"[1, 2]")
+    [1, 2]
+    >>> deserializer_of("org.apache.kafka.common.serialization.StringDeserializer", "key.deserializer")(b"key")
+    'key'
+    """
+    if callable(name):
+        return name
+    found = _NAMED.get(_JAVA.get(name.rpartition(".")[2], name))
+    if found is None:
+        msg = (
+            f"{option} must be 'str', 'bytes', 'json' or a function of bytes, got {name!r}: for a deserializer of your "
+            f"own give a function"
+        )
+        raise InvalidTopologyError(msg)
+    return found

@@ -1,0 +1,180 @@
+"""A spout that reads Kafka."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from stormspark.api import DEFAULT_STREAM, RangeSpout, Routed
+from stormspark.connectors.kafka.config import KafkaSpoutConfig, ProcessingGuarantee
+from stormspark.connectors.kafka.offsets import ASKED, Range, blocked, name_of
+from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings, check_topics
+from stormspark.connectors.kafka.reader import RangeReader
+from stormspark.connectors.kafka.record import KafkaRecord
+
+if TYPE_CHECKING:
+    from stormspark.api import LocalSource, OutputFieldsDeclarer, TopologyContext
+
+__all__ = ["KafkaSpout"]
+
+_SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
+#: Low marks are asked for every so many batches: seconds, where nothing happens.
+_LOW_MARKS_EVERY = 8
+#: Starts that found their topics; a query that starts again in this process must not fail for a broker that is away.
+_checked: set[str] = set()
+
+
+class KafkaSpout(RangeSpout):
+    """Emits the messages of Kafka topics; on both engines.
+
+    Message ids are (topic, partition, offset). See `KafkaSpoutConfig` for what can be set, and ``docs/kafka.md``.
+
+    >>> from stormspark import TopologyBuilder
+    >>> from stormspark.testing import TestWordCounter
+    >>> config = KafkaSpoutConfig("broker:9092", "words", group_id="count")
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", KafkaSpout(config), parallelism=2)
+    >>> _ = builder.set_bolt("count", TestWordCounter()).fields_grouping("words", ["value"])
+    """
+
+    partition_column = "place"
+
+    def __init__(self, config: KafkaSpoutConfig) -> None:
+        self.config = config
+        self._streams = config.record_translator.streams()
+        super().__init__(next(iter(self._streams.values())), retry=config.retry)
+        self.reliable = config.reliable
+        at_least_once = config.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE
+        self.low_marks_every = _LOW_MARKS_EVERY if at_least_once else None
+        self._logger = logging.getLogger(__name__)
+        self._reader: RangeReader | None = None
+        self._highest: dict[str, int] = {}
+        self._blocked: dict[str, int] = {}
+        self._asked = 0
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Those of the translator."""
+        for stream, fields in self._streams.items():
+            declarer.declare_stream(stream, fields)
+
+    # -- on the driver ---------------------------------------------------------------------------------------
+
+    def stream(self, spark: Any) -> Any:
+        """Ranges of offsets, planned on the driver; raises `InvalidTopologyError` as `check_topics` does."""
+        from stormspark.spark.feedback import COMPONENT, STORM_ID
+        from stormspark.spark.range_source import range_stream
+
+        deployment = spark.conf.get(STORM_ID, None) or str(uuid.uuid4())
+        component = spark.conf.get(COMPONENT, None) or "kafka"
+        if (start := f"{deployment} {component}") not in _checked:
+            check_topics(self.config)
+            _checked.add(start)
+        planner = KafkaPlanner(PlannerSettings.of(self.config, deployment))
+        return range_stream(spark, planner, _SCHEMA)
+
+    def local_source(self) -> LocalSource | None:
+        """The same without Spark; what the group has committed is all that is kept."""
+        from stormspark.connectors.kafka.local import KafkaLocalSource
+
+        check_topics(self.config)
+        return KafkaLocalSource(self.config)
+
+    # -- in a worker -----------------------------------------------------------------------------------------
+
+    def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        """Warnings go to the task's log from now on."""
+        self._logger = context.logger
+
+    def read(
+        self, range: tuple[Any, ...], limit: int
+    ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
+        """Messages of the range that Kafka gives now."""
+        asked = Range(*range)
+        topic, partition, start, end, _ = asked
+        if self._reader is None:
+            self._reader = RangeReader(
+                self.config.client_conf,
+                max_records=self.config.max_poll_records,
+                wait_secs=self.config.poll_timeout_ms / 1000,
+                logger=self._logger,
+            )
+        name = name_of(topic, partition)
+        self._highest[name] = max(end, self._highest.get(name, 0))
+        messages, at = self._reader.read(topic, partition, start, end, limit)
+        rows: list[tuple[Hashable, tuple[Any, ...]]] = []
+        for message in messages:
+            offset = message.offset()
+            kind, timestamp = message.timestamp()
+            rows.append(
+                (
+                    (topic, partition, offset),
+                    (
+                        topic,
+                        partition,
+                        offset,
+                        message.key(),
+                        message.value(),
+                        timestamp if kind else None,
+                        tuple(message.headers() or ()),
+                    ),
+                )
+            )
+        return rows, tuple(asked._replace(start=at)) if at < end else None
+
+    def size(self, range: tuple[Any, ...]) -> int:
+        """Its offsets, of which some may have no message."""
+        return Range(*range).end - Range(*range).start
+
+    def partition_of(self, range: tuple[Any, ...]) -> Hashable:
+        """Topic and partition."""
+        return range[:2]
+
+    def translate(self, row: tuple[Any, ...]) -> Sequence[Any] | Routed | None:
+        """Deserialise key and value, and ask the translator (K7). What either raises makes the message a dead letter."""
+        topic, partition, offset, key, value, timestamp, headers = row
+        config = self.config
+        record = KafkaRecord(
+            topic,
+            partition,
+            offset,
+            None if key is None else config.key_deserializer(key),  # type: ignore[operator]
+            None if value is None else config.value_deserializer(value),  # type: ignore[operator]
+            timestamp,
+            headers,
+        )
+        values = config.record_translator.apply(record)
+        if values is None and config.emit_null_tuples:
+            return (None,) * len(self._streams[DEFAULT_STREAM])
+        return values
+
+    def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
+        """The lowest open offset of each partition; says which partition gets nothing more because of one (W13)."""
+        self._asked += 1
+        marks: dict[str, int] = {}
+        position: Any
+        for position in chain(ids, ranges):  # a range's third is where the rest of it begins
+            topic, partition, offset = position[:3]
+            name = name_of(topic, partition)
+            if offset < marks.get(name, offset + 1):
+                marks[name] = offset
+        held_up = blocked(marks, self._highest, self.config.max_uncommitted_offsets)
+        for name, offset in held_up.items():
+            if self._blocked.get(name) != offset:
+                self._logger.warning(
+                    "%s is blocked by offset %d: %s offsets after it are handed out, which is max_uncommitted_offsets; no more "
+                    "come until it is acked or given up (a retry with max_retries gives up)",
+                    name,
+                    offset,
+                    f"{self._highest[name] - offset:,}",
+                )
+        self._blocked = held_up
+        return {**marks, ASKED: self._asked}
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None

@@ -1,0 +1,149 @@
+"""How a Kafka record becomes a tuple (K7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from stormspark.api import DEFAULT_STREAM, Fields, Routed
+from stormspark.connectors.kafka.record import KafkaRecord
+from stormspark.errors import InvalidTopologyError
+
+__all__ = [
+    "DEFAULT_FIELDS",
+    "ByTopicRecordTranslator",
+    "DefaultRecordTranslator",
+    "RecordTranslator",
+    "SimpleRecordTranslator",
+]
+
+DEFAULT_FIELDS = Fields("topic", "partition", "offset", "key", "value")
+_Translate = Callable[[KafkaRecord], "Sequence[Any] | Routed | None"]
+
+
+@runtime_checkable
+class RecordTranslator(Protocol):
+    """Makes a tuple of a record, and says which streams and fields there are."""
+
+    def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
+        """The values, for the default stream or routed to another one; None: the record is acked and nothing emitted."""
+
+    def streams(self) -> Mapping[str, Fields]:
+        """The fields of each stream."""
+
+
+class DefaultRecordTranslator:
+    """Topic, partition, offset, key and value."""
+
+    def apply(self, record: KafkaRecord) -> Sequence[Any]:
+        """The record without its timestamp and headers."""
+        return record[:5]
+
+    def streams(self) -> Mapping[str, Fields]:
+        """The default one."""
+        return {DEFAULT_STREAM: DEFAULT_FIELDS}
+
+
+class SimpleRecordTranslator:
+    """``function(record)`` returns the values of ``fields``, for one stream.
+
+    It may return None to skip the record, or `Routed` to name another stream, which then has to have the same fields and
+    has to be in ``more_streams``.
+
+    >>> words = SimpleRecordTranslator(lambda record: (record.value, record.offset), ["word", "offset"])
+    >>> words.apply(KafkaRecord("words", 0, 7, None, "storm"))
+    ('storm', 7)
+    """
+
+    def __init__(
+        self,
+        function: _Translate,
+        fields: Fields | Iterable[str],
+        stream: str = DEFAULT_STREAM,
+        more_streams: Iterable[str] = (),
+    ) -> None:
+        self._function = function
+        self._fields = fields if isinstance(fields, Fields) else Fields(fields)
+        self._stream = stream
+        self._more = tuple(more_streams)
+
+    def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
+        """What the function says."""
+        values = self._function(record)
+        if self._stream == DEFAULT_STREAM or values is None or isinstance(values, Routed):
+            return values
+        return Routed(values, self._stream)
+
+    def streams(self) -> Mapping[str, Fields]:
+        """The given ones, all with the same fields."""
+        return dict.fromkeys((self._stream, *self._more), self._fields)
+
+
+class ByTopicRecordTranslator:
+    """A translator for each topic that `for_topic` names, another one for all others.
+
+    Raises `InvalidTopologyError` for a topic that has one already, and where two of them declare different fields for one stream.
+
+    >>> by_topic = ByTopicRecordTranslator(lambda record: (record.value,), ["value"])
+    >>> _ = by_topic.for_topic("clicks", lambda record: (record.key, record.value), ["user", "page"], "clicks")
+    >>> by_topic.apply(KafkaRecord("clicks", 0, 0, "ann", "/home"))
+    Routed(values=('ann', '/home'), stream='clicks')
+    >>> by_topic.apply(KafkaRecord("other", 0, 0, "ann", "x"))
+    ('x',)
+    """
+
+    def __init__(
+        self,
+        default: _Translate | RecordTranslator,
+        fields: Fields | Iterable[str] | None = None,
+        stream: str = DEFAULT_STREAM,
+    ) -> None:
+        self._default = as_translator(default, fields, stream)
+        self._streams = dict(self._default.streams())
+        self._of: dict[str, RecordTranslator] = {}
+
+    def for_topic(
+        self,
+        topic: str,
+        translator: _Translate | RecordTranslator,
+        fields: Fields | Iterable[str] | None = None,
+        stream: str = DEFAULT_STREAM,
+    ) -> ByTopicRecordTranslator:
+        """Translate this topic's records by ``translator``; ``fields`` and ``stream`` where that is a function."""
+        if topic in self._of:
+            msg = f"ByTopicRecordTranslator: topic {topic!r} has a translator already (K7)"
+            raise InvalidTopologyError(msg)
+        made = as_translator(translator, fields, stream)
+        for name, its_fields in made.streams().items():
+            if self._streams.setdefault(name, its_fields) != its_fields:
+                msg = (
+                    f"ByTopicRecordTranslator: topic {topic!r} declares {its_fields!r} for stream {name!r}, which has "
+                    f"{self._streams[name]!r} already: give the topic a stream of its own (K7)"
+                )
+                raise InvalidTopologyError(msg)
+        self._of[topic] = made
+        return self
+
+    def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
+        """By the translator of the record's topic."""
+        return self._of.get(record.topic, self._default).apply(record)
+
+    def streams(self) -> Mapping[str, Fields]:
+        """Those of all translators."""
+        return self._streams
+
+
+def as_translator(
+    translator: _Translate | RecordTranslator,
+    fields: Fields | Iterable[str] | None = None,
+    stream: str = DEFAULT_STREAM,
+) -> RecordTranslator:
+    """A translator as it is, or a function with its fields. Raises `InvalidTopologyError` for a function without."""
+    if isinstance(translator, RecordTranslator):
+        return translator
+    if fields is None:
+        msg = (
+            "a translator that is a function needs the names of the fields that it returns: fields=[...] (K7)"
+        )
+        raise InvalidTopologyError(msg)
+    return SimpleRecordTranslator(translator, fields, stream)
