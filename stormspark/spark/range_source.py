@@ -17,12 +17,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from stormspark.api import SourceProgress
-from stormspark.spark.feedback import COMPONENT, FEEDBACK
+from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS, FEEDBACK
 
 __all__ = ["RangePlanner", "range_stream"]
 
 _Positions = dict[str, Any]
-_TASKS = "stormspark.component.tasks"
 
 
 class RangePlanner(Protocol):
@@ -128,7 +127,7 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
     """
     feedback = spark.conf.get(FEEDBACK, None)
     component = spark.conf.get(COMPONENT, None) or "source"
-    tasks = spark.conf.get(_TASKS, None)
+    tasks = spark.conf.get(COMPONENT_TASKS, None)
     settings = _Settings(
         planner,
         schema,

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from stormspark.api import SourceSpout
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
-from stormspark.spark.feedback import COMPONENT
+from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
 
 __all__ = ["SourceStream", "open_sources"]
 
@@ -34,6 +34,7 @@ def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession)
     place = f"{component.declared_at}: spout {component.id!r}"
     spout: SourceSpout = cloudpickle.loads(component.pickled)
     session.conf.set(COMPONENT, component.id)
+    session.conf.set(COMPONENT_TASKS, len(component.tasks))
     try:
         rows: Any = spout.stream(session)
     except Exception as error:
