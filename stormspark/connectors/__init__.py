@@ -2,6 +2,15 @@
 
 from stormspark.connectors.dataframe import DataFrameSpout
 from stormspark.connectors.files import FileSpout
+from stormspark.connectors.kafka import (
+    ByTopicRecordTranslator,
+    FirstPollOffsetStrategy,
+    KafkaRecord,
+    KafkaSpout,
+    KafkaSpoutConfig,
+    ProcessingGuarantee,
+    SimpleRecordTranslator,
+)
 from stormspark.connectors.kafka_bolt import (
     FieldIndexTopicSelector,
     FieldNameBasedTupleToKafkaMapper,
@@ -10,10 +19,17 @@ from stormspark.connectors.kafka_bolt import (
 )
 
 __all__ = [
+    "ByTopicRecordTranslator",
     "DataFrameSpout",
     "FieldIndexTopicSelector",
     "FieldNameBasedTupleToKafkaMapper",
     "FieldNameTopicSelector",
     "FileSpout",
+    "FirstPollOffsetStrategy",
     "KafkaBolt",
+    "KafkaRecord",
+    "KafkaSpout",
+    "KafkaSpoutConfig",
+    "ProcessingGuarantee",
+    "SimpleRecordTranslator",
 ]

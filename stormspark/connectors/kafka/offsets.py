@@ -38,7 +38,7 @@ __all__ = [
 #: Among low marks: how often the tasks have been asked for them. No partition has such a name.
 ASKED = ""
 #: So many messages may wait whatever happens: a batch of a fast topology, so that it can become one.
-_LEAST_WAITING = 10_000
+_LEAST_WAITING = 50_000
 #: Positions as they are in Spark's checkpoint.
 Document = dict[str, dict[str, int]]
 
@@ -172,7 +172,7 @@ def share_out(
 def allowance(waiting: int, emitted: int) -> int:
     """How many offsets may be handed out, so that tasks never run dry and yet little waits: twice what the last batch emitted.
 
-    >>> allowance(waiting=30_000, emitted=100_000), allowance(waiting=9_000, emitted=0), allowance(waiting=20_000, emitted=10)
+    >>> allowance(waiting=30_000, emitted=100_000), allowance(waiting=49_000, emitted=0), allowance(waiting=60_000, emitted=10)
     (170000, 1000, 0)
     """
     return max(0, max(_LEAST_WAITING, 2 * emitted) - waiting)
