@@ -22,7 +22,7 @@ from stormspark.worker.step import WorkerReport, merge_progress
 __all__ = ["COMPONENT", "COMPONENT_TASKS", "FEEDBACK", "STORM_ID", "Feedback"]
 
 #: What a source spout finds in the configuration of the session that its ``stream`` is called with: the path of this file, its
-#: own component id and number of tasks, and what tells this deployment of the topology, with its checkpoint, from every other one.
+#: own component id and number of tasks, and what tells this deployment of the topology, with its checkpoint, from every other.
 FEEDBACK, COMPONENT, STORM_ID = "stormspark.feedback", "stormspark.component", "stormspark.storm.id"
 COMPONENT_TASKS = "stormspark.component.tasks"
 

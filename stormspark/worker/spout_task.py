@@ -54,6 +54,7 @@ class SpoutTask(Task):
         self._acking = acking
         self._collector: SpoutCollector
         self._rows: SourceRows | None = None  # of a source spout; they outlive its instances
+        self._reliable = True
         self._runner: greenlet | None = None
         #: ``next_tuple`` is suspended inside an emit.
         self.suspended = False
@@ -134,8 +135,11 @@ class SpoutTask(Task):
             self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
 
     def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
-        """What the durable acker has to know of this task's rows; see `SourceRows.changes`."""
-        return [] if self._rows is None else self._rows.changes(time, draw)
+        """What the durable acker has to know of this task's rows; see `SourceRows.changes`.
+
+        Nothing of a spout that is not reliable: what comes back might have been emitted (K2).
+        """
+        return self._rows.changes(time, draw) if self._rows is not None and self._reliable else []
 
     def progress(self, batch: int) -> SourceProgress | None:
         """How far it has come with its source; None for a spout that is its own."""
@@ -162,6 +166,7 @@ class SpoutTask(Task):
         return 0 if self._rows is None else len(self._rows)
 
     def _rows_for(self, source: SourceSpout) -> SourceRows:
+        self._reliable = source.reliable
         if self._rows is None:
             ranges = source if isinstance(source, RangeSpout) else None
             self._rows = SourceRows(source.retry, source.id_columns, ranges)
