@@ -107,11 +107,17 @@ bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do
 ROUNDS ?= 10
 FUZZ_TOPOLOGIES ?= 500
 FUZZ_SPARK ?= 40
+FAULT_MESSAGES ?= 100000
+FAULT_INJECTIONS ?= 5
 .PHONY: soak
-soak: java $(INSTALLED) ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+soak: java $(INSTALLED) soak-faults ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
 	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
 	@HYPOTHESIS_PROFILE=soak FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(BIN)/pytest -q tests/fuzz
+
+.PHONY: soak-faults
+soak-faults: java $(INSTALLED) ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
+	@FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(BIN)/pytest -q tests/faults/nothing_lost
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

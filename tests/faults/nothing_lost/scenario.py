@@ -1,0 +1,395 @@
+"""One run: a driver that is fed, hurt at random moments, and counted in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+
+import psutil
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.faults.nothing_lost.check import Effects, check_trees, committed_offsets, newest
+from tests.faults.nothing_lost.driver import Plan, Status
+from tests.faults.nothing_lost.private_disk import PrivateDisk
+from tests.faults.nothing_lost.topology import SIDES
+from tests.kafka_broker import KafkaBroker
+from tests.spark.waiting import wait_until_gone, worker_processes
+
+__all__ = ["Accounts", "Driver", "Inject", "Scale", "Scenario"]
+
+ROOT = Path(__file__).parents[3]
+PARTITIONS = 4
+_TURN_SECS = 0.05
+#: Without a new effect for so long, what is missing is taken for lost.
+_PATIENCE_SECS = float(os.environ.get("FAULT_PATIENCE", "40"))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much a run does: messages of both topics together, and how often it is hurt."""
+
+    messages: int
+    injections: int
+    seed: int
+
+    @classmethod
+    def of_environment(cls) -> Scale:
+        """What ``make soak`` asks for; without it, little."""
+        return cls(
+            int(os.environ.get("FAULT_MESSAGES", "10000")),
+            int(os.environ.get("FAULT_INJECTIONS", "1")),
+            int(os.environ.get("FAULT_SEED", "1")),
+        )
+
+
+@dataclass
+class Accounts:
+    """What a run came to."""
+
+    fault: str
+    messages: int
+    injected: list[str] = field(default_factory=list)
+    recovery_secs: list[float] = field(default_factory=list)
+    duplicates: int = 0
+    lost: int = 0
+    #: Some of what was lost.
+    missing: list[str] = field(default_factory=list)
+    emits: int = 0
+    verdicts: int = 0
+    #: Counters of all spouts and drivers that could still tell.
+    counters: dict[str, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        """A row of the table of `report`."""
+        times = [f"{time:.1f}" for time in _three(self.recovery_secs)] or ["-"]
+        cells = [self.fault, len(self.injected), f"{self.messages:,}", f"{self.duplicates:,}", self.lost]
+        return "| " + " | ".join(map(str, [*cells, " / ".join(times), f"{self.seconds:.0f}"])) + " |"
+
+    def save(self, folder: Path) -> None:
+        """One file a fault, for whoever puts runs together."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.fault}.json").write_text(json.dumps(asdict(self), indent=1))
+
+
+def _three(values: list[float]) -> list[float]:
+    return [min(values), statistics.median(values), max(values)] if values else []
+
+
+class Driver:
+    """The driver's process, and all that belongs to it. ``prefix`` are words before the command: how to enter a namespace."""
+
+    def __init__(self, plan: Plan, folder: Path, prefix: tuple[str, ...] = ()) -> None:
+        self.plan, self.folder, self._prefix = plan, folder, prefix
+        self._file = folder / "plan.json"
+        self._output = folder / "output"
+        self.process: psutil.Process | None = None
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._lives: dict[int, Status] = {}
+
+    def start(self) -> None:
+        """Start it, and return at once."""
+        self._file.write_text(json.dumps(asdict(self.plan)))
+        # A short folder for sockets: that of pytest is too long for them.
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command = [*self._prefix, sys.executable, "-m", "tests.faults.nothing_lost.driver", str(self._file)]
+        with self._output.open("ab") as output:
+            self._popen = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+            )
+        self.process = psutil.Process(self._popen.pid)
+
+    @property
+    def ended(self) -> int | None:
+        """The exit code, if it has ended."""
+        return None if self._popen is None else self._popen.poll()
+
+    @property
+    def output(self) -> str:
+        """What it has said, in all its lives; the last part."""
+        return self._output.read_text(errors="replace")[-6000:] if self._output.exists() else ""
+
+    def status(self) -> Status | None:
+        """What it said last."""
+        with contextlib.suppress(FileNotFoundError):
+            status = Status(**json.loads((self.folder / "status.json").read_text()))
+            self._lives[status.pid] = status
+            return status
+        return None
+
+    def counters(self) -> Counter[str]:
+        """The spouts' counters, added up over all lives of the driver, as far as they were told; gauges are the last one's."""
+        total: Counter[str] = Counter()
+        for status in self._lives.values():
+            total.update(
+                {"pending": -total["pending"], "queued": -total["queued"], "dropped": status.dropped}
+            )
+            for side in SIDES:
+                total.update(status.counters.get(side, {}))
+        return total
+
+    def family(self) -> list[psutil.Process]:
+        """All processes that it is, or has begotten, workers among them."""
+        workers = list(worker_processes(self.plan.name).values())
+        if self.process is None:
+            return workers
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return [self.process, *self.process.children(recursive=True), *workers]
+        return workers
+
+    def jvm(self) -> psutil.Process:
+        """Spark's driver."""
+        assert self.process is not None
+        return next(one for one in self.process.children(recursive=True) if one.name() == "java")
+
+    def executors(self) -> list[psutil.Process]:
+        """The JVMs of executors of a local cluster."""
+        found = []
+        for one in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in one.cmdline():
+                    found.append(one)
+        return sorted(found, key=lambda one: one.pid)
+
+    def kill(self, what: psutil.Process | None = None) -> None:
+        """Kill -9 of one process, by default its Python, and wait until all of the rest has noticed."""
+        family = self.family()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            (what or family[0]).send_signal(signal.SIGKILL)
+        assert self._popen is not None
+        self._popen.wait(60)
+        wait_until_gone(family)
+
+    def wait_for_end(self, timeout: float) -> None:
+        """Wait until it has ended, and all that belongs to it."""
+        family = self.family()
+        assert self._popen is not None
+        self._popen.wait(timeout)
+        wait_until_gone(family)
+
+    def clear(self) -> None:
+        """Leave nothing behind, whatever has happened."""
+        for one in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        if self._popen is not None:
+            self._popen.wait()
+
+
+Inject = Callable[["Scenario", Random], str]
+
+
+class Scenario:
+    """A topology over two topics of ``broker``; ``plan`` says how it runs, ``scale`` how much."""
+
+    def __init__(self, broker: KafkaBroker, driver: Driver, scale: Scale, fault: str) -> None:
+        self.broker, self.driver, self.scale = broker, driver, scale
+        self.random = Random(f"{scale.seed} {fault}")
+        self.folder = driver.folder
+        #: Spark's checkpoint as this process sees it.
+        self.checkpoint = Path(driver.plan.checkpoint)
+        self.disk: PrivateDisk | None = None
+        self.effects = Effects(self.folder)
+        self.accounts = Accounts(fault, scale.messages)
+        self.pairs = scale.messages // len(SIDES)
+        self.fed = 0
+        self._may_feed = 0
+        self._fed_at = 0.0
+        self._payments: list[int] = []  # that are still to be fed
+        #: A driver that stops with an error is started again; how often that was.
+        self.starts_again = False
+        self.started_again = 0
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """By side."""
+        return {side: f"{self.driver.plan.name}-{side}" for side in SIDES}
+
+    # -- feeding ---------------------------------------------------------------------------------------------
+
+    def feed(self, more: int) -> None:
+        """The next orders, and the payments of those before, in another order: so the join always holds some."""
+        orders = list(range(self.fed, min(self.fed + more, self.pairs)))
+        payments, self._payments = self._payments, orders.copy()
+        self.random.shuffle(payments)
+        for topic, numbers in zip(self.topics.values(), (orders, payments), strict=True):
+            if numbers:
+                self.broker.produce(topic, [b"%d" % n for n in numbers])
+        self.fed += len(orders)
+
+    def turn(self) -> None:
+        """Something of what may be fed now, more of it at first, never nothing; look at the driver, and rest a little."""
+        now = time.monotonic()
+        if self.broker.pid is not None and now - self._fed_at > 2 * _TURN_SECS:
+            self._fed_at = now
+            self.feed(max(2, (self._may_feed - self.fed) // 20))
+        self.driver.status()
+        if (code := self.driver.ended) is not None:
+            if not self.starts_again:
+                msg = f"the driver ended with {code}:\n{self.driver.output}"
+                raise AssertionError(msg)
+            wait_until_gone(self.driver.family())
+            self.started_again += 1
+            self.driver.start()
+        time.sleep(_TURN_SECS)
+
+    def until(self, what: Callable[[], object], timeout: float, message: str) -> None:
+        """Take turns until it is true."""
+        deadline = time.monotonic() + timeout
+        while not what():
+            assert time.monotonic() < deadline, f"waited {timeout} s for {message}:\n{self.driver.output}"
+            self.turn()
+
+    def pause(self, seconds: float) -> None:
+        """Take turns for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.turn()
+
+    # -- the run ---------------------------------------------------------------------------------------------
+
+    def batches(self) -> tuple[int, int]:
+        """The newest batch that was begun, and the newest that was committed."""
+        spark = self.checkpoint / "spark"
+        return newest(spark / "offsets"), newest(spark / "commits")
+
+    def run(self, inject: Inject | None) -> Accounts:
+        """Feed it, hurt it as often as the scale says, and count; without ``inject`` it is its input that hurts."""
+        began = time.monotonic()
+        injections = self.scale.injections if inject is not None else 0
+        share = self.pairs // (injections + 1)
+        self._may_feed = share
+        self.driver.start()
+        # Then windows hold what earlier batches have read.
+        self.until(lambda: self.effects.update() and self.batches()[1] > 0, 120, "effects and two batches")
+        for number in range(injections):
+            assert inject is not None
+            self._may_feed = (number + 1) * share
+            self.pause(self.random.uniform(0.3, 2.5))
+            self._hurt(inject)
+        self._may_feed = self.pairs
+        while self.fed < self.pairs or self._payments:
+            self.feed(self.pairs)
+        self._complete()
+        self._end()
+        self.accounts.seconds = time.monotonic() - began
+        return self.accounts
+
+    def _hurt(self, inject: Inject) -> None:
+        """Inject once; the recovery takes until a batch is committed that was begun after it, and effects flow again."""
+        batch, _ = self.batches()
+        effects = self.effects.update()
+        began = time.monotonic()
+        self.accounts.injected.append(inject(self, self.random))
+
+        def recovered() -> bool:
+            return self.batches()[1] > batch and (self.effects.update() > effects or self.fed == self.pairs)
+
+        self.until(recovered, 120, f"a recovery from: {self.accounts.injected[-1]}")
+        self.accounts.recovery_secs.append(time.monotonic() - began)
+        self._check_group()
+
+    def _complete(self) -> None:
+        """Wait until all effects are there and nothing is open; or until nothing new comes any more."""
+        poison = frozenset(self.driver.plan.poison)
+        wanted = len(SIDES) * self.pairs + self.pairs - len(poison)
+        best, since = -1, time.monotonic()
+        while True:
+            self.effects.update()
+            if self.effects.distinct > best:
+                best, since = self.effects.distinct, time.monotonic()
+            status = self.driver.status()
+            done = self.effects.distinct == wanted and status is not None and status.quiet
+            if done or time.monotonic() - since > _PATIENCE_SECS:
+                break
+            self.turn()
+        unseen, unwindowed = self.effects.missing(range(self.pairs), poison)
+        missing = unseen + [f"pair {n}" for n in unwindowed]
+        self.accounts.lost, self.accounts.missing = len(missing), missing[:10]
+        self.accounts.duplicates = self.effects.duplicates
+        if status is None or not status.quiet:
+            self.accounts.wrong.append(f"it is not quiet in the end: {status}")
+
+    def _end(self) -> None:
+        """Stop it; all accounts must balance, and no process be left."""
+        if not self.accounts.lost and not self.accounts.wrong:
+            self.until(self._group_is_at_the_end, 60, "the group to have committed all")
+        family = self.driver.family()
+        (self.folder / "stop").touch()
+        deadline = time.monotonic() + 60
+        while self.driver.ended is None:
+            assert time.monotonic() < deadline, f"it does not stop:\n{self.driver.output}"
+            time.sleep(_TURN_SECS)
+        wrong = self.accounts.wrong
+        if self.driver.ended != 0:
+            wrong.append(f"the driver ended with {self.driver.ended}: {self.driver.output[-1000:]}")
+        status = self.driver.status()
+        self.accounts.counters = dict(self.driver.counters())
+        if status is not None and status.error:
+            wrong.append(f"it ended with {status.error}")
+        self.accounts.emits, self.accounts.verdicts, trees = check_trees(self.folder)
+        wrong += trees[:10]
+        wrong += self._offsets()
+        wait_until_gone(family)
+
+    def _check_group(self) -> None:
+        """What the consumer group has committed is done with."""
+        poison = frozenset(self.driver.plan.poison)
+        group = {topic: group_offsets(self.broker, topic) for topic in self.topics.values()}
+        self.effects.update()
+        for side, topic in self.topics.items():
+            for message in self.broker.messages(topic):
+                n = int(message.value() or b"")
+                partition, offset = message.partition() or 0, message.offset() or 0
+                if offset < group[topic].get(partition, 0) and not self.effects.has_all_of(side, n, poison):
+                    self.accounts.wrong.append(
+                        f"{topic}: {group[topic]} is committed, {partition}/{offset} is open"
+                    )
+                    return
+
+    def _group_is_at_the_end(self) -> bool:
+        return all(
+            group_offsets(self.broker, topic) == end_offsets(self.broker, topic)
+            for topic in self.topics.values()
+        )
+
+    def _offsets(self) -> list[str]:
+        wanted = {topic: end_offsets(self.broker, topic) for topic in self.topics.values()}
+        group = {topic: group_offsets(self.broker, topic) for topic in self.topics.values()}
+        told = {"Spark": committed_offsets(self.checkpoint), "the group": group}
+        return [
+            f"{who} committed {found}, the topics end at {wanted}"
+            for who, found in told.items()
+            if found != wanted
+        ]
+
+
+def end_offsets(broker: KafkaBroker, topic: str) -> dict[int, int]:
+    """By partition."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "tests"})
+    try:
+        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), 10)[1] for p in range(PARTITIONS)}
+    finally:
+        consumer.close()
+
+
+def group_offsets(broker: KafkaBroker, topic: str) -> dict[int, int]:
+    """What the spout's group, which is called as the topic, has committed of it, by partition."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": topic})
+    try:
+        found = consumer.committed([TopicPartition(topic, p) for p in range(PARTITIONS)], timeout=10)
+        return {one.partition: one.offset for one in found if one.offset >= 0}
+    finally:
+        consumer.close()

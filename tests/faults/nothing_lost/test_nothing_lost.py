@@ -1,0 +1,108 @@
+"""Whatever dies, every message has its effect at least once, and every tree one verdict.
+
+A few thousand messages and one fault each by default. ``FAULT_MESSAGES``, ``FAULT_INJECTIONS`` and ``FAULT_SEED`` make it
+a soak; the table comes at the end of the run, and in ``build/nothing_lost``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.faults.nothing_lost.driver import Plan
+from tests.faults.nothing_lost.injectors import FAULTS
+from tests.faults.nothing_lost.private_disk import PrivateDisk, PrivateDiskError
+from tests.faults.nothing_lost.scenario import PARTITIONS, Accounts, Driver, Scale, Scenario
+from tests.faults.nothing_lost.topology import log_files
+from tests.kafka_broker import KafkaBroker
+
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
+
+
+@pytest.fixture
+def scenario(kafka: KafkaBroker, tmp_path: Path) -> Iterator[Callable[..., Scenario]]:
+    """Makes a scenario; whatever becomes of it, nothing of it is left."""
+    made: list[Scenario] = []
+
+    def make(fault: str, prefix: tuple[str, ...] = (), **plan: Any) -> Scenario:
+        name = re.sub(r"\W+", "-", fault)
+        fields = {"checkpoint": str(tmp_path / "checkpoint"), **plan}
+        driver = Driver(
+            Plan(name=name, bootstrap=kafka.bootstrap, folder=str(tmp_path), **fields), tmp_path, prefix
+        )
+        made.append(Scenario(kafka, driver, Scale.of_environment(), fault))
+        for topic in made[-1].topics.values():
+            kafka.create_topic(topic, PARTITIONS)
+        return made[-1]
+
+    yield make
+    kafka.start()
+    for one in made:
+        one.driver.clear()
+
+
+@pytest.fixture
+def balance(record_accounts: Callable[[Accounts], None]) -> Callable[..., None]:
+    """Notes the accounts of a run, then looks at them."""
+
+    def check(accounts: Accounts, *, may_time_out: bool = False) -> None:
+        record_accounts(accounts)
+        assert not accounts.lost, accounts
+        assert not accounts.wrong, accounts
+        assert accounts.counters["pending"] == 0, accounts
+        assert accounts.counters["dropped"] == 0, accounts
+        assert may_time_out or accounts.counters["timed_out"] == 0, accounts
+
+    return check
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "disk full"])
+def test_nothing_is_lost(fault: str, scenario: Callable[..., Scenario], balance: Callable[..., None]) -> None:
+    """E15, E16, B10, K3: every message's effect is there, every tree has one verdict, the offsets are committed."""
+    what = FAULTS[fault]
+    accounts = scenario(fault, **what.plan).run(what.inject)
+    balance(accounts, may_time_out=what.may_time_out)
+    assert accounts.counters["dead_letters"] == 0
+
+
+def test_nothing_is_lost_on_a_full_disk(
+    scenario: Callable[..., Scenario], balance: Callable[..., None], tmp_path: Path
+) -> None:
+    """W3: while the checkpoint can't be written no batch ends; it goes on, or stops with the reason and can be started again."""
+    try:
+        with PrivateDisk(tmp_path / "disk", 200) as disk:
+            hurt = scenario(
+                "disk full", disk.enter, checkpoint=str(tmp_path / "disk"), **FAULTS["disk full"].plan
+            )
+            hurt.disk, hurt.checkpoint, hurt.starts_again = disk, disk.seen_from_outside, True
+            balance(hurt.run(FAULTS["disk full"].inject))
+    except PrivateDiskError as error:
+        pytest.skip(str(error))
+
+
+def test_a_poisoned_message_goes_to_the_dead_letters_and_the_others_go_on(
+    scenario: Callable[..., Scenario], balance: Callable[..., None], tmp_path: Path
+) -> None:
+    """K4, W13: it is tried again as often as its policy says, and holds nobody up."""
+    scale = Scale.of_environment()
+    poison = sorted(Random(scale.seed).sample(range(scale.messages // 2), max(6, scale.injections)))
+    hurt = scenario("poisoned messages", poison=poison, max_retries=2)
+    hurt.accounts.injected = [f"order {n} always fails" for n in poison]
+    balance(hurt.run(None))
+    assert hurt.accounts.counters["dead_letters"] == len(poison)
+    letters = [
+        json.loads(line) for file in (tmp_path / "dead").iterdir() for line in file.read_text().splitlines()
+    ]
+    assert sorted(letter["row"][0] for letter in letters) == poison
+    assert all(letter["component"] == "orders" for letter in letters)
+    tried = Counter(
+        line for path in log_files(tmp_path, "poisoned") for line in path.read_text().splitlines()
+    )
+    assert sorted(tried.values()) == [3] * len(poison)
