@@ -179,6 +179,9 @@ def topology_from(random: Random, name: str) -> TopologySpec:
     conf: dict[str, Any] = {
         "topology.enable.message.timeouts": False,
         "stormspark.task.max.restarts.in.row": 1_000_000,
+        # Tracing changes nothing.
+        "stormspark.story.sample": random.choice((0, 1, 3)),
+        "stormspark.story.samples.per.sec": 1_000_000,
     }
     if random.random() < 0.3:
         conf["topology.max.spout.pending"] = random.randint(1, 3)

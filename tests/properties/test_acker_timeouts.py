@@ -116,6 +116,8 @@ class Timeouts:
             "topology.workers": workers,
             "topology.message.timeout.secs": TIMEOUT,
             "stormspark.clock.gap.ms": GAP * 1000,
+            "stormspark.story.sample": 2,  # tracing changes nothing (W6)
+            "stormspark.story.samples.per.sec": 1_000_000,
         }
         plan = plan_topology(builder.create_topology("timeouts"), conf)
         self.cluster = InProcessWorkers(plan, lambda: float(self.now), Random(seed))

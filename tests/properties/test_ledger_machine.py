@@ -17,7 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from stormspark.acker import ACKED, Branch, Ledger, Outcome, Parts, RemoteEdges, SpoutAccount, Tree, Verdict
+from stormspark.acker import (
+    ACKED,
+    Branch,
+    Ledger,
+    Outcome,
+    Part,
+    Parts,
+    RemoteEdges,
+    SpoutAccount,
+    TracedPart,
+    TracedTree,
+    Tree,
+    Verdict,
+)
 
 TIMEOUT = 30
 
@@ -37,6 +50,24 @@ class Emit:
     old_at: int | None = None  # the first look at the clock that found it a timeout old
     verdict: Verdict | None = None
     gone: bool = False  # its spout task has begun anew
+
+
+@dataclass(eq=False)
+class Sum:
+    """A trace (W6) that adds up what it is told."""
+
+    root_id: int
+    open: int = 0
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    def changed(self, branch: Branch, by: int) -> None:
+        self.open += by
+
+    def arrived(self, task: int, tuples: int) -> None:
+        """It is the worker that tells this."""
+
+    def ended(self, branch: Branch, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
 
 
 @dataclass(eq=False)
@@ -82,7 +113,7 @@ class World:
         self.callbacks: Counter[int] = Counter()
 
     def new_ledger(self, worker: int) -> Ledger:
-        ledger = Ledger(worker, lambda n: [self.random.getrandbits(64) for _ in range(n)], TIMEOUT)
+        ledger = Ledger(worker, lambda n: [self.random.getrandbits(64) for _ in range(n)], TIMEOUT, Sum)
         ledger.rotate(self.now)  # as a worker does before its first tuple
         return ledger
 
@@ -110,7 +141,12 @@ class World:
         home, number = self.any_worker(), self.choose(2)
         message_id = self.emitted // 3  # the same one for several emits: each has its own verdict (E32)
         self.emitted += 1
-        tree = Tree(self.accounts[home][number], message_id, 0.0)
+        account = self.accounts[home][number]
+        if self.choose(2):
+            trace = Sum(self.ledgers[home].new_root(traced=True))
+            tree: Tree = TracedTree(account, message_id, 0.0, trace)
+        else:
+            tree = Tree(account, message_id, 0.0)
         emit = Emit(home, number, message_id, tree, touched=self.now, open=copies, grouped=grouped)
         self.by_tree[tree] = emit
         self.unsettled[emit] = None
@@ -365,6 +401,21 @@ class World:
                 assert account.pending == pending[worker, number], "emitted = acked + failed + pending (E26)"
         for ledger in self.ledgers:
             ledger.validate()
+        self.check_traces()
+
+    def check_traces(self) -> None:
+        """W6: a trace knows what its tree knows, and every worker knows which trees are traced."""
+        for tree in self.by_tree:
+            traced = isinstance(tree, TracedTree)
+            assert not tree.root_id or traced == (tree.root_id % 2 == 0)
+            if isinstance(tree, TracedTree):
+                assert isinstance(tree.trace, Sum)
+                assert tree.trace.open == tree.count
+                assert tree.trace.verdicts == ([] if tree.verdict is None else [tree.verdict])
+        for worker, tuples in enumerate(self.waiting):
+            for branch in (branch for one in tuples for branch in one.branches):
+                if isinstance(branch, Part) and branch.home != worker:
+                    assert isinstance(branch, TracedPart) == (branch.root_id % 2 == 0)
 
     def end(self) -> None:
         """Ack all that is left: then every emit has its verdict, and no table holds anything."""

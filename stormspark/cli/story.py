@@ -1,0 +1,175 @@
+"""Prints stories of tuple trees: a list of the latest, or all that is known of one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stormspark.worker.story import Story, StoryEvent, read_stories, stories_of
+
+__all__ = ["print_stories", "timeline"]
+
+_OK, _NONE = 0, 1
+#: Of the reason, in the list.
+_REASON = 90
+
+
+class _NoFolder(click.ClickException):
+    """There is no folder with stories of that topology."""
+
+    exit_code = 2
+
+
+def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -> int:
+    """Print the stories in a topology's log folder; the exit code. Raises click's error where there is no such folder."""
+    if not folder.is_dir():
+        beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
+        others = sorted(path.name for path in beside if any(path.glob("stories-*.jsonl*")))
+        msg = f"there are no logs of a topology in {folder}"
+        msg += f"; in {folder.parent} there are stories of {', '.join(others)}" if others else ""
+        msg += ". Name another folder with --log-dir, or run this on a host of its workers"
+        raise _NoFolder(msg)
+    stories = read_stories(folder)
+    chosen = (
+        stories_of(stories, root) if root is not None else sorted(stories, key=lambda s: not s.failed)[:most]
+    )
+    if as_json:
+        sys.stdout.write("".join(json.dumps(asdict(story)) + "\n" for story in chosen))
+        return _OK if chosen else _NONE
+    console = Console(highlight=False)
+    if not chosen:
+        what = f"no story of {root}" if root is not None else "no stories"
+        console.print(Text(f"{what} in {folder}: none was written, or it was rotated away"), soft_wrap=True)
+        return _NONE
+    if root is None:
+        console.print(_table(chosen, console))
+        if untold := sum(story.untold for story in stories):
+            console.print(f"{untold:,} more failures have no story (stormspark.story.failures.per.sec)")
+        return _OK
+    for story in chosen:
+        for line in _told(story, stories):
+            console.print(Text(line), soft_wrap=True)
+    return _OK
+
+
+def _table(stories: Sequence[Story], console: Console) -> Table:
+    if not console.is_terminal:
+        console.width = max(console.width, 240)
+    table = Table(box=None, pad_edge=False)
+    for name in ("ended", "story", "outcome", "after", "spout", "message", "traced", "why"):
+        table.add_column(name, no_wrap=name != "why")
+    for story in stories:
+        ended = datetime.fromtimestamp(story.ended, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(
+            ended,
+            story.root,
+            Text(story.outcome or "unknown", style="red" if story.failed else ""),
+            "" if story.seconds is None else _after(story.seconds),
+            Text(story.spout or "?"),
+            Text((story.message_id or "?")[:40]),
+            "yes" if story.traced else "no",
+            Text((story.reason or "")[:_REASON]),
+        )
+    return table
+
+
+def _told(story: Story, every: Iterable[Story]) -> Iterator[str]:
+    """One story in lines."""
+    yield f"story {story.root}: {story}"
+    if story.replay_of:
+        yield f"it is a replay of {story.replay_of}"
+    yield ""
+    yield from timeline(story)
+    if story.holders:
+        yield ""
+        yield "when it had failed:" if story.failed else "when its home asked:"
+        yield from (f"  {holder}" for holder in story.holders)
+    yield ""
+    if not story.traced:
+        yield "It was not traced, so nothing is known of what went well before its end."
+    if story.omitted:
+        yield f"{story.omitted:,} more tuples moved than were written down."
+    if story.outcome is None:
+        yield "Its spout's worker has told no end: it is open, or that was rotated away or is on another host."
+    if len(story.hosts) > 1:
+        yield f"Workers on {len(story.hosts)} hosts have told this: times between hosts are as exact as their clocks."
+    others = [
+        one
+        for one in every
+        if one.root != story.root and (one.spout, one.message_id) == (story.spout, story.message_id)
+    ]
+    for one in others if story.message_id is not None else ():
+        traced = ", traced" if one.traced else ""
+        yield f"The same message: {one.root} {one.outcome or 'unknown'}{traced}."
+
+
+def timeline(story: Story) -> Iterator[str]:
+    """What happened, a line an event, with the time since the emit."""
+    if not story.traced and story.spout:
+        yield _line(0.0, f"{story.spout} emitted it")
+    came: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
+    over = False
+    for event in story.events:
+        if story.seconds is not None and event.at > story.seconds and not over:
+            over = True
+            yield _line(story.seconds, story.outcome or "")
+        if event.to is not None and event.what in ("emitted", "received"):
+            came[event.to].append((event.at, event.tuples))
+        yield _line(event.at, _said(event, came[event.by]))
+    if story.seconds is not None and not over:
+        yield _line(story.seconds, story.outcome or "")
+
+
+def _line(at: float, text: str) -> str:
+    return f"{_after(at):>12}  {text}"
+
+
+def _said(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
+    n = f"{event.tuples:,} tuple{'s' * (event.tuples != 1)}"
+    match event.what:
+        case "emitted":
+            return f"{event.by} emitted {n} to {event.to}"
+        case "emitted_away":
+            return f"{event.by} emitted {n} to {event.to}, which lives in another worker"
+        case "sent":
+            return f"{event.by} sent {n} to {event.to}"
+        case "received":
+            return f"{n} came from {event.by} for {event.to}"
+        case _:
+            return f"{event.by} {event.what} {n}{_took(event, came)}"
+
+
+def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
+    """How long ago the tuple came: the oldest that the task has, for it is given them in order."""
+    left, first = event.tuples, None
+    while left > 0 and came:
+        at, tuples = came.popleft()
+        first = at if first is None else first
+        if tuples > left:
+            came.appendleft((at, tuples - left))
+        left -= tuples
+    if first is None:
+        return ""
+    turn = ""
+    if event.since is not None and event.since >= first:
+        turn = f", {_after(event.at - event.since)} into its turn"
+    return f" {_after(event.at - first)} after {'it' if event.tuples == 1 else 'the first'} had come{turn}"
+
+
+def _after(seconds: float) -> str:
+    """A time for people.
+
+    >>> [_after(s) for s in (0.0, 0.0000123, 0.0123, 1.5, 31.25)]
+    ['0.000 ms', '0.012 ms', '12.300 ms', '1.500 s', '31.250 s']
+    """
+    return f"{seconds * 1000:.3f} ms" if abs(seconds) < 1 else f"{seconds:,.3f} s"
