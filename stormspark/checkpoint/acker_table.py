@@ -8,6 +8,7 @@ what the reader has left behind goes by whole files (`tidy`).
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,8 @@ __all__ = ["AckerTable"]
 
 _DELAY = "stormspark.acker.delay"
 _EPOCH = pa.field("epoch", pa.int64())
+#: A commit a second is 3,600 small files of Delta's log an hour; the reader is never that far behind.
+_LOG_SETTINGS = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "100"}
 
 
 class AckerTable:
@@ -74,7 +77,11 @@ class AckerTable:
             if "://" not in self.location:
                 Path(self.location).mkdir(parents=True, exist_ok=True)
             self._table = DeltaTable.create(
-                self.location, self._schema, partition_by=["epoch"], description=f"{_DELAY}={self.delay}"
+                self.location,
+                self._schema,
+                partition_by=["epoch"],
+                description=f"{_DELAY}={self.delay}",
+                configuration=_LOG_SETTINGS,
             )
         write_deltalake(self._table, rows, mode="append", commit_properties=once)
         self._epochs[epoch] = self._table.version()
@@ -97,4 +104,6 @@ class AckerTable:
             self._table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
             for epoch in old:
                 del self._epochs[epoch]
+                with contextlib.suppress(OSError):  # a URL has no folders
+                    Path(self.location, f"epoch={epoch}").rmdir()
         return len(old)

@@ -157,15 +157,15 @@ class DurableAcker:
             return
         self._unsettled = (numbers, closing)
         self._table.append(pa.concat_tables(tables), self._time.at, self._app, self._commits + 1)
-        self._settle()
+        self._settle(written=True)
         now = time.monotonic()
         self._time.committed(now - self._committed_at)
         self._committed_at = now
         self._look_after_query()
 
-    def _settle(self) -> None:
-        """Find out whether the last commit that was tried is there."""
-        if self._unsettled is not None and self._table.has(self._app, self._commits + 1):
+    def _settle(self, *, written: bool = False) -> None:
+        """Count the last commit that was tried, if it was ``written``; where that is not known the table is asked."""
+        if self._unsettled is not None and (written or self._table.has(self._app, self._commits + 1)):
             numbers, closed = self._unsettled
             self._commits += 1
             self._written |= numbers

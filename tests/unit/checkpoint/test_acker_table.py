@@ -62,6 +62,7 @@ def test_epochs_that_were_read_are_removed_with_their_files(tmp_path: Path) -> N
     assert log.tidy(read_up_to=3) == 0
     assert {row["epoch"] for row in rows(tmp_path)} == {3, 4, 5}
     assert len(list((tmp_path / "acker" / "log").glob("epoch=*/*.parquet"))) == 3
+    assert len(list((tmp_path / "acker" / "log").glob("epoch=*"))) == 3
     log.append(some(70), 60_000_000, "app", 7)
     assert table(tmp_path).last_time == 60_000_000
 
