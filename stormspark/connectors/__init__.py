@@ -1,6 +1,21 @@
 """Spouts and bolts that read and write what is outside: Kafka, files, streams of Spark."""
 
 from stormspark.connectors.dataframe import DataFrameSpout
+from stormspark.connectors.file_bolt import FileBolt
+from stormspark.connectors.file_bolt_formats import (
+    DefaultFileNameFormat,
+    DelimitedRecordFormat,
+    JsonRecordFormat,
+)
+from stormspark.connectors.file_bolt_policies import (
+    CountSyncPolicy,
+    FileRotationPolicy,
+    FileSizeRotationPolicy,
+    MoveFileAction,
+    NoRotationPolicy,
+    SyncPolicy,
+    TimedRotationPolicy,
+)
 from stormspark.connectors.files import FileSpout
 from stormspark.connectors.kafka import (
     ByTopicRecordTranslator,
@@ -20,16 +35,27 @@ from stormspark.connectors.kafka_bolt import (
 
 __all__ = [
     "ByTopicRecordTranslator",
+    "CountSyncPolicy",
     "DataFrameSpout",
+    "DefaultFileNameFormat",
+    "DelimitedRecordFormat",
     "FieldIndexTopicSelector",
     "FieldNameBasedTupleToKafkaMapper",
     "FieldNameTopicSelector",
+    "FileBolt",
+    "FileRotationPolicy",
+    "FileSizeRotationPolicy",
     "FileSpout",
     "FirstPollOffsetStrategy",
+    "JsonRecordFormat",
     "KafkaBolt",
     "KafkaRecord",
     "KafkaSpout",
     "KafkaSpoutConfig",
+    "MoveFileAction",
+    "NoRotationPolicy",
     "ProcessingGuarantee",
     "SimpleRecordTranslator",
+    "SyncPolicy",
+    "TimedRotationPolicy",
 ]
