@@ -161,6 +161,7 @@ class EndsWatch:
         self._asked_at = -float("inf")
         self._wanted, self._answered = threading.Event(), threading.Event()
         self._closed = False
+        self._failed: Exception | None = None
         #: Whether the last question was answered; before the first one, hope.
         self.reachable = True
         #: Whether any question ever was.
@@ -177,6 +178,8 @@ class EndsWatch:
             self._wanted.set()
         if self.reachable and wait_secs:
             self._answered.wait(wait_secs)
+        if self._failed is not None:
+            raise self._failed
         return self._last
 
     def close(self) -> None:
@@ -185,15 +188,19 @@ class EndsWatch:
         self._wanted.set()
 
     def _ask_for_ever(self) -> None:
+        from confluent_kafka import KafkaException
+
         while True:
             self._wanted.wait()
             if self._closed:
                 return
             try:
                 self._ask()
-            except Exception:  # whatever it is, the next time may be better; a topology does not end for it
+            except KafkaException:
                 self.reachable = False
                 time.sleep(_AWAY_SECS)
+            except Exception as error:  # none of Kafka's
+                self._failed = error
             else:
                 self.reachable = self.known = True
             self._wanted.clear()

@@ -6,6 +6,7 @@ its positions. The local engine asks it before each batch, and what the group ha
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -102,19 +103,18 @@ class KafkaPlanner:
     _planned: Document | None = field(default=None, init=False)
     _asked: int | None = field(default=None, init=False)
     _committed_at: float = field(default=-float("inf"), init=False)
-    _committed: Positions = field(default_factory=dict, init=False)
 
     # -- what to hand out ------------------------------------------------------------------------------------
 
     def latest(self, start: Document) -> Document:
-        """Up to where the next batch goes, from ``start`` on. Never raises for a broker that is away: then nothing is new."""
+        """Up to where the next batch goes, from ``start`` on. Does not raise for a broker that is away: then nothing is new."""
+        from confluent_kafka import KafkaException
+
         try:
             end = self._after(start)
             if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
                 self._commit(as_positions(end), wait=True)
-        except (
-            Exception
-        ):  # of a client that has no connection, in any of many words; asked again with the next batch
+        except KafkaException:  # asked again with the next batch
             end = start
         self._planned = end
         self._handed_out = sum(r.end - r.start for r in ranges(start, end))
@@ -125,21 +125,15 @@ class KafkaPlanner:
         ends = watch.ends(_ENDS_SECS)
         if not watch.known:
             return start
-        if self._target is not None:
-            ends = {partition: min(end, self._target.get(partition, 0)) for partition, end in ends.items()}
+        target, done = self._target, self._done
+        if target is not None:  # all of it is wanted, so nothing holds it back
+            done = None
+            ends = {p: min(end, target[p]) for p, end in ends.items() if p in target}
         positions = as_positions(start)
-        new = [
-            partition
-            for partition in ends
-            if partition not in positions and (self._target is None or partition in self._target)
-        ]
         after = share_out(
-            positions,
-            ends,
-            limit=self._limit(),
-            done=self._done,
-            max_uncommitted=self.settings.max_uncommitted,
+            positions, ends, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
         )
+        new = [partition for partition in ends if partition not in positions]
         if new:
             after.update(self._first_positions(new, ends, came_later=bool(start)))
         return as_document(after, self.settings.names or (() if after else (_NO_TOPIC,)))
@@ -172,6 +166,7 @@ class KafkaPlanner:
                 deployment=settings.deployment,
             )
             for partition in partitions
+            if partition in earliest  # the others are asked again
         }
 
     def prepare_available_now(self) -> None:
@@ -209,19 +204,20 @@ class KafkaPlanner:
 
     def commit(self, end: Document, *, now: bool = False) -> None:
         """Commit to the group what is done with, if it is time to (K5); ``now``: at any rate, and wait for it."""
+        from confluent_kafka import KafkaException
+
         settings = self.settings
         if not settings.commits or (not now and self.clock() - self._committed_at < settings.commit_secs):
             return
         done = (
             as_positions(end) if settings.guarantee is not ProcessingGuarantee.AT_LEAST_ONCE else self._done
         )
-        if not done or done == self._committed:
+        if not done:
             return
-        try:
+        # Also where nothing is new: a commit may not have come through, and Kafka forgets groups that are silent for long.
+        self._committed_at = self.clock()
+        with contextlib.suppress(KafkaException):
             self._commit(done, wait=now)
-        except Exception:
-            return  # no connection: the next time will do
-        self._committed_at, self._committed = self.clock(), done
 
     def _commit(self, positions: Positions, *, wait: bool) -> None:
         if self.settings.commits:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 __all__ = ["Chunk", "RangeReader"]
@@ -26,41 +26,66 @@ _KEEP_MESSAGES = 10_000
 _KEEP_BYTES = 16 << 20
 #: What goes wrong for long is told so often.
 _TELL_SECS = 30.0
-_WATERMARK_SECS = 2.0
+_WATERMARK_SECS = 0.2
+
+
+#: topic, partition, offset, key, value, timestamp in ms or None, headers
+Message = tuple[str, int, int, bytes | None, bytes | None, int | None, tuple[tuple[str, bytes | None], ...]]
 
 
 class Chunk(NamedTuple):
     """Messages of a range, and where the rest of it begins; ``next`` is the range's end where nothing is left."""
 
-    messages: list[Any]
+    messages: list[Message]
     next: int
 
 
 class _Feed:
-    """What has come of one partition: all messages from ``at`` up to before ``next``."""
+    """What has come of one partition: ``messages`` are all that it has from ``low`` up to before ``next``."""
 
-    def __init__(self, at: int) -> None:
-        self.at = self.next = at
-        self.messages: deque[Any] = deque()
+    def __init__(self, key: _Key, low: int) -> None:
+        self.topic, self.partition = key
+        self.low = self.next = low
+        self.messages: deque[Message] = deque()
         self.bytes = 0
         self.paused = False
         #: The consumer's position is not in the log.
         self.lost = False
 
     def add(self, message: Any) -> None:
-        self.messages.append(message)
-        self.bytes += len(message)
-        self.next = message.offset() + 1
+        offset, value = message.offset(), message.value()
+        if offset < self.next:
+            return
+        kind, timestamp = message.timestamp()
+        self.messages.append(
+            (
+                self.topic,
+                self.partition,
+                offset,
+                message.key(),
+                value,
+                timestamp if kind else None,
+                tuple(message.headers() or ()),
+            )
+        )
+        if value:
+            self.bytes += len(value)
+        self.next = offset + 1
 
-    def take(self, end: int, limit: int) -> list[Any]:
+    def take(self, end: int, limit: int) -> Chunk:
+        """The first messages before ``end``, and where the others begin."""
         messages = self.messages
-        taken: list[Any] = []
-        while messages and len(taken) < limit and messages[0].offset() < end:
-            message = messages.popleft()
-            self.bytes -= len(message)
-            taken.append(message)
-        self.at = messages[0].offset() if messages else self.next
-        return taken
+        if messages and len(messages) <= limit and messages[-1][2] < end:
+            taken = list(messages)
+            messages.clear()
+            self.bytes = 0
+        else:
+            taken = []
+            while messages and len(taken) < limit and messages[0][2] < end:
+                taken.append(message := messages.popleft())
+                self.bytes -= len(message[4] or b"")
+        self.low = min(messages[0][2] if messages else self.next, end)
+        return Chunk(taken, self.low)
 
     @property
     def is_full(self) -> bool:
@@ -68,7 +93,7 @@ class _Feed:
 
 
 class RangeReader:
-    """For one task. ``gone`` is told of messages that are no longer there: topic, partition, first offset, count (K5)."""
+    """For one task; messages that are gone, and a broker that is away, are told to ``logger``."""
 
     def __init__(
         self,
@@ -87,7 +112,7 @@ class RangeReader:
         self._feeds: dict[_Key, _Feed] = {}
         self._dry_since: dict[_Key, float] = {}
         self._told_at = -float("inf")
-        self._why = "Kafka said nothing"
+        self._why = "nothing"
 
     def read(self, topic: str, partition: int, start: int, end: int, limit: int) -> Chunk:
         """At most ``limit`` messages from ``start`` up to before ``end``.
@@ -99,15 +124,19 @@ class RangeReader:
         feed = self._feed(key, start)
         if not feed.messages and feed.next < end:
             self._fetch(feed)
-        if feed.lost:
+        if feed.lost and not feed.messages:
             return Chunk([], self._look_for_the_rest(key, start, end))
-        taken = feed.take(end, limit)
-        at = min(feed.at, end)
-        if at > start:
+        chunk = feed.take(end, limit)
+        if chunk.next > start:
             self._dry_since.pop(key, None)
         else:
             self._tell_if_dry(key, start, end)
-        return Chunk(taken, at)
+        return chunk
+
+    def listen(self) -> None:
+        """Hear of brokers that are away, also where nothing is read; from time to time."""
+        if self._consumer is not None:
+            self._take(self._consumer.consume(self._max_records, 0.0))
 
     def close(self) -> None:
         """Hang up."""
@@ -122,38 +151,40 @@ class RangeReader:
         from confluent_kafka import Consumer, TopicPartition
 
         feed = self._feeds.get(key)
-        if feed is not None and feed.at == start:
-            return feed
-        if feed is not None and feed.at < start <= feed.next:
-            feed.take(start, len(feed.messages))  # what another range of the partition left out
-            feed.at = start
+        if feed is not None and feed.low <= start <= feed.next:
+            if feed.low < start:
+                feed.take(start, len(feed.messages))
             return feed
         if feed is not None:
             self.close()
         if self._consumer is None:
             self._consumer = Consumer(self._conf)
         self._consumer.incremental_assign([TopicPartition(*key, start)])
-        feed = self._feeds[key] = _Feed(start)
+        feed = self._feeds[key] = _Feed(key, start)
         return feed
 
     def _fetch(self, wanted: _Feed) -> None:
         """Take what there is of all partitions, until something of the wanted one came or time is up."""
         until = self._clock() + self._wait_secs
-        self._resume()
+        before = wanted.next
         while True:
             come = self._consumer.consume(self._max_records, 0.0)
             if not come:  # to wait for many would be to wait for the last one of them
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
-            before = wanted.next
-            for message in come:
-                feed = self._feeds.get((message.topic(), message.partition()))
-                if message.error() is not None:
-                    self._note(message, feed)
-                elif feed is not None and message.offset() >= feed.next:
-                    feed.add(message)
+            self._take(come)
             if wanted.next > before or wanted.lost or self._clock() >= until:
                 return
-            self._pause_others(wanted)
+
+    def _take(self, come: Iterable[Any]) -> None:
+        feeds = self._feeds
+        for message in come:
+            feed = feeds.get((message.topic(), message.partition()))
+            if message.error() is not None:
+                self._note(message, feed)
+            elif feed is not None:
+                feed.add(message)
+        self._switch([key for key, feed in feeds.items() if feed.is_full], True)
+        self._switch([key for key, feed in feeds.items() if feed.paused and not feed.messages], False)
 
     def _note(self, event: Any, feed: _Feed | None) -> None:
         from confluent_kafka import KafkaError
@@ -171,13 +202,18 @@ class RangeReader:
             self._hear(error)
 
     def _hear(self, error: Any) -> None:
+        from confluent_kafka import KafkaError
+
         self._why = error.str()
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and self._may_tell():
+            self._log.warning("Kafka is away, and is asked again and again: %s", self._why)
 
-    def _pause_others(self, wanted: _Feed) -> None:
-        self._switch([key for key, feed in self._feeds.items() if feed is not wanted and feed.is_full], True)
-
-    def _resume(self) -> None:
-        self._switch([key for key, feed in self._feeds.items() if feed.paused and not feed.messages], False)
+    def _may_tell(self) -> bool:
+        now = self._clock()
+        if now - self._told_at < _TELL_SECS:
+            return False
+        self._told_at = now
+        return True
 
     def _switch(self, keys: list[_Key], paused: bool) -> None:
         from confluent_kafka import TopicPartition
@@ -224,8 +260,7 @@ class RangeReader:
     def _tell_if_dry(self, key: _Key, start: int, end: int) -> None:
         now = self._clock()
         since = self._dry_since.setdefault(key, now)
-        if now - since >= _TELL_SECS and now - self._told_at >= _TELL_SECS:
-            self._told_at = now
+        if now - since >= _TELL_SECS and self._may_tell():
             self._log.warning(
                 "%s-%d: waiting since %.0f s for offsets %d to %d; last heard: %s",
                 *key,

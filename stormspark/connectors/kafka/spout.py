@@ -23,6 +23,7 @@ __all__ = ["KafkaSpout"]
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
 #: Low marks are asked for every so many batches: seconds, where nothing happens.
 _LOW_MARKS_EVERY = 8
+_LISTEN_SECS = 5.0
 #: Starts that found their topics; a query that starts again in this process must not fail for a broker that is away.
 _checked: set[str] = set()
 
@@ -87,6 +88,11 @@ class KafkaSpout(RangeSpout):
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Warnings go to the task's log from now on."""
         self._logger = context.logger
+        context.set_timer(_LISTEN_SECS, self._listen)
+
+    def _listen(self) -> None:
+        if self._reader is not None:
+            self._reader.listen()
 
     def read(
         self, range: tuple[Any, ...], limit: int
@@ -103,26 +109,9 @@ class KafkaSpout(RangeSpout):
             )
         name = name_of(topic, partition)
         self._highest[name] = max(end, self._highest.get(name, 0))
-        messages, at = self._reader.read(topic, partition, start, end, limit)
-        rows: list[tuple[Hashable, tuple[Any, ...]]] = []
-        for message in messages:
-            offset = message.offset()
-            kind, timestamp = message.timestamp()
-            rows.append(
-                (
-                    (topic, partition, offset),
-                    (
-                        topic,
-                        partition,
-                        offset,
-                        message.key(),
-                        message.value(),
-                        timestamp if kind else None,
-                        tuple(message.headers() or ()),
-                    ),
-                )
-            )
-        return rows, tuple(asked._replace(start=at)) if at < end else None
+        messages, rest = self._reader.read(topic, partition, start, end, limit)
+        left = tuple(asked._replace(start=rest)) if rest < end else None
+        return [(message[:3], message) for message in messages], left
 
     def size(self, range: tuple[Any, ...]) -> int:
         """Its offsets, of which some may have no message."""
