@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from stormspark.errors import TopologyAlreadyRunningError
 from stormspark.metrics import TopologyStatistics
+from stormspark.worker.story import Story
 
 __all__ = ["AliveTopologies", "RunningTopology"]
 
@@ -33,6 +34,9 @@ class RunningTopology(Protocol):
 
     def statistics(self) -> TopologyStatistics:
         """What has been done so far; also after the end."""
+
+    def stories(self, root: int | str | None = None) -> list[Story]:
+        """What became of trees that failed, and of some that did not, newest first: all that are kept, or those of one root."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended, at most ``timeout`` seconds; true if it has."""

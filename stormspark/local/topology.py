@@ -16,6 +16,7 @@ from stormspark.local.supersteps import InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import fatal_error
+from stormspark.worker.story import Story, merge_stories, stories_of
 from stormspark.worker.tally import Tally
 
 __all__ = ["LocalTopology", "steps"]
@@ -94,6 +95,11 @@ class LocalTopology:
     def statistics(self) -> TopologyStatistics:
         """What has been done so far."""
         return self._tally.statistics()
+
+    def stories(self, root: int | str | None = None) -> list[Story]:
+        """What became of trees that failed, and of some that did not: the last thousand of each worker, newest first."""
+        stories = merge_stories(line for worker in self.workers.workers for line in worker.stories.lines())
+        return stories if root is None else stories_of(stories, root)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended."""

@@ -52,6 +52,7 @@ from stormspark.spark.query_run import QueryRun
 from stormspark.spark.session import check_session, default_log_folder, local_session
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.launch import own_folder
+from stormspark.worker.story import Story, read_stories, stories_of
 from stormspark.worker.tally import Tally
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
@@ -126,6 +127,7 @@ class SparkTopology:
             raise
         self._log_folder = plan.settings.log_dir or str(default_log_folder() / plan.topology)
         self._tally = Tally(plan, "spark")
+        self._began = time.time()
         self._wake = threading.Event()
         self._stop_wanted = threading.Event()
         self._killed = threading.Event()
@@ -204,6 +206,12 @@ class SparkTopology:
     def statistics(self) -> TopologyStatistics:
         """What has been done up to the last batch that ended; also after the end."""
         return self._tally.statistics()
+
+    def stories(self, root: int | str | None = None) -> list[Story]:
+        """What became of trees that failed, and of some that did not, newest first; as written by the workers on this host."""
+        # The folder also has those of earlier runs.
+        stories = [story for story in read_stories(self._log_folder) if story.ended >= self._began]
+        return stories if root is None else stories_of(stories, root)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended, at most ``timeout`` seconds; true if it has."""

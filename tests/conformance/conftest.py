@@ -11,6 +11,7 @@ import pytest
 
 from stormspark import Topology
 from stormspark.metrics import TopologyStatistics
+from stormspark.worker.story import Story
 from tests.conformance.components import EFFECTS, read_effects
 
 ENGINES = [
@@ -24,9 +25,10 @@ ENGINES = [
 class Outcome:
     """What a finished run left behind."""
 
-    def __init__(self, folder: Path, statistics: TopologyStatistics) -> None:
+    def __init__(self, folder: Path, statistics: TopologyStatistics, stories: list[Story]) -> None:
         self._folder = folder
         self.statistics = statistics
+        self.stories = stories
 
     def effects(self, component: str) -> list[list[Any]]:
         return read_effects(self._folder, component)
@@ -63,7 +65,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
                 local.run_until_idle(timeout)
             finally:
                 local.stop()
-            return Outcome(folder, local.statistics())
+            return Outcome(folder, local.statistics(), local.stories())
         from stormspark.spark import submit
         from tests.spark.waiting import wait_until_idle
 
@@ -77,6 +79,6 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
             raise
         finally:
             running.stop()
-        return Outcome(folder, running.statistics())
+        return Outcome(folder, running.statistics(), running.stories())
 
     return run_topology

@@ -14,6 +14,7 @@ from stormspark.metrics import (
     TopologyStatistics,
     summarise,
 )
+from stormspark.worker.story import Story
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ class ScriptedTopology:
     @property
     def error(self) -> BaseException | None:
         return self._error if self._ended() else None
+
+    def stories(self, root: int | str | None = None) -> list[Story]:
+        return []
 
     def statistics(self) -> TopologyStatistics:
         moment = [moment for moment in self._moments if moment.at <= self.now][-1]
