@@ -124,7 +124,7 @@ class Settings:
     #: One in so many trees is traced while all is well, 0: none; each replay of a failed message is, whatever this says.
     story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
     #: At most so many stories a second and worker: of trees that were sampled, and of those that failed; more are counted.
-    story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 10, int, least=0)
+    story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: A worker that is in one call of user code for so long is told of in the driver's log.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)

@@ -217,7 +217,7 @@ def unpack(
     blocks = pickle.loads(view[split:])
     if traced:
         for branch in traced:
-            _tell_arrivals(branch, trees, blocks, references)
+            _tell_arrivals(branch, trees, keys, blocks, references)
         traced.clear()
     received = 0
     for (target, sender, stream, count, columns), reference in zip(blocks, references, strict=True):
@@ -231,12 +231,15 @@ def unpack(
 
 
 def _tell_arrivals(
-    branch: Any, trees: list[Any], blocks: list[_Block], references: list[list[int] | None]
+    branch: Any, trees: list[Any], keys: object, blocks: list[_Block], references: list[list[int] | None]
 ) -> None:
     """Tell the trace of a branch how many of a frame's tuples are for which task."""
-    keys = [key for key, of in enumerate(trees) if of is branch or (isinstance(of, tuple) and branch in of)]
+    if keys is None:
+        numbers = [trees.index(branch)]
+    else:
+        numbers = [n for n, of in enumerate(trees) if of is branch or (type(of) is tuple and branch in of)]
     for block, reference in zip(blocks, references, strict=True):
-        tuples = sum(map(reference.count, keys)) if reference is not None else 0
+        tuples = sum(map(reference.count, numbers)) if reference is not None else 0
         if tuples:
             branch.trace.arrived(block.target, tuples)
 

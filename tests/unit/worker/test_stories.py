@@ -351,7 +351,7 @@ def test_one_in_so_many_is_sampled(sample: int, expected: int) -> None:
 def test_samples_are_limited_a_second() -> None:
     rig = Rig(two(Collect(), [(n,) for n in range(40)]), 1, stormspark_story_sample=1)
     rig.batches(2)
-    assert len(stories(rig)) == 10
+    assert len(stories(rig)) == 5
 
 
 def test_a_spout_that_begins_anew_tells_nothing_of_its_old_trees() -> None:
