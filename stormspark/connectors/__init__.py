@@ -1,6 +1,7 @@
-"""Spouts and bolts that read and write what is outside: Kafka, files, streams of Spark."""
+"""Spouts and bolts that read and write what is outside: Kafka, files, Delta tables, streams of Spark."""
 
 from stormspark.connectors.dataframe import DataFrameSpout
+from stormspark.connectors.delta_bolt import DeltaBolt
 from stormspark.connectors.file_bolt import FileBolt
 from stormspark.connectors.file_bolt_formats import (
     DefaultFileNameFormat,
@@ -39,6 +40,7 @@ __all__ = [
     "DataFrameSpout",
     "DefaultFileNameFormat",
     "DelimitedRecordFormat",
+    "DeltaBolt",
     "FieldIndexTopicSelector",
     "FieldNameBasedTupleToKafkaMapper",
     "FieldNameTopicSelector",
