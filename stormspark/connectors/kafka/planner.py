@@ -133,6 +133,9 @@ class KafkaPlanner:
         after = share_out(
             positions, ends, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
         )
+        for partition, position in positions.items():
+            if self._done and after[partition] < position:
+                self._done.pop(partition, None)  # made anew: what was done is no more
         new = [partition for partition in ends if partition not in positions]
         if new:
             after.update(self._first_positions(new, ends, came_later=bool(start)))

@@ -1,0 +1,235 @@
+"""Which offsets a Kafka spout hands out and commits, as laws."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from stormspark.connectors.kafka import FirstPollOffsetStrategy
+from stormspark.connectors.kafka.offsets import (
+    Committed,
+    Document,
+    Partition,
+    Positions,
+    allowance,
+    as_document,
+    as_positions,
+    blocked,
+    committable,
+    first_position,
+    name_of,
+    ranges,
+    share_out,
+)
+
+PARTITIONS = st.builds(Partition, st.sampled_from(["a", "a-1", "b.c", "Z"]), st.integers(0, 12))
+OFFSETS = st.integers(0, 1 << 40)
+POSITIONS = st.dictionaries(PARTITIONS, st.integers(0, 1000), max_size=8)
+
+
+@given(st.dictionaries(PARTITIONS, OFFSETS), st.lists(st.sampled_from(["a", "new"])))
+def test_positions_survive_the_checkpoint_always_in_the_same_order(
+    positions: Positions, topics: list[str]
+) -> None:
+    """K5: Spark compares positions as text."""
+    document = as_document(positions, topics)
+    text = json.dumps(document)
+    assert as_positions(json.loads(text)) == positions
+    assert set(document) == {*topics, *(partition.topic for partition in positions)}
+    assert text == json.dumps(as_document(dict(reversed(positions.items())), reversed(topics)))
+
+
+@given(PARTITIONS, PARTITIONS)
+def test_two_partitions_never_have_the_same_name(one: Partition, other: Partition) -> None:
+    """K5: low marks are told by name."""
+    assert (name_of(*one) == name_of(*other)) == (one == other)
+
+
+@given(POSITIONS, POSITIONS, st.none() | st.integers(0, 3000))
+def test_what_there_is_is_shared_out_evenly_up_to_the_limit(
+    positions: Positions, ends: Positions, limit: int | None
+) -> None:
+    """K5: nobody beyond its end, all of the limit is used, and nobody waits while another gets more than it."""
+    ends = {p: max(end, positions.get(p, 0)) for p, end in ends.items()}
+    after = share_out(positions, ends, limit=limit)
+    there = {p: ends.get(p, position) - position for p, position in positions.items()}
+    given_out = {p: after[p] - position for p, position in positions.items()}
+    assert after.keys() == positions.keys()
+    assert all(0 <= given_out[p] <= there[p] for p in positions)
+    total = sum(there.values())
+    assert sum(given_out.values()) == (total if limit is None else min(limit, total))
+    short = [given_out[p] for p in positions if given_out[p] < there[p]]
+    if short:
+        assert max(given_out.values()) <= min(short) + 1
+
+
+@given(POSITIONS, POSITIONS, POSITIONS, st.integers(1, 500), st.none() | st.integers(0, 3000))
+def test_no_partition_runs_away_from_what_is_done(
+    positions: Positions, ends: Positions, done: Positions, most: int, limit: int | None
+) -> None:
+    """K5, W13: never more than max_uncommitted_offsets beyond what is done with, and the others go on."""
+    ends = {p: max(end, positions.get(p, 0)) for p, end in ends.items()}
+    done = {p: min(offset, positions.get(p, offset)) for p, offset in done.items()}
+    after = share_out(positions, ends, limit=limit, done=done, max_uncommitted=most)
+    for partition, position in positions.items():
+        low = done.get(partition, position)
+        assert after[partition] == position or after[partition] - low <= most
+        if limit is None:
+            assert after[partition] == max(position, min(ends.get(partition, position), low + most))
+
+
+@given(st.integers(0, 1 << 30), st.integers(0, 1 << 30))
+def test_a_topology_that_works_off_what_it_gets_never_stands_still(waiting: int, emitted: int) -> None:
+    """W13: with nothing waiting there is always something to be had, and never without bounds."""
+    allowed = allowance(waiting, emitted)
+    assert 0 <= allowed <= max(50_000, 2 * emitted)
+    assert allowance(0, emitted) >= max(50_000, emitted)
+
+
+LOG = st.tuples(st.integers(0, 100), st.integers(0, 100)).map(sorted)
+COMMITS = st.none() | st.builds(Committed, st.integers(0, 200), st.sampled_from(["mine", "another"]))
+
+
+@given(st.sampled_from(FirstPollOffsetStrategy), LOG, st.none() | st.integers(0, 200), COMMITS, st.data())
+def test_a_partition_begins_where_the_strategy_says(
+    strategy: FirstPollOffsetStrategy,
+    log: list[int],
+    at: int | None,
+    committed: Committed | None,
+    data: st.DataObject,
+) -> None:
+    """K3: inside the log; a commit counts if it is this deployment's own, or if the strategy asks for it."""
+    earliest, latest = log
+    first = first_position(
+        strategy,
+        earliest=earliest,
+        latest=latest,
+        at_timestamp=at,
+        committed=committed,
+        deployment="mine",
+    )
+    assert earliest <= first <= latest
+    wants_commit = strategy.name.startswith("UNCOMMITTED")
+    if committed is not None and (committed.deployment == "mine" or wants_commit):
+        if earliest <= committed.offset <= latest:
+            assert first == committed.offset
+        else:
+            assert first == earliest  # gone, or of a topic that was made anew
+    elif strategy.name.endswith("EARLIEST"):
+        assert first == earliest
+    elif strategy.name.endswith("LATEST") or at is None:
+        assert first == latest
+    elif earliest <= at <= latest:
+        assert first == at
+
+
+class HandingOut(RuleBasedStateMachine):
+    """K5, W13: batches are planned, run again, acked in any order; partitions come, and are made anew.
+
+    Every offset is handed out once, in order; what is committed never passes an offset that is open, and reaches the
+    end when all is acked.
+    """
+
+    @initialize()
+    def begin(self) -> None:
+        self.ends: Positions = {Partition("a", 0): 0, Partition("b", 0): 0}
+        self.document: Document = as_document(dict.fromkeys(self.ends, 0))
+        self.seen: dict[Partition, list[int]] = {partition: [] for partition in self.ends}
+        self.open: dict[Partition, set[int]] = {partition: set() for partition in self.ends}
+        self.done: Positions | None = None
+
+    @rule(
+        partition=st.sampled_from([Partition("a", 0), Partition("a", 1), Partition("b", 0)]),
+        more=st.integers(0, 30),
+    )
+    def produce(self, partition: Partition, more: int) -> None:
+        self.ends[partition] = self.ends.get(partition, 0) + more
+
+    @rule(limit=st.none() | st.integers(0, 40), most=st.integers(1, 60), again=st.booleans())
+    def batch(self, limit: int | None, most: int, again: bool) -> None:
+        start = self.document
+        after = share_out(as_positions(start), self.ends, limit=limit, done=self.done, max_uncommitted=most)
+        for partition in self.ends.keys() - after.keys():
+            after[partition] = 0
+            self.seen[partition], self.open[partition] = [], set()
+        end: Document = json.loads(json.dumps(as_document(after)))
+        handed_out = ranges(start, end)
+        if again:  # planned anew from what Spark wrote down
+            assert ranges(json.loads(json.dumps(start)), end) == handed_out
+        for partition, before in as_positions(start).items():
+            if after[partition] < before and self.done is not None:
+                self.done.pop(partition, None)  # made anew: what was done is no more
+        places = sorted(after)
+        for found in handed_out:
+            partition = Partition(found.topic, found.partition)
+            assert places[found.place] == partition
+            self.seen[partition] += range(found.start, found.end)
+            self.open[partition] |= set(range(found.start, found.end))
+            if self.done is not None and limit is None:
+                assert found.end - self.done.get(partition, found.start) <= most
+        self.document = end
+
+    @rule(data=st.data())
+    def ack(self, data: st.DataObject) -> None:
+        for offsets in self.open.values():
+            if offsets:
+                offsets.difference_update(data.draw(st.sets(st.sampled_from(sorted(offsets)))))
+
+    @rule()
+    def tell(self) -> None:
+        marks = {name_of(*p): min(offsets) for p, offsets in self.open.items() if offsets}
+        before, self.done = self.done, committable(as_positions(self.document), marks)
+        for partition, offset in (before or {}).items():
+            assert self.done[partition] >= min(offset, as_positions(self.document)[partition])
+
+    @rule()
+    def make_anew(self) -> None:
+        """Topic b is deleted and made again; what was open of it is done with."""
+        partition = Partition("b", 0)
+        if as_positions(self.document)[partition] == 0:
+            return
+        self.ends[partition] = as_positions(self.document)[partition] // 2
+        self.open[partition], self.seen[partition], self.done = set(), [], None
+
+    @invariant()
+    def each_offset_once_in_order(self) -> None:
+        for offsets in self.seen.values():
+            assert offsets == list(range(offsets[0], offsets[0] + len(offsets))) if offsets else True
+
+    @invariant()
+    def nothing_open_is_committed(self) -> None:
+        for partition, offset in (self.done or {}).items():
+            assert all(is_open >= offset for is_open in self.open[partition])
+
+    def teardown(self) -> None:
+        if not hasattr(self, "ends"):
+            return
+        for offsets in self.open.values():
+            offsets.clear()
+        for _ in range(2):
+            self.tell()
+            self.batch(None, 1 << 30, False)
+        for offsets in self.open.values():
+            offsets.clear()
+        self.tell()
+        assert self.done == self.ends
+
+
+TestHandingOut = HandingOut.TestCase
+
+
+@given(
+    st.dictionaries(st.sampled_from("xyz"), OFFSETS),
+    st.dictionaries(st.sampled_from("xyz"), OFFSETS),
+    st.integers(1, 100),
+)
+def test_who_is_blocked_is_told_with_the_offset(
+    low: dict[str, int], highest: dict[str, int], most: int
+) -> None:
+    """W13: exactly those that are so far apart."""
+    held_up = blocked(low, highest, most)
+    for name, offset in low.items():
+        assert (held_up.get(name) == offset) == (highest.get(name, offset) - offset >= most)

@@ -1,0 +1,367 @@
+"""The planner of a Kafka spout with brokers that a test drives."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from stormspark.api import SourceProgress
+from stormspark.connectors import KafkaSpoutConfig
+from stormspark.connectors.kafka.brokers import EndsWatch
+from stormspark.connectors.kafka.offsets import ASKED, Committed, Document, Partition, Positions
+from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
+
+pytestmark = pytest.mark.usefixtures("patient")
+T0, T1, U0 = Partition("t", 0), Partition("t", 1), Partition("u", 0)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These brokers always answer, so it does not matter how busy the machine is."""
+    monkeypatch.setattr("stormspark.connectors.kafka.planner._ENDS_SECS", 30.0)
+
+
+class Brokers:
+    """Stands for Kafka; partitions are those that have an end."""
+
+    def __init__(self, latest: Mapping[Partition, int]) -> None:
+        self.latest, self.first = dict(latest), dict.fromkeys(latest, 0)
+        self.group: dict[Partition, Committed] = {}
+        self.times: Positions = {}
+        self.away = self.refuses_commits = self.closed = False
+
+    def _answer(self) -> None:
+        if self.away:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    def partitions(self, names: Iterable[str], pattern: Any, timeout: float = 5) -> list[Partition]:
+        self._answer()
+        return sorted(p for p in self.latest if p.topic in names or (pattern and pattern.fullmatch(p.topic)))
+
+    def ends(self, partitions: Iterable[Partition]) -> Positions:
+        self._answer()
+        return {p: self.latest[p] for p in partitions if p in self.latest}
+
+    def earliest(self, partitions: Iterable[Partition]) -> Positions:
+        self._answer()
+        return {p: self.first.get(p, 0) for p in partitions}
+
+    def at_timestamp(self, partitions: Iterable[Partition], timestamp: int) -> Positions:
+        self._answer()
+        return {p: self.times.get(p, -1) for p in partitions}
+
+    def committed(self, partitions: Iterable[Partition]) -> dict[Partition, Committed]:
+        self._answer()
+        return {p: self.group[p] for p in partitions if p in self.group}
+
+    def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait: bool) -> None:
+        self._answer()
+        if self.refuses_commits:
+            raise KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
+        self.group |= {p: Committed(offset, deployment) for p, offset in positions.items()}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Rig:
+    """A planner, its brokers, and a clock."""
+
+    def __init__(self, brokers: Brokers, **options: Any) -> None:
+        config = KafkaSpoutConfig("a:1", options.pop("topics", "t"), **({"group_id": "g"} | options))
+        self.brokers, self.now = brokers, 0.0
+        settings = PlannerSettings.of(config, "mine")
+        self.planner = KafkaPlanner(settings, clock=lambda: self.now, connect=lambda conf: brokers)  # type: ignore[arg-type,return-value]
+        self.asked = 0
+
+    def latest(self, start: Document) -> Document:
+        """Some seconds later, so that partitions are looked for."""
+        self.now += 3
+        return self.planner.latest(start)
+
+    def told(self, end: Document, waiting: int = 0, **marks: int) -> None:
+        self.asked += 1
+        named = {name.replace("_", "-"): offset for name, offset in marks.items()}
+        self.planner.told(end, SourceProgress(waiting, {**named, ASKED: self.asked}))
+
+
+def test_first_the_positions_then_what_there_is() -> None:
+    """K3: the batch that finds out where to begin hands nothing out, so that a repetition can't find out something else."""
+    rig = Rig(Brokers({T0: 10, T1: 5}))
+    began = rig.latest({})
+    assert began == {"t": {"0": 0, "1": 0}} and rig.planner.ranges({}, began) == []
+    end = rig.latest(began)
+    assert [tuple(found) for found in rig.planner.ranges(began, end)] == [
+        ("t", 0, 0, 10, 0),
+        ("t", 1, 0, 5, 1),
+    ]
+    assert rig.latest(end) == end
+
+
+@pytest.mark.parametrize(
+    ("strategy", "first"),
+    [
+        ("EARLIEST", {"0": 2, "1": 0}), ("LATEST", {"0": 10, "1": 5}), ("TIMESTAMP", {"0": 7, "1": 5}),
+        ("UNCOMMITTED_EARLIEST", {"0": 4, "1": 0}), ("UNCOMMITTED_LATEST", {"0": 4, "1": 5}),
+        ("UNCOMMITTED_TIMESTAMP", {"0": 4, "1": 5}),
+    ],
+)  # fmt: skip
+def test_where_a_topology_begins(strategy: Any, first: dict[str, int]) -> None:
+    """K3: t-0 has a commit of somebody else, t-1 has none, and no message since the timestamp."""
+    brokers = Brokers({T0: 10, T1: 5})
+    brokers.first[T0], brokers.times, brokers.group = 2, {T0: 7}, {T0: Committed(4, "another")}
+    rig = Rig(brokers, first_poll_offset_strategy=strategy, start_timestamp=1)
+    assert rig.latest({}) == {"t": first}
+
+
+def test_the_same_deployment_goes_on_from_its_commit_whatever_the_strategy() -> None:
+    """K3: EARLIEST and LATEST are for the first time only."""
+    brokers = Brokers({T0: 10})
+    brokers.group = {T0: Committed(4, "mine")}
+    assert Rig(brokers, first_poll_offset_strategy="LATEST").latest({}) == {"t": {"0": 4}}
+    assert Rig(brokers, first_poll_offset_strategy="LATEST", group_id=None).latest({}) == {"t": {"0": 10}}
+
+
+def test_what_comes_later_is_read_from_its_beginning() -> None:
+    """K1, K3: new partitions, and topics that a pattern matches, also with LATEST; the sorted list's places change (K6)."""
+    brokers = Brokers({T1: 5})
+    rig = Rig(brokers, topics=re.compile("[tu]"), first_poll_offset_strategy="LATEST")
+    began = rig.latest({})
+    assert began == {"t": {"1": 5}}
+    brokers.latest |= {T0: 3, U0: 2, Partition("x", 0): 9}
+    found = rig.latest(began)
+    assert found == {"t": {"0": 0, "1": 5}, "u": {"0": 0}} and rig.planner.ranges(began, found) == []
+    end = rig.latest(found)
+    assert [tuple(r) for r in rig.planner.ranges(found, end)] == [("t", 0, 0, 3, 0), ("u", 0, 0, 2, 2)]
+
+
+def test_a_topic_that_is_made_later_is_read_from_its_beginning() -> None:
+    """K1: it is waited for; LATEST is not for it, because it was empty when the topology began."""
+    brokers = Brokers({})
+    rig = Rig(brokers, first_poll_offset_strategy="LATEST")
+    waits = rig.latest({})
+    assert waits == {"t": {}} == rig.latest(waits)
+    brokers.latest = {T0: 3}
+    assert rig.latest(waits) == {"t": {"0": 0}}
+    nothing = Rig(Brokers({}), topics=re.compile("x")).latest({})
+    assert nothing != {}, "a pattern that matches nothing has begun too"
+
+
+def test_a_broker_that_is_away_brings_nothing_and_ends_nothing() -> None:
+    """K5: before the first answer, and between two."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers)
+    brokers.away = True
+    assert rig.latest({}) == {}
+    brokers.away = False
+    wait_for_answer(rig)
+    began = rig.latest({})
+    brokers.away = True
+    end = rig.latest(began)  # what was known by then may be had
+    assert rig.latest(end) == end
+    rig.told(end)
+    rig.planner.commit(end)
+    assert rig.planner.known_ends(end) == {"t": {"0": 10}}
+
+
+def wait_for_answer(rig: Rig) -> None:
+    watch = rig.planner._watch
+    assert watch is not None
+    for _ in range(200):
+        watch.ends(0.1)
+        if watch.known:
+            return
+        threading.Event().wait(0.05)
+
+
+def test_tasks_that_have_much_to_do_get_no_more() -> None:
+    """K5: what waits is bounded by what gets done; max_offsets_per_trigger bounds it too."""
+    brokers = Brokers({T0: 10_000_000})
+    rig = Rig(brokers)
+    position = rig.latest({})
+    rig.told(position)
+    position = rig.latest(position)
+    assert position == {"t": {"0": 50_000}}
+    rig.told(position, waiting=50_000)
+    assert rig.latest(position) == position
+    rig.told(position, waiting=20_000)
+    assert rig.latest(position) == {"t": {"0": 80_000}}
+    assert Rig(brokers, max_offsets_per_trigger=7).latest({"t": {"0": 1}}) == {"t": {"0": 8}}
+
+
+def test_a_fast_topology_gets_more() -> None:
+    """K5: twice what the last batch emitted."""
+    rig = Rig(Brokers({T0: 10_000_000}))
+    position = rig.latest({})
+    for expected in (50_000, 150_000, 350_000):
+        rig.told(position)
+        position = rig.latest(position)
+        assert position == {"t": {"0": expected}}
+
+
+def test_a_partition_with_a_stuck_offset_stops_alone() -> None:
+    """K5, W13: max_uncommitted_offsets beyond it; the other one goes on, and both do when it is acked."""
+    brokers = Brokers({T0: 0, T1: 0})
+    rig = Rig(brokers, max_uncommitted_offsets=100)
+    position = rig.latest({})
+    brokers.latest = {T0: 1000, T1: 1000}
+    position = rig.latest(position)
+    rig.told(position, t_0=3)
+    for _ in range(3):
+        brokers.latest = {p: end + 50 for p, end in brokers.latest.items()}
+        after = rig.latest(position)
+        assert after["t"]["0"] == position["t"]["0"] and after["t"]["1"] > position["t"]["1"]
+        position = after
+        rig.told(position, t_0=3)
+    rig.told(position)
+    assert rig.latest(position)["t"]["0"] == position["t"]["0"] + 100
+
+
+def test_commits_are_the_contiguous_run_once_a_period() -> None:
+    """K5: up to the lowest open offset; marks that are told again do not count for what was handed out since."""
+    brokers = Brokers({T0: 10, T1: 10})
+    rig = Rig(brokers, offset_commit_period_ms=30_000)
+    position = rig.latest(rig.latest({}))
+    rig.told(position, t_0=4)
+    rig.planner.commit(position)
+    assert brokers.group == {T0: Committed(4, "mine"), T1: Committed(10, "mine")}
+    brokers.latest = {T0: 20, T1: 20}
+    position = rig.latest(position)
+    rig.planner.told(position, SourceProgress(0, {"t-0": 4, ASKED: rig.asked}))
+    rig.now += 31
+    rig.planner.commit(position)
+    assert brokers.group[T1] == Committed(10, "mine"), "t-1 has ten open messages that nobody has told of"
+    rig.told(position, t_0=18)
+    rig.planner.commit(position)
+    assert brokers.group[T0] == Committed(4, "mine"), "not twice in a period"
+    rig.now += 31
+    rig.planner.commit(position)
+    assert brokers.group == {T0: Committed(18, "mine"), T1: Committed(20, "mine")}
+    rig.told(position)
+    rig.planner.commit(position, now=True)
+    assert brokers.group == {T0: Committed(20, "mine"), T1: Committed(20, "mine")}
+
+
+def test_marks_of_an_earlier_run_do_not_count() -> None:
+    """K5: a reader that begins knows nothing of what is open."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers, offset_commit_period_ms=0)
+    rig.planner.told({}, SourceProgress(0, {ASKED: 5}))
+    position = rig.latest(rig.latest({}))
+    rig.planner.told(position, SourceProgress(0, {ASKED: 5}))
+    rig.planner.commit(position)
+    assert brokers.group == {}
+    rig.planner.told(position, SourceProgress(0, {ASKED: 1}))
+    rig.planner.commit(position)
+    assert brokers.group == {T0: Committed(10, "mine")}
+
+
+def test_without_a_group_nothing_is_committed() -> None:
+    """K5."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers, group_id=None, offset_commit_period_ms=0)
+    position = rig.latest(rig.latest({}))
+    rig.told(position)
+    rig.planner.commit(position, now=True)
+    assert brokers.group == {}
+
+
+def test_at_most_once_commits_before_and_hands_out_once() -> None:
+    """K2: a batch that is run again, by a new reader, has nothing; without the commit nothing is handed out."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers, processing_guarantee="AT_MOST_ONCE")
+    began = rig.latest({})
+    brokers.refuses_commits = True
+    assert rig.latest(began) == began
+    brokers.refuses_commits = False
+    end = rig.latest(began)
+    assert brokers.group == {T0: Committed(10, "mine")}
+    assert len(rig.planner.ranges(began, end)) == 1 == len(rig.planner.ranges(began, end))
+    again = Rig(brokers, processing_guarantee="AT_MOST_ONCE")
+    assert again.planner.ranges(began, end) == []
+    brokers.latest = {T0: 12}
+    after = again.latest(end)
+    assert [tuple(found) for found in again.planner.ranges(end, after)] == [("t", 0, 10, 12, 0)]
+
+
+def test_at_least_once_hands_out_again_what_is_run_again() -> None:
+    """K2."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers)
+    began = rig.latest({})
+    end = rig.latest(began)
+    assert Rig(brokers).planner.ranges(began, end) == rig.planner.ranges(began, end) != []
+
+
+def test_no_guarantee_commits_what_was_handed_out() -> None:
+    """K2: whatever has become of it."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers, processing_guarantee="NO_GUARANTEE")
+    position = rig.latest(rig.latest({}))
+    rig.planner.commit(position)
+    assert brokers.group == {T0: Committed(10, "mine")}
+
+
+def test_what_there_is_now_and_then_no_more() -> None:
+    """K1: a run that takes what there is reaches its end, though offsets are open and more comes."""
+    brokers = Brokers({T0: 100})
+    rig = Rig(brokers, max_uncommitted_offsets=10, max_offsets_per_trigger=30)
+    rig.planner.prepare_available_now()
+    brokers.latest = {T0: 500, T1: 5}
+    position, batches = rig.latest({}), 0
+    while (after := rig.latest(position)) != position:
+        position, batches = after, batches + 1
+        rig.told(position, waiting=1_000_000, t_0=0)
+    assert (position, batches) == ({"t": {"0": 100}}, 4)
+
+
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning() -> None:
+    """K5: as auto.offset.reset=earliest does; what was done with of the old one says nothing of the new one."""
+    brokers = Brokers({T0: 100})
+    rig = Rig(brokers, offset_commit_period_ms=0)
+    position = rig.latest(rig.latest({}))
+    rig.told(position)
+    brokers.latest = {T0: 40}
+    assert rig.latest(position) == position, "it may be a broker that does not know yet"
+    rig.now += 6
+    wait_until_lower(rig)
+    after = rig.latest(position)
+    assert after == {"t": {"0": 40}}
+    assert [tuple(found) for found in rig.planner.ranges(position, after)] == [("t", 0, 0, 40, 0)]
+    rig.planner.commit(after)
+    assert brokers.group == {}
+
+
+def wait_until_lower(rig: Rig) -> None:
+    watch = rig.planner._watch
+    assert watch is not None
+    for _ in range(200):
+        if watch.ends(0.1) == {T0: 40}:
+            return
+
+
+def test_an_error_that_is_not_kafkas_is_not_hidden() -> None:
+    """A bug is no outage."""
+
+    def broken(partitions: list[Partition]) -> Positions:
+        raise KeyError("bug")
+
+    watch = EndsWatch(lambda: [T0], broken, refresh_secs=1)
+    with pytest.raises(KeyError, match="bug"):
+        watch.ends(10)
+    watch.close()
+
+
+def test_a_planner_hangs_up() -> None:
+    """Both connections."""
+    brokers = Brokers({T0: 1})
+    rig = Rig(brokers)
+    rig.planner.close()
+    rig.latest({})
+    rig.planner.close()
+    assert brokers.closed
