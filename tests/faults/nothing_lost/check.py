@@ -20,6 +20,8 @@ class Effects:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[Path, int] = {}
+        #: The latest message that was seen.
+        self.highest = -1
         #: By (side, n): how often the message was seen.
         self.seen: Counter[tuple[str, int]] = Counter()
         #: By n: in how many windows the pair was.
@@ -31,6 +33,7 @@ class Effects:
             for line in self._new_lines(path):
                 side, n = line.split()
                 self.seen[side, int(n)] += 1
+                self.highest = max(self.highest, int(n))
         for path in log_files(self._folder, "windowed"):
             self.windowed.update(int(line) for line in self._new_lines(path))
         return self.seen.total() + self.windowed.total()
@@ -129,6 +132,6 @@ def committed_offsets(checkpoint: Path) -> dict[str, dict[int, int]]:
         offsets = json.loads(line) if line.startswith("{") else None
         if isinstance(offsets, dict):
             for topic, partitions in offsets.items():
-                if isinstance(partitions, dict) and all(key.isdigit() for key in partitions):
+                if isinstance(partitions, dict) and partitions and all(key.isdigit() for key in partitions):
                     found[topic] = {int(key): offset for key, offset in partitions.items()}
     return found

@@ -14,7 +14,7 @@ from tests.faults.nothing_lost.scenario import Inject, Scenario
 from tests.faults.nothing_lost.topology import trap
 from tests.spark.waiting import worker_processes
 
-__all__ = ["FAULTS", "Fault"]
+__all__ = ["FAULTS", "TOGETHER", "Fault"]
 
 
 @dataclass(frozen=True)
@@ -138,4 +138,13 @@ FAULTS = {
     "broker away for long": Fault(_broker_away, {"conf": _SHORT_TIMEOUT}),
     "driver away for long": Fault(_all_away, {"conf": _SHORT_TIMEOUT}),
     "all frozen for long": Fault(_freeze, {"conf": _SHORT_TIMEOUT}, may_time_out=True),
+}
+
+#: Where each is injected only once, these share a run, because starting Spark takes longest.
+TOGETHER = {
+    "bolt, worker, broker": ["a bolt raises", "worker killed", "broker killed"],
+    "with one worker": ["the only worker killed", "driver killed, one worker"],
+    "executor": ["executor killed"],
+    "driver": ["driver killed", "driver's JVM killed", "driver killed between two commits"],
+    "long outages": ["broker away for long", "driver away for long"],
 }

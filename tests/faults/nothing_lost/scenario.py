@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
 import psutil
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.faults.nothing_lost.check import Effects, check_trees, committed_offsets, newest
 from tests.faults.nothing_lost.driver import Plan, Status
@@ -37,7 +37,7 @@ _PATIENCE_SECS = float(os.environ.get("FAULT_PATIENCE", "40"))
 
 @dataclass(frozen=True)
 class Scale:
-    """How much a run does: messages of both topics together, and how often it is hurt."""
+    """How much a run does: messages of both topics together, and how often each fault is injected."""
 
     messages: int
     injections: int
@@ -265,17 +265,15 @@ class Scenario:
         spark = self.checkpoint / "spark"
         return newest(spark / "offsets"), newest(spark / "commits")
 
-    def run(self, inject: Inject | None) -> Accounts:
-        """Feed it, hurt it as often as the scale says, and count; without ``inject`` it is its input that hurts."""
+    def run(self, injects: Sequence[Inject]) -> Accounts:
+        """Feed it, hurt it in each of these ways, and count; with none it is its input that hurts."""
         began = time.monotonic()
-        injections = self.scale.injections if inject is not None else 0
-        share = self.pairs // (injections + 1)
+        share = self.pairs // (len(injects) + 1)
         self._may_feed = share
         self.driver.start()
         # Then windows hold what earlier batches have read.
         self.until(lambda: self.effects.update() and self.batches()[1] > 0, 120, "effects and two batches")
-        for number in range(injections):
-            assert inject is not None
+        for number, inject in enumerate(injects):
             self._may_feed = (number + 1) * share
             self.pause(self.random.uniform(0.3, 2.5))
             self._hurt(inject)
@@ -288,14 +286,15 @@ class Scenario:
         return self.accounts
 
     def _hurt(self, inject: Inject) -> None:
-        """Inject once; the recovery takes until a batch is committed that was begun after it, and effects flow again."""
+        """Inject once; the recovery takes until a batch is committed that was begun after it, and what was sent after it is seen."""
         batch, _ = self.batches()
-        effects = self.effects.update()
         began = time.monotonic()
         self.accounts.injected.append(inject(self, self.random))
+        fed = self.fed
 
         def recovered() -> bool:
-            return self.batches()[1] > batch and (self.effects.update() > effects or self.fed == self.pairs)
+            self.effects.update()
+            return self.batches()[1] > batch and (self.effects.highest >= fed or fed == self.pairs)
 
         self.until(recovered, 120, f"a recovery from: {self.accounts.injected[-1]}")
         self.accounts.recovery_secs.append(time.monotonic() - began)
@@ -378,18 +377,35 @@ class Scenario:
 
 def end_offsets(broker: KafkaBroker, topic: str) -> dict[int, int]:
     """By partition."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "tests"})
-    try:
-        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), 10)[1] for p in range(PARTITIONS)}
-    finally:
-        consumer.close()
+    partitions = [TopicPartition(topic, p) for p in range(PARTITIONS)]
+    return _ask(
+        broker, "tests", lambda it: {one.partition: it.get_watermark_offsets(one, 5)[1] for one in partitions}
+    )
 
 
 def group_offsets(broker: KafkaBroker, topic: str) -> dict[int, int]:
     """What the spout's group, which is called as the topic, has committed of it, by partition."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": topic})
+    partitions = [TopicPartition(topic, p) for p in range(PARTITIONS)]
+    return _ask(
+        broker,
+        topic,
+        lambda it: {
+            one.partition: one.offset for one in it.committed(partitions, timeout=5) if one.offset >= 0
+        },
+    )
+
+
+def _ask(broker: KafkaBroker, group: str, question: Callable[[Consumer], dict[int, int]]) -> dict[int, int]:
+    """A broker that has just come back knows of groups a moment later."""
+    until = time.monotonic() + 30
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
     try:
-        found = consumer.committed([TopicPartition(topic, p) for p in range(PARTITIONS)], timeout=10)
-        return {one.partition: one.offset for one in found if one.offset >= 0}
+        while True:
+            try:
+                return question(consumer)
+            except KafkaException:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
     finally:
         consumer.close()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.faults.nothing_lost.driver import Plan
-from tests.faults.nothing_lost.injectors import FAULTS
+from tests.faults.nothing_lost.injectors import FAULTS, TOGETHER
 from tests.faults.nothing_lost.private_disk import PrivateDisk, PrivateDiskError
 from tests.faults.nothing_lost.scenario import PARTITIONS, Accounts, Driver, Scale, Scenario
 from tests.faults.nothing_lost.topology import log_files
@@ -37,7 +37,7 @@ def scenario(kafka: KafkaBroker, tmp_path: Path) -> Iterator[Callable[..., Scena
         driver = Driver(
             Plan(name=name, bootstrap=kafka.bootstrap, folder=str(tmp_path), **fields), tmp_path, prefix
         )
-        made.append(Scenario(kafka, driver, Scale.of_environment(), fault))
+        made.append(Scenario(kafka, driver, SCALE, fault))
         for topic in made[-1].topics.values():
             kafka.create_topic(topic, PARTITIONS)
         return made[-1]
@@ -63,26 +63,40 @@ def balance(record_accounts: Callable[[Accounts], None]) -> Callable[..., None]:
     return check
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "disk full"])
-def test_nothing_is_lost(fault: str, scenario: Callable[..., Scenario], balance: Callable[..., None]) -> None:
+SCALE = Scale.of_environment()
+#: By the run's name, the faults of one kind of topology.
+RUNS = TOGETHER if SCALE.injections == 1 else {fault: [fault] for fault in FAULTS if fault != "disk full"}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_nothing_is_lost(run: str, scenario: Callable[..., Scenario], balance: Callable[..., None]) -> None:
     """E15, E16, B10, K3: every message's effect is there, every tree has one verdict, the offsets are committed."""
-    what = FAULTS[fault]
-    accounts = scenario(fault, **what.plan).run(what.inject)
-    balance(accounts, may_time_out=what.may_time_out)
+    faults = [FAULTS[fault] for fault in RUNS[run] for _ in range(SCALE.injections)]
+    accounts = scenario(run, **faults[0].plan).run([fault.inject for fault in faults])
+    balance(accounts, may_time_out=faults[0].may_time_out)
     assert accounts.counters["dead_letters"] == 0
+
+
+@pytest.mark.skipif(SCALE.injections == 1, reason="it shows that this can fail; `make soak` has the time")
+def test_without_the_durable_acker_much_is_lost_and_that_is_noticed(
+    scenario: Callable[..., Scenario],
+) -> None:
+    """What the others hold was not lost by chance."""
+    plan = {"workers": 1, "conf": {"stormspark.acker.durable": False}}
+    accounts = scenario("no durable acker", **plan).run([FAULTS["the only worker killed"].inject])
+    assert accounts.lost > 100
 
 
 def test_nothing_is_lost_on_a_full_disk(
     scenario: Callable[..., Scenario], balance: Callable[..., None], tmp_path: Path
 ) -> None:
     """W3: while the checkpoint can't be written no batch ends; it goes on, or stops with the reason and can be started again."""
+    fault = FAULTS["disk full"]
     try:
         with PrivateDisk(tmp_path / "disk", 200) as disk:
-            hurt = scenario(
-                "disk full", disk.enter, checkpoint=str(tmp_path / "disk"), **FAULTS["disk full"].plan
-            )
+            hurt = scenario("disk full", disk.enter, checkpoint=str(tmp_path / "disk"), **fault.plan)
             hurt.disk, hurt.checkpoint, hurt.starts_again = disk, disk.seen_from_outside, True
-            balance(hurt.run(FAULTS["disk full"].inject))
+            balance(hurt.run([fault.inject] * SCALE.injections))
     except PrivateDiskError as error:
         pytest.skip(str(error))
 
@@ -91,11 +105,10 @@ def test_a_poisoned_message_goes_to_the_dead_letters_and_the_others_go_on(
     scenario: Callable[..., Scenario], balance: Callable[..., None], tmp_path: Path
 ) -> None:
     """K4, W13: it is tried again as often as its policy says, and holds nobody up."""
-    scale = Scale.of_environment()
-    poison = sorted(Random(scale.seed).sample(range(scale.messages // 2), max(6, scale.injections)))
+    poison = sorted(Random(SCALE.seed).sample(range(SCALE.messages // 2), max(6, SCALE.injections)))
     hurt = scenario("poisoned messages", poison=poison, max_retries=2)
     hurt.accounts.injected = [f"order {n} always fails" for n in poison]
-    balance(hurt.run(None))
+    balance(hurt.run([]))
     assert hurt.accounts.counters["dead_letters"] == len(poison)
     letters = [
         json.loads(line) for file in (tmp_path / "dead").iterdir() for line in file.read_text().splitlines()
