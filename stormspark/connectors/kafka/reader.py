@@ -171,6 +171,8 @@ class RangeReader:
             come = self._consumer.consume(self._max_records, 0.0)
             if not come:  # to wait for many would be to wait for the last one of them
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
+                if come:
+                    come += self._consumer.consume(self._max_records, 0.0)
             self._take(come)
             if wanted.next > before or wanted.lost or self._clock() >= until:
                 return
