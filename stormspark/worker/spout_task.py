@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any
+from weakref import ReferenceType, ref
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -202,7 +204,9 @@ class SpoutTask(Task):
         """Call ``next_tuple`` up to ``calls`` times, until it emits nothing; true if the last call emitted."""
         self._calls, self._deadline = calls, deadline
         if self._runner is None:
-            self._runner = greenlet(self._ask_for_ever)  # here: it belongs to the thread that made it
+            # Made here: it belongs to the thread that made it. It knows its task weakly: no garbage collector looks into a
+            # suspended greenlet.
+            self._runner = greenlet(partial(_ask_for_ever, ref(self)))
         if self.suspended:
             self._collector.pause_at = self._collector.emitted + _EMITS_A_TURN
         answer = self._runner.switch()
@@ -211,12 +215,6 @@ class SpoutTask(Task):
             return bool(answer)
         self.raised("next_tuple", answer)
         return self.fatal is None
-
-    def _ask_for_ever(self) -> None:
-        hub = getcurrent().parent
-        assert hub is not None
-        while True:
-            hub.switch(self._ask())
 
     def _ask(self) -> bool | Exception:
         clock, collector, account = self._clock, self._collector, self.account
@@ -337,3 +335,14 @@ class SpoutTask(Task):
             self.set_active(active)
         except ComponentError as error:
             self.stop_topology(error)
+
+
+def _ask_for_ever(task: ReferenceType[SpoutTask]) -> None:
+    """What the greenlet of a spout's task runs: a turn each time it is switched to."""
+    hub = getcurrent().parent
+    assert hub is not None
+    while (spout := task()) is not None:
+        answer = spout._ask()
+        del spout
+        hub.switch(answer)
+        del answer
