@@ -41,6 +41,7 @@ _KEPT = 1000
 #: Recordings of other workers' trees that are kept, in case they fail.
 _KEPT_PARTS = 1000
 #: Message ids of a task that have failed and are traced when they are emitted again; and for how long it may take until then.
+#: When so many were waited for in vain, the spout replays nothing, and no more of them are kept.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
 #: Where fewer emits than this lie between two samples, the distance is exact; else no turn of `next_tuple` calls is cut for it.
@@ -314,12 +315,14 @@ class SpoutStories:
     def __init__(self, stories: Stories, spout: SpoutTask) -> None:
         self._stories, self._spout = stories, spout
         self._failed: dict[Hashable, tuple[float, str]] = {}
+        self._in_vain = 0
         self._next_sample = stories.sample
         self._collector: SpoutCollector
 
     def begin(self, collector: SpoutCollector) -> None:
         """The spout has begun anew, with this collector."""
         self._collector = collector
+        self._in_vain = 0
         self._next_sample = self._stories.sample
 
     def maker(self, now: float) -> MakeTree:
@@ -327,6 +330,7 @@ class SpoutStories:
         failed = self._failed
         while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
             del failed[next(iter(failed))]
+            self._in_vain += 1
         sample = self._stories.sample
         if failed or (sample and (sample <= _EXACT or self._collector.emitted >= self._next_sample)):
             return self._make
@@ -340,6 +344,7 @@ class SpoutStories:
             except TypeError:  # an id that has no hash is nobody's concern elsewhere
                 failed = None
             if failed is not None:
+                self._in_vain = 0
                 return stories.traced(self._spout, account, message_id, now, failed[1])
         if stories.sample and collector.emitted >= self._next_sample:
             self._next_sample = collector.emitted + stories.sample
@@ -351,7 +356,7 @@ class SpoutStories:
     def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
         """A tree has failed: its story is written, and the next emit of its message id is traced."""
         traced = False
-        if len(self._failed) < _KEPT_IDS:
+        if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:
             try:
                 self._failed[tree.message_id] = (now, "")
                 traced = True

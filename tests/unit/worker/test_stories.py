@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stormspark import TopologyBuilder
+from stormspark.acker import Tree
 from stormspark.worker.stories import Stories
 from stormspark.worker.story import Story, merge_stories, read_stories, root_text
 from stormspark.worker.task_logs import TaskLogs
@@ -386,6 +387,24 @@ def test_message_ids_without_a_hash_do_no_harm() -> None:
     rig = Rig(two(Call(fail_odd), Lists([(n,) for n in range(4)])), 1, **TRACE_ALL)
     rig.batches(2)
     assert len(rig.users("a")[0].heard) == 4
+
+
+def test_a_spout_that_replays_nothing_is_not_looked_at_for_replays_for_ever() -> None:
+    """W6: each emit costs a look as long as a replay is expected."""
+
+    def fail_it(bolt: Any, tup: Any) -> None:
+        bolt.collector.fail(tup)
+
+    rig = Rig(two(Call(fail_it), [(n,) for n in range(200)]), 1, stormspark_story_sample=0)
+    rig.batches(2)
+    (instance,) = rig.users("a")
+    assert instance.collector.new_tree is not Tree
+    rig.advance(700)
+    assert instance.collector.new_tree is Tree
+    instance.rows += [(n,) for n in range(200)]
+    rig.batches(2)
+    assert len(instance.heard) == 400
+    assert instance.collector.new_tree is Tree
 
 
 # -- files ---------------------------------------------------------------------------------------------------
