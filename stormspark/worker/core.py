@@ -168,6 +168,7 @@ class Worker:
             task.stop()
         self._enter(None)
         self._hooks.shutdown()
+        self.stories.close()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 

@@ -304,6 +304,11 @@ class Stories:
             line["holders"] = [[h.task, h.state, h.tuples, h.seconds] for h in holders]
         self._lines.append((failure, line))
 
+    def close(self) -> None:
+        """Close the files."""
+        self._failure_file.close()
+        self._sample_file.close()
+
     def lines(self) -> list[dict[str, Any]]:
         """Those that are in memory, samples first."""
         return [*self._sample_file.kept, *self._failure_file.kept]
@@ -383,6 +388,10 @@ class _Lines:
             self._file = RotatingFileHandler(
                 path, maxBytes=max_bytes, backupCount=backup_count, encoding="utf-8", delay=True
             )
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def add(self, line: dict[str, Any]) -> None:
         if self._file is None:

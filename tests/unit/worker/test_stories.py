@@ -425,6 +425,7 @@ def test_stories_go_to_files_of_the_log_folder_and_can_be_read_from_there(tmp_pa
         spout._stories._stories = again
     worker.stories = again
     rig.batches(2)
+    worker.close()
     assert sorted(path.name for path in tmp_path.glob("stories*")) == [
         "stories-0-sampled.jsonl",
         "stories-0.jsonl",
