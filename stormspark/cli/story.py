@@ -20,8 +20,8 @@ from stormspark.worker.story import Story, StoryEvent, read_stories, stories_of
 __all__ = ["print_stories", "timeline"]
 
 _OK, _NONE = 0, 1
-#: Of the reason, in the list.
-_REASON = 90
+#: Letters of the reason in the list, and other stories of the same message that are named.
+_WHY, _OTHERS = 120, 5
 
 
 class _NoFolder(click.ClickException):
@@ -78,7 +78,7 @@ def _table(stories: Sequence[Story], console: Console) -> Table:
             Text(story.spout or "?"),
             Text((story.message_id or "?")[:40]),
             "yes" if story.traced else "no",
-            Text((story.reason or "")[:_REASON]),
+            Text(story.why[:_WHY]),
         )
     return table
 
@@ -108,9 +108,13 @@ def _told(story: Story, every: Iterable[Story]) -> Iterator[str]:
         for one in every
         if one.root != story.root and (one.spout, one.message_id) == (story.spout, story.message_id)
     ]
-    for one in others if story.message_id is not None else ():
+    if story.message_id is None:
+        return
+    for one in others[:_OTHERS]:
         traced = ", traced" if one.traced else ""
         yield f"The same message: {one.root} {one.outcome or 'unknown'}{traced}."
+    if len(others) > _OTHERS:
+        yield f"{len(others) - _OTHERS} more stories are of the same message."
 
 
 def timeline(story: Story) -> Iterator[str]:

@@ -169,7 +169,7 @@ class Stories:
             self._rates[spout.id] = (now, spout.counters.acked)
             if counts[spout.id]:
                 advice = self._advice(spout, counts[spout.id], spout.counters.acked - acked, now - since)
-                spout.tell_failure(advice)
+                spout.tell_failure("advice", advice)
         self._timed_out.clear()
         told = expired[: self._most_failures]
         found = find_holders({tree: tree for tree in told}, self._bolts, self._lanes, self._names, now)
@@ -236,18 +236,20 @@ class Stories:
             home, ended_at = _home(spout, tree.message_id, tree.emitted_at), now
         home |= {"ended_at": ended_at, "untold": self._untold}
         self._untold = 0
-        home |= {"outcome": verdict.outcome.value, "reason": self._reason(verdict)}
+        reason = self._reason(verdict)
+        home |= {
+            "outcome": verdict.outcome.value,
+            "reason": reason.removesuffix(f": {sentences(holders or [])}"),
+        }
         self._write(True, root, recording, holders or [], home)
         late = verdict.outcome is Outcome.TIMED_OUT and tree.value
         if tree.root_id and (late or recording is not None):
             self._ledger.ask(root, self._others)
         after = "; its next emit is traced" if next_is_traced else ""
-        how = (
-            f"failed by {home['reason']}"
-            if verdict.component
-            else f"{verdict.outcome.value}: {home['reason']}"
+        how = f"failed by {reason}" if verdict.component else f"{verdict.outcome.value}: {reason}"
+        spout.tell_failure(
+            verdict.outcome.value, f"message {tree.message_id!r:.100} {how}; story {root_text(root)}{after}"
         )
-        spout.tell_failure(f"message {tree.message_id!r:.100} {how}; story {root_text(root)}{after}")
         return replace(verdict, root=root)
 
     def _reason(self, verdict: Verdict) -> str:

@@ -31,8 +31,8 @@ class StoryEvent:
     """Something that happened to tuples of the tree, ``at`` seconds after the emit.
 
     ``what`` is ``emitted`` (``by`` a task ``to`` one), ``emitted_away`` (to one of another worker), ``acked`` or ``failed``
-    (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` a worker, from which they came, for the task
-    ``to``). ``since`` is when the task's turn began in which it acked.
+    (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` a worker, from which they came, for the
+    task ``to``). ``since`` is when the task's turn began in which it acked.
     """
 
     at: float
@@ -111,6 +111,13 @@ class Story:
     untold: int = 0
 
     @property
+    def why(self) -> str:
+        """The reason, and who held tuples of a tree that timed out, in whichever worker."""
+        known = [holder for holder in self.holders if holder.state != "elsewhere"]
+        holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
+        return ": ".join(part for part in (self.reason, holders) if part)
+
+    @property
     def failed(self) -> bool:
         """Whether its spout's ``fail`` was called."""
         return self.outcome not in (None, "acked")
@@ -120,7 +127,7 @@ class Story:
         took = "" if self.seconds is None else f" after {self.seconds:,.3g} s"
         ending = (self.outcome or "no end is known") + took
         return f"message {self.message_id or '?'} of {self.spout or '?'} {ending}" + (
-            f": {self.reason}" if self.reason else ""
+            f": {self.why}" if self.why else ""
         )
 
 

@@ -80,9 +80,8 @@ class Task:
         self._plain_outlets: dict[str, Outlet] | None = None  # while hooks listen
         self._metrics: set[str] = set()
         self._starting = False
-        # When errors, and failures of trees, were told of.
-        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)
-        self._failures_told: deque[float] = deque(maxlen=self._settings.errors_per_interval)
+        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
+        self._failures_told: dict[str, deque[float]] = {}  # the same of failures of trees, by their kind
 
     def _instance(self) -> Any:
         """A fresh copy of the component (A3)."""
@@ -236,9 +235,10 @@ class Task:
         self.errors.append(ErrorReport(self.component.id, self.id, text))
         self.logger.error("%s: %s", self.name, text)
 
-    def tell_failure(self, text: str) -> None:
-        """Log what became of trees and tell the driver, as often as errors at most; it is no error of this task."""
-        now, told = self._clock(), self._failures_told
+    def tell_failure(self, kind: str, text: str) -> None:
+        """Log what became of trees and tell the driver, each kind as often as errors at most; it is no error of this task."""
+        now = self._clock()
+        told = self._failures_told.setdefault(kind, deque(maxlen=self._settings.errors_per_interval))
         if len(told) == told.maxlen and now - told[0] < self._settings.error_interval_secs:
             return
         told.append(now)

@@ -30,7 +30,8 @@ def home(outcome: str, message_id: str, **more: Any) -> dict[str, Any]:
 
 
 FIRST, REPLAY, FINE = "a1" * 8, "b2" * 8, "c3" * 8
-REASON = "not fully processed within 30 s: count[7] has held 1 tuple for 30.9 s without ack or fail"
+LATE = "not fully processed within 30 s"
+REASON = f"{LATE}: count[7] has held 1 tuple for 30.9 s without ack or fail"
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     logs.mkdir(parents=True)
     held = ["count[7]", "held", 1, 30.9]
     zero = [
-        line(FIRST, home=home("timed out", "17", reason=REASON, untold=3), holders=[held]),
+        line(FIRST, home=home("timed out", "17", reason=LATE, untold=3), holders=[held]),
         line(
             REPLAY,
             at=175.0,

@@ -439,3 +439,21 @@ def test_stories_go_to_files_of_the_log_folder_and_can_be_read_from_there(tmp_pa
         ("failed by a bolt", "1"),
         ("failed by a bolt", "3"),
     ]
+
+
+def test_many_failures_of_one_kind_do_not_silence_another(caplog: pytest.LogCaptureFixture) -> None:
+    """W3, W4."""
+
+    def fail_all_but_the_first(bolt: Any, tup: Any) -> None:
+        (bolt.collector.fail if tup["value"] else bolt.kept.append)(tup)
+
+    rig = Rig(
+        two(Call(fail_all_but_the_first), [(n,) for n in range(20)]), 1, topology_message_timeout_secs=4
+    )
+    for _ in range(9):
+        rig.users("a")[0].rows += [(n,) for n in range(1, 20)]
+        rig.advance(1)
+    lines = [record.getMessage() for record in caplog.records if record.name == "stormspark.task.a"]
+    assert len([line for line in lines if "failed by b[0]" in line]) == 5
+    assert len([line for line in lines if "message 0 timed out" in line]) == 1
+    assert len([line for line in lines if "1 of 1 pending trees timed out" in line]) == 1
