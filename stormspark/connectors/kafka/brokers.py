@@ -31,8 +31,10 @@ class Brokers:
         self.servers = str(conf["bootstrap.servers"])
         self._why: str | None = None  # in librdkafka's words
         heard = {**conf, "error_cb": self._hear}
+        self._committing = False
+        self._commit_error: Any = None
         try:
-            self._consumer = Consumer(heard)
+            self._consumer = Consumer({**heard, "on_commit": self._on_commit})
         except KafkaException as error:
             msg = f"Kafka at {self.servers}: {error.args[0].str()}"
             raise InvalidTopologyError(msg) from error
@@ -43,6 +45,10 @@ class Brokers:
 
     def _hear(self, error: Any) -> None:
         self._why = error.str()
+
+    def _on_commit(self, error: Any, partitions: list[Any]) -> None:
+        self._committing = False
+        self._commit_error = error or next((one.error for one in partitions if one.error), None)
 
     def why(self, error: Exception) -> str:
         """Why Kafka did not answer, as well as can be told."""
@@ -77,8 +83,9 @@ class Brokers:
         for partition, answer in answers.items():
             try:
                 found[Partition(partition.topic, partition.partition)] = answer.result().offset
-            except KafkaException as error:  # a topic that is being made, or deleted
+            except KafkaException as error:  # a topic that is being made, or deleted, or got more partitions
                 errors.append(error)
+                self._admin.list_topics(partition.topic, _ANSWER_SECS)  # so that it is known the next time
         if not found:
             raise errors[0]
         return found
@@ -109,8 +116,8 @@ class Brokers:
         }
 
     def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait: bool) -> None:
-        """Commit for the group; without ``wait`` nobody hears whether it came through."""
-        from confluent_kafka import KafkaException, TopicPartition
+        """Commit for the group. Without ``wait`` nobody hears of it, and none is made while another is under way."""
+        from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
         offsets = [
             TopicPartition(*partition, position, f"{_MARK}{deployment}")
@@ -118,13 +125,20 @@ class Brokers:
         ]
         if not offsets:
             return
-        if not wait:
-            self._consumer.poll(0)
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        until = time.monotonic() + _ANSWER_SECS
+        self._consumer.poll(0)  # the answer to the last one is told in here
+        while wait and self._committing and time.monotonic() < until:
+            self._consumer.poll(0.05)
+        if self._committing:
+            if wait:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
             return
-        for one in self._consumer.commit(offsets=offsets, asynchronous=False):
-            if one.error is not None:
-                raise KafkaException(one.error)
+        self._committing, self._commit_error = True, None
+        self._consumer.commit(offsets=offsets, asynchronous=True)
+        while wait and self._committing and time.monotonic() < until:
+            self._consumer.poll(0.05)
+        if wait and (self._committing or self._commit_error is not None):
+            raise KafkaException(self._commit_error or KafkaError(KafkaError._TIMED_OUT))
 
     def close(self) -> None:
         """Hang up."""

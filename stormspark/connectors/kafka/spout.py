@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from stormspark.api import DEFAULT_STREAM, RangeSpout, Routed
+from stormspark.api import DEFAULT_STREAM, ExponentialBackoff, RangeSpout, Routed
 from stormspark.connectors.kafka.config import KafkaSpoutConfig, ProcessingGuarantee
 from stormspark.connectors.kafka.offsets import ASKED, Range, blocked, name_of
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings, check_topics
@@ -46,9 +46,10 @@ class KafkaSpout(RangeSpout):
     def __init__(self, config: KafkaSpoutConfig) -> None:
         self.config = config
         self._streams = config.record_translator.streams()
-        super().__init__(next(iter(self._streams.values())), retry=config.retry)
-        self.reliable = config.reliable
         at_least_once = config.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE
+        retry = config.retry if at_least_once else ExponentialBackoff(max_retries=0)
+        super().__init__(next(iter(self._streams.values())), retry=retry)
+        self.reliable = config.reliable
         self.low_marks_every = _LOW_MARKS_EVERY if at_least_once else None
         self._logger = logging.getLogger(__name__)
         self._reader: RangeReader | None = None
