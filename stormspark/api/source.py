@@ -107,6 +107,13 @@ class SourceSpout(Component, ABC):
         """
         return {}
 
+    def explain_failure(self, error: str, spark: Any) -> str | None:
+        """What is wrong for good where the query has ended with ``error``, Spark's text: the topology stops and says so.
+
+        None: that error is not this spout's, or another attempt may help.
+        """
+        return None
+
     def local_source(self) -> LocalSource | None:
         """What the local engine reads; None: only Spark can read for this spout."""
         return None

@@ -2,6 +2,7 @@
 
 from stormspark.connectors.dataframe import DataFrameSpout
 from stormspark.connectors.delta_bolt import DeltaBolt
+from stormspark.connectors.delta_spout import DeltaSpout
 from stormspark.connectors.file_bolt import FileBolt
 from stormspark.connectors.file_bolt_formats import (
     DefaultFileNameFormat,
@@ -41,6 +42,7 @@ __all__ = [
     "DefaultFileNameFormat",
     "DelimitedRecordFormat",
     "DeltaBolt",
+    "DeltaSpout",
     "FieldIndexTopicSelector",
     "FieldNameBasedTupleToKafkaMapper",
     "FieldNameTopicSelector",

@@ -23,7 +23,7 @@ from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import ACKER_TIME, Attempt
 from stormspark.spark.gate import Gate
 from stormspark.spark.query import data_query
-from stormspark.spark.sources import open_sources
+from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
 
@@ -171,7 +171,9 @@ class QueryRun:
     def note_end(self) -> None:
         """The query ended by itself, outside of our code: remember why."""
         assert self.query is not None
-        self.failure = _text(self.query.exception())
+        failure = str(self.query.exception())
+        self.failure = _text(failure)
+        self.error = explain_failure(self.plan, self.session, failure)
 
 
 def _text(error: object) -> str:

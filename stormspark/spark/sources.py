@@ -9,11 +9,11 @@ import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from stormspark.api import SourceSpout
-from stormspark.errors import InvalidTopologyError
+from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
 
-__all__ = ["SourceStream", "open_sources"]
+__all__ = ["SourceStream", "explain_failure", "open_sources"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,19 @@ class SourceStream:
 def open_sources(plan: PhysicalPlan, session: SparkSession) -> list[SourceStream]:
     """Ask each source spout for its DataFrame; raises `InvalidTopologyError` with the component and the user's line."""
     return [_opened(component, plan, session) for component in plan.sources]
+
+
+def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:
+    """Why the topology has to stop, if a source spout knows that no other attempt helps against ``error``."""
+    for component in plan.sources:
+        spout: SourceSpout = cloudpickle.loads(component.pickled)
+        try:
+            reason = spout.explain_failure(error, session)
+        except Exception:  # what it looks at may be what failed
+            reason = None
+        if reason is not None:
+            return StormsparkError(f"{component.declared_at}: spout {component.id!r}: {reason}")
+    return None
 
 
 def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession) -> SourceStream:

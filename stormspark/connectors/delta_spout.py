@@ -1,0 +1,124 @@
+"""A Delta table as a spout: what is added to it, commit by commit, read by Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
+from stormspark.connectors.delta_changes import schema_change
+from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+
+__all__ = ["DeltaSpout"]
+
+#: For Scala 2.13, Spark 4.2; the version that `delta-spark` is pinned to.
+_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+_ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
+
+
+class DeltaSpout(SourceSpout):
+    """A spout that emits the rows of a Delta table, those that are there and those that are added; for the Spark engine.
+
+    ``table`` is a path, a URL or the name of a table. ``fields`` are the columns that are read, by name, so columns that come
+    later do no harm. With a ``translator``, ``columns`` are what it gets and ``fields`` what it returns. ``options`` are Delta's:
+    ``startingVersion``, ``maxFilesPerTrigger``, ``skipChangeCommits`` and so on. Spark keeps in the topology's checkpoint how
+    far it has read.
+
+    The topology ends with an error that names the table and what changed where Delta can't read on: a column was renamed, dropped
+    or got another type, or rows were changed. The session needs Delta's jars and extension.
+
+    >>> orders = DeltaSpout("/data/orders", ["id", "price"], options={"startingVersion": 17})
+    >>> prices = DeltaSpout("shop.orders", ["cents"], lambda row: (round(row[0] * 100),), columns=["price"])
+    """
+
+    def __init__(
+        self,
+        table: str | PathLike[str],
+        fields: Fields | Iterable[str],
+        translator: Callable[[tuple[Any, ...]], Sequence[Any] | Routed | None] | None = None,
+        retry: ExponentialBackoff | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(fields, translator, retry)
+        if translator is not None and columns is None:
+            msg = "DeltaSpout: give the columns that its translator gets, such as columns=['id', 'price']"
+            raise InvalidTopologyError(msg)
+        self.table = str(table)
+        self.columns = list(self.fields if columns is None else columns)
+        self.options = dict(options or {})
+
+    def stream(self, spark: Any) -> Any:
+        """Delta's stream of the columns; raises where there is no such table or column, or no Delta."""
+        reader = spark.readStream.format("delta").options(**self.options)
+        try:
+            rows = self._load(reader)
+            there = rows.columns
+        except Exception as error:
+            raise self._not_read(error) from error
+        missing = [name for name in self.columns if name not in there]
+        if missing:
+            msg = (
+                f"the Delta table {self.table} has no column {missing[0]!r}, was it renamed or dropped? It has "
+                f"{', '.join(there)}. Give the spout the columns as they are called now"
+            )
+            raise InvalidTopologyError(msg)
+        return rows.select(*(f"`{name.replace('`', '``')}`" for name in self.columns))
+
+    def explain_failure(self, error: str, spark: Any) -> str | None:
+        """Of Delta's errors, those that come again however often the query is started."""
+        found = re.search(r"\[(DELTA_\w+)[\]._]", error)
+        if found is None:
+            return None
+        first = error.strip().splitlines()[0]
+        if found[1] in _ROWS_CHANGED:
+            if self._location(spark) not in error:
+                return None
+            return (
+                f"rows of the Delta table {self.table} were deleted or changed, and a stream reads what is added: give the "
+                f"option skipChangeCommits to go on without them ({first})"
+            )
+        change = schema_change(error)
+        # Where the query read other columns than there are now, the next one reads these: a new column is no obstacle then.
+        if change is None or change.read != self._load(spark.read.format("delta")).columns:
+            return None
+        return (
+            f"the columns of the Delta table {self.table} have changed: {change.text}. Delta reads no further over that. Start "
+            f"the topology with a new checkpoint and the option startingVersion, or set "
+            f"spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled in the session if "
+            f"columns were renamed or dropped that the spout does not read ({first})"
+        )
+
+    def _load(self, reader: Any) -> Any:
+        return reader.load(self.table) if self._is_path else reader.table(self.table)
+
+    @property
+    def _is_path(self) -> bool:
+        return "/" in self.table
+
+    def _location(self, spark: Any) -> str:
+        if self._is_path:
+            return self.table.removeprefix("file:").rstrip("/")
+        name = ".".join(f"`{part}`" for part in self.table.split("."))
+        return str(spark.sql(f"DESCRIBE DETAIL {name}").first().location).removeprefix("file:")
+
+    def _not_read(self, error: Exception) -> Exception:
+        text = str(error)
+        if "Failed to find the data source: delta" in text or "DATA_SOURCE_NOT_FOUND" in text:
+            msg = (
+                f"the Spark session has no Delta: start it with --packages {_PACKAGE} and "
+                f"spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension"
+            )
+            return UnsupportedEnvironmentError(msg)
+        if (
+            "DELTA_SCHEMA_NOT_SET" in text
+            or "TABLE_OR_VIEW_NOT_FOUND" in text
+            or "DELTA_PATH_DOES_NOT_EXIST" in text
+        ):
+            return InvalidTopologyError(f"there is no Delta table {self.table}")
+        return InvalidTopologyError(
+            f"the Delta table {self.table} can't be read: {text.strip().splitlines()[0]}"
+        )
