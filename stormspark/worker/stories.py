@@ -248,7 +248,7 @@ class Stories:
         after = "; its next emit is traced" if next_is_traced else ""
         how = f"failed by {reason}" if verdict.component else f"{verdict.outcome.value}: {reason}"
         spout.tell_failure(
-            verdict.outcome.value, f"message {tree.message_id!r:.100} {how}; story {root_text(root)}{after}"
+            verdict.outcome.value, f"message {home['message_id']:.100} {how}; story {root_text(root)}{after}"
         )
         return replace(verdict, root=root)
 
@@ -348,7 +348,7 @@ class SpoutStories:
         if self._failed:
             try:
                 failed = self._failed.pop(message_id, None)
-            except TypeError:  # an id that has no hash is nobody's concern elsewhere
+            except Exception:  # an id without a hash, or a strange one, does no harm elsewhere
                 failed = None
             if failed is not None:
                 self._in_vain = 0
@@ -367,8 +367,8 @@ class SpoutStories:
             try:
                 self._failed[tree.message_id] = (now, "")
                 traced = True
-            except TypeError:
-                pass
+            except Exception:
+                traced = False
         told = self._stories.failed(self._spout, tree, verdict, traced)
         if traced:
             self._failed[tree.message_id] = (now, root_text(told.root) if told.root else "")
@@ -377,7 +377,15 @@ class SpoutStories:
 
 
 def _home(spout: SpoutTask, message_id: Hashable, emitted_at: float) -> dict[str, Any]:
-    return {"spout": spout.name, "message_id": repr(message_id)[:200], "emitted_at": emitted_at}
+    return {"spout": spout.name, "message_id": _text(message_id), "emitted_at": emitted_at}
+
+
+def _text(message_id: Hashable) -> str:
+    """An id as people see it; users' classes may do anything in a repr."""
+    try:
+        return repr(message_id)[:200]
+    except Exception as error:
+        return f"<{type(message_id).__name__}, whose repr raised {type(error).__name__}>"
 
 
 class _Lines:

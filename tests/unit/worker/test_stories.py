@@ -372,14 +372,25 @@ def test_a_spout_that_begins_anew_tells_nothing_of_its_old_trees() -> None:
     assert stories(rig) == []
 
 
-def test_message_ids_without_a_hash_do_no_harm() -> None:
+class Strange:
+    """A message id that can't be shown, compared or hashed."""
+
+    def __repr__(self) -> str:
+        raise AttributeError("x")
+
+    def __hash__(self) -> int:
+        raise ValueError("y")
+
+
+@pytest.mark.parametrize("make", [list, Strange])
+def test_message_ids_without_a_hash_or_a_repr_do_no_harm(make: Callable[[], Any]) -> None:
     """B6: nobody else needs one."""
 
     class Lists(Script):
         def next_tuple(self) -> None:
             if self.next < len(self.rows):
                 self.next += 1
-                self.collector.emit(self.rows[self.next - 1], message_id=[self.next])
+                self.collector.emit(self.rows[self.next - 1], message_id=make())
 
     def fail_odd(bolt: Any, tup: Any) -> None:
         (bolt.collector.fail if tup["value"] % 2 else bolt.collector.ack)(tup)
