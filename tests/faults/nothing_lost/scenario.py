@@ -286,7 +286,7 @@ class Scenario:
         return self.accounts
 
     def _hurt(self, inject: Inject) -> None:
-        """Inject once; the recovery takes until a batch is committed that was begun after it, and what was sent after it is seen."""
+        """Inject once; it has recovered when a batch that was begun after it is committed, and what was sent after it is seen."""
         batch, _ = self.batches()
         began = time.monotonic()
         self.accounts.injected.append(inject(self, self.random))
