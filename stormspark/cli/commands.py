@@ -192,7 +192,7 @@ def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -
 def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json: bool) -> None:
     """Tell what became of tuples of the topology NAME.
 
-    With ROOT, as logs and verdicts name it, or its beginning: who emitted the message, where its tuples went, how
+    With ROOT, as logs and verdicts name it, or its beginning, or a message id: who emitted the message, where its tuples went, how
     long each step took, and who has not acked. Without: the latest stories, those of failures first. Reads the
     files that the workers on this host have written. Exit code: 0, 1 there is no such story, 2 there is no such folder.
     """

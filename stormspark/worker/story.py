@@ -158,13 +158,15 @@ def read_stories(folder: str | Path) -> list[Story]:
 
 
 def stories_of(stories: Iterable[Story], root: int | str) -> list[Story]:
-    """Those of one root: a number, or the beginning of its text.
+    """Those of one root: a number, or the beginning of its text; or those of one message id, by its text.
 
-    >>> [story.root for story in stories_of([Story("00ab"), Story("00cd")], "00a")]
+    >>> [story.root for story in stories_of([Story("00ab"), Story("00cd", message_id="('t', 0, 7)")], "00a")]
     ['00ab']
+    >>> [story.root for story in stories_of([Story("00ab"), Story("00cd", message_id="('t', 0, 7)")], "('t', 0, 7)")]
+    ['00cd']
     """
     text = root_text(root) if isinstance(root, int) else root.lower().removeprefix("0x")
-    return [story for story in stories if story.root.startswith(text)]
+    return [story for story in stories if story.root.startswith(text) or story.message_id == root]
 
 
 def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
