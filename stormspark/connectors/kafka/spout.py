@@ -22,7 +22,7 @@ __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
 #: Low marks are asked for every so many batches: seconds, where nothing happens.
-_LOW_MARKS_EVERY = 8
+_LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
 #: Starts that found their topics; a query that starts again in this process must not fail for a broker that is away.
 _checked: set[str] = set()

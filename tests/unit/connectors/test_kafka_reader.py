@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import confluent_kafka.admin
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from stormspark.connectors import KafkaSpoutConfig
@@ -150,9 +151,12 @@ def test_transactions_leave_holes(kafka: KafkaBroker, reader: RangeReader) -> No
 
 def test_compaction_leaves_holes(kafka: KafkaBroker) -> None:
     """K5: offsets that are compacted away count as acked."""
+    kinds: Any = confluent_kafka.admin
     topic, admin = "reader-compacted", AdminClient({"bootstrap.servers": kafka.bootstrap})
-    often = ConfigEntry("log.cleaner.backoff.ms", "100", incremental_operation=AlterConfigOpType.SET)
-    broker = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[often])
+    often = kinds.ConfigEntry(
+        "log.cleaner.backoff.ms", "100", incremental_operation=kinds.AlterConfigOpType.SET
+    )
+    broker = kinds.ConfigResource(kinds.ConfigResource.Type.BROKER, "1", incremental_configs=[often])
     admin.incremental_alter_configs([broker])[broker].result(30)
     settings = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "100"}
     admin.create_topics([NewTopic(topic, 1, 1, config=settings)])[topic].result(30)
@@ -264,7 +268,7 @@ def test_offsets_of_partitions_and_what_a_group_has_committed(kafka: KafkaBroker
 
 def test_settings_that_librdkafka_refuses_are_told_in_its_words(kafka: KafkaBroker) -> None:
     """K6: SASL and TLS options reach it."""
-    for props, error in [
+    cases: list[tuple[dict[str, Any], str]] = [
         (
             {"security_protocol": "nonsense"},
             'Invalid value "nonsense" for configuration property "security.protocol"',
@@ -272,7 +276,8 @@ def test_settings_that_librdkafka_refuses_are_told_in_its_words(kafka: KafkaBrok
         ({"foo_bar": 1}, 'No such configuration property: "foo.bar"'),
         ({"security_protocol": "ssl", "ssl_ca_location": "/nowhere.pem"}, "ssl.ca.location failed"),
         ({"security_protocol": "sasl_plaintext", "sasl_mechanism": "NONSENSE"}, "NONSENSE"),
-    ]:
+    ]
+    for props, error in cases:
         with pytest.raises(InvalidTopologyError) as raised:
             Brokers(conf(kafka, **props))
         assert error in str(raised.value) and kafka.bootstrap in str(raised.value)

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 
 from stormspark import BasicBolt, Bolt, FailedException, TopologyBuilder
 from stormspark.api import ExponentialBackoff
@@ -125,9 +126,8 @@ def config(broker: KafkaBroker, topics: Any, **options: Any) -> KafkaSpoutConfig
         if isinstance(topics, list)
         else topics.pattern[:4]
     )
-    return KafkaSpoutConfig(
-        broker.bootstrap, topics, **({"group_id": group, "partition_refresh_period_ms": 100} | options)
-    )
+    defaults: dict[str, Any] = {"group_id": group, "partition_refresh_period_ms": 100}
+    return KafkaSpoutConfig(broker.bootstrap, topics, **(defaults | options))
 
 
 def committed(broker: KafkaBroker, topic: str, partitions: int, group: str | None = None) -> list[int]:
@@ -205,7 +205,7 @@ def test_new_partitions_and_new_topics_of_a_pattern_are_read_from_their_beginnin
 
 def source_has_begun(topology: LocalTopology) -> None:
     """LATEST is where the partition ended when Kafka was asked first."""
-    source = topology._sources._sources[0].source  # type: ignore[attr-defined]
+    source: Any = topology._sources._sources[0].source
     wait_for(lambda: source._position != {})
 
 
