@@ -140,11 +140,15 @@ FAULTS = {
     "all frozen for long": Fault(_freeze, {"conf": _SHORT_TIMEOUT}, may_time_out=True),
 }
 
-#: Where each is injected only once, these share a run, because starting Spark takes longest.
+#: Where each is injected only once, these share a run, because starting Spark takes longest; "driver killed" is in what is away.
 TOGETHER = {
-    "bolt, worker, broker": ["a bolt raises", "worker killed", "broker killed"],
-    "with one worker": ["the only worker killed", "driver killed, one worker"],
-    "executor": ["executor killed"],
-    "driver": ["driver killed", "driver's JVM killed", "driver killed between two commits"],
+    "two workers": [
+        "a bolt raises",
+        "worker killed",
+        "broker killed",
+        "driver killed between two commits",
+    ],
+    "one worker": ["the only worker killed", "driver's JVM killed"],
+    "two executors": ["executor killed"],
     "long outages": ["broker away for long", "driver away for long"],
 }
