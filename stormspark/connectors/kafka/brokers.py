@@ -14,6 +14,7 @@ __all__ = ["Brokers", "EndsWatch"]
 
 #: How long a question to Kafka may take; asked in a thread of its own, so nobody waits so long.
 _ANSWER_SECS = 5.0
+_CLOSE_SECS = 1.0
 #: Metadata of a commit: tells ours from those of others.
 _MARK = "stormspark:"
 
@@ -141,8 +142,10 @@ class Brokers:
             raise KafkaException(self._commit_error or KafkaError(KafkaError._TIMED_OUT))
 
     def close(self) -> None:
-        """Hang up."""
-        self._consumer.close()
+        """Hang up; a commit that Kafka does not answer is not waited for."""
+        closing = threading.Thread(target=self._consumer.close, name="kafka-close", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_SECS)
 
 
 _CONSUMER_ONLY = {

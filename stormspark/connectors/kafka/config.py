@@ -49,8 +49,8 @@ class FirstPollOffsetStrategy(StrEnum):
 class _Options:
     """The settings that have defaults; times in ms as in Storm."""
 
-    #: librdkafka's settings, or the Java client's by their names.
-    props: Mapping[str, Any] = field(default_factory=dict)
+    #: librdkafka's settings, or the Java client's by their names. Passwords among them are in no repr.
+    props: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The consumer group that offsets are committed to; None: nothing is committed.
     group_id: str | None = None
     processing_guarantee: ProcessingGuarantee = ProcessingGuarantee.AT_LEAST_ONCE

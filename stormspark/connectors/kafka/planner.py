@@ -49,7 +49,7 @@ _NO_TOPIC = "*"
 class PlannerSettings:
     """Of a `KafkaSpoutConfig`, what concerns planning; can be pickled, as translators may not."""
 
-    client_conf: Mapping[str, Any]
+    client_conf: Mapping[str, Any] = field(repr=False)  # with passwords
     names: tuple[str, ...]
     pattern: re.Pattern[str] | None
     commits: bool
@@ -123,7 +123,8 @@ class KafkaPlanner:
     def _after(self, start: Document) -> Document:
         watch = self._watching()
         ends = watch.ends(_ENDS_SECS)
-        if not watch.known:
+        commits_first = self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE
+        if not watch.known or (commits_first and not watch.reachable):
             return start
         target, done = self._target, self._done
         if target is not None:  # all of it is wanted, so nothing holds it back

@@ -23,6 +23,7 @@ from stormspark.connectors import (
     SimpleRecordTranslator,
 )
 from stormspark.connectors.kafka import DefaultRecordTranslator, RecordTranslator
+from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
 from stormspark.errors import InvalidTopologyError
 
 RECORD = KafkaRecord("t", 2, 7, "key", "value", 1000, (("h", b"x"),))
@@ -143,6 +144,14 @@ def test_java_names_become_librdkafkas_and_options_pass_through() -> None:
         "mine",
     )
     assert (conf["enable.auto.commit"], conf["auto.offset.reset"]) == (False, "error")
+
+
+def test_passwords_are_in_no_text() -> None:
+    """K6: neither of the configuration nor of what is made of it."""
+    config = KafkaSpoutConfig("a:1", "t", props={"sasl.password": "secret"})
+    planner = KafkaPlanner(PlannerSettings.of(config, "mine"))
+    assert config.client_conf["sasl.password"] == "secret"
+    assert "secret" not in repr(config) + repr(planner) + repr(KafkaSpout(config))
 
 
 def test_what_means_nothing_here_is_dropped_aloud(caplog: pytest.LogCaptureFixture) -> None:

@@ -289,6 +289,16 @@ def test_at_most_once_commits_before_and_hands_out_once() -> None:
     assert [tuple(found) for found in again.planner.ranges(end, after)] == [("t", 0, 10, 12, 0)]
 
 
+def test_at_most_once_does_not_try_to_commit_while_the_broker_is_away() -> None:
+    """K2: each try would hold a batch up; what was known before may wait as well."""
+    brokers = Brokers({T0: 100})
+    rig = Rig(brokers, processing_guarantee="AT_MOST_ONCE", max_offsets_per_trigger=10)
+    position = rig.latest({})
+    brokers.away = True
+    assert rig.latest(position) == position == rig.latest(position)
+    assert brokers.group[T0].offset == 0
+
+
 def test_at_least_once_hands_out_again_what_is_run_again() -> None:
     """K2."""
     brokers = Brokers({T0: 10})

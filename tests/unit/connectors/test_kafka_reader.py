@@ -10,7 +10,7 @@ from typing import Any
 
 import confluent_kafka.admin
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -264,6 +264,20 @@ def test_offsets_of_partitions_and_what_a_group_has_committed(kafka: KafkaBroker
     assert brokers.committed([zero, one]) == {zero: (3, "mine")}
     assert brokers.ends([]) == {}
     brokers.close()
+
+
+def test_a_broker_that_is_away_does_not_hold_up_the_end(
+    kafka: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K5: with a commit that nobody answers."""
+    monkeypatch.setattr("stormspark.connectors.kafka.brokers._ANSWER_SECS", 0.5)
+    brokers = Brokers(conf(kafka, group_id="away") | {"bootstrap.servers": "127.0.0.1:1"})
+    with pytest.raises(KafkaException, match="Timed out"):
+        brokers.commit({Partition("t", 0): 3}, "mine", wait=True)
+    brokers.commit({Partition("t", 0): 4}, "mine", wait=False)
+    began = time.monotonic()
+    brokers.close()
+    assert time.monotonic() - began < 10
 
 
 def test_settings_that_librdkafka_refuses_are_told_in_its_words(kafka: KafkaBroker) -> None:
