@@ -192,9 +192,9 @@ def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -
 def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json: bool) -> None:
     """Tell what became of tuples of the topology NAME.
 
-    With ROOT, as logs and verdicts name it, or its beginning, or a message id: who emitted the message, where its tuples went, how
-    long each step took, and who has not acked. Without: the latest stories, those of failures first. Reads the
-    files that the workers on this host have written. Exit code: 0, 1 there is no such story, 2 there is no such folder.
+    With ROOT, as logs and verdicts name it, or its beginning, or a message id: who emitted the message, where its
+    tuples went, how long each step took, and who has not acked. Without: the latest stories, those of failures first.
+    Reads the files that the workers on this host have written. Exit code: 0, 1 there is no such story, 2 there is no such folder.
     """
     if log_dir is None:
         from stormspark.spark.session import default_log_folder  # pyspark takes its time to import
