@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["SchemaChange", "schema_change"]
+__all__ = ["columns_read", "schema_change"]
 
 _COLUMN = re.compile(r"^[ |]*-- (?P<name>.+): (?P<type>\S+) \(nullable")
 
@@ -18,18 +18,32 @@ class _Column(NamedTuple):
     type: str
 
 
-@dataclass(frozen=True)
-class SchemaChange:
-    """``read`` are the columns that the query read; ``text`` tells how these differ from what it met in the table's history."""
+def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
+    """The columns of the table at ``path`` that the query knew when it failed, out of its plan in the text; None: not there.
 
-    read: list[str]
-    text: str
+    Of a wide table, Spark shows the first ones only; the number is that of all.
+
+    >>> columns_read("+- ~StreamingExecutionRelation DeltaSource[file:/data/t], [n#1L, the price#2], name=x", "/data/t")
+    (['n', 'the price'], 2)
+    """
+    found = re.search(
+        r"DeltaSource\[(?:file:(?://)?)?" + re.escape(path) + r"/?\], \[(.*?)\](?:,|$)", error, re.MULTILINE
+    )
+    if found is None:
+        return None
+    names = [re.sub(r"#\d+L?$", "", name) for name in found[1].split(", ")]
+    more = re.fullmatch(r"\.\.\. (\d+) more fields", names[-1])
+    if more is None:
+        return names, len(names)
+    return names[:-1], len(names) - 1 + int(more[1])
 
 
-def schema_change(error: str) -> SchemaChange | None:
-    """Out of a text with two schemas, that of the query and that of the data; None where it has none.
+def schema_change(error: str, now: Sequence[str]) -> str | None:
+    """How the table's columns, which are called ``now``, differ from those that the stream met before or behind the change.
 
-    >>> change = schema_change('''[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 6:
+    None where the text has no two schemas, one of which is that of now.
+
+    >>> schema_change('''[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 6:
     ... streaming source schema: root
     ...  -- n: string (nullable = true)
     ...  -- t: string (nullable = true)
@@ -37,29 +51,31 @@ def schema_change(error: str) -> SchemaChange | None:
     ... data file schema: root
     ...  -- n: long (nullable = true)
     ...  -- s: string (nullable = true)
-    ... ''')
-    >>> change.read, change.text
-    (['n', 't'], "'n' was long, 's' is gone, 't' is new, in version 6")
+    ... ''', ["n", "t"])
+    "'n' was long, 's' is gone, 't' is new, in version 6"
     """
     schemas = _of_json(error) or _of_tree(error)
     if schemas is None:
         return None
-    read, data = schemas
-    now, before = {column.key: column for column in read}, {column.key: column for column in data}
+    one, other = schemas
+    if [column.name for column in one] == list(now):
+        one, other = other, one
+    if [column.name for column in other] != list(now):
+        return None
+    before, after = {column.key: column for column in one}, {column.key: column for column in other}
     said = []
     for key, old in before.items():
-        new = now.get(key)
+        new = after.get(key)
         if new is None:
             said.append(f"{old.name!r} is gone")
         elif new.name != old.name:
             said.append(f"{old.name!r} is called {new.name!r}")
         elif new.type != old.type:
             said.append(f"{old.name!r} was {old.type}")
-    said += [f"{column.name!r} is new" for key, column in now.items() if key not in before]
+    said += [f"{column.name!r} is new" for key, column in after.items() if key not in before]
     version = re.search(r"schema change in version (\d+)", error)
-    text = ", ".join(said) or "their order or properties"
-    return SchemaChange(
-        [column.name for column in read], text + (f", in version {version[1]}" if version else "")
+    return (", ".join(said) or "their order or properties") + (
+        f", in version {version[1]}" if version else ""
     )
 
 

@@ -8,13 +8,14 @@ from os import PathLike
 from typing import Any
 
 from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
-from stormspark.connectors.delta_changes import schema_change
+from stormspark.connectors.delta_changes import columns_read, schema_change
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["DeltaSpout"]
 
 #: For Scala 2.13, Spark 4.2; the version that `delta-spark` is pinned to.
 _PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+_OVER_CHANGES = "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
 _ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
 
 
@@ -27,7 +28,8 @@ class DeltaSpout(SourceSpout):
     far it has read.
 
     The topology ends with an error that names the table and what changed where Delta can't read on: a column was renamed, dropped
-    or got another type, or rows were changed. The session needs Delta's jars and extension.
+    or got another type, or rows were changed. With ``over_column_changes`` it reads over columns that are renamed or dropped, all
+    rows by today's names, in all Delta spouts of the topology. The session needs Delta's jars and extension.
 
     >>> orders = DeltaSpout("/data/orders", ["id", "price"], options={"startingVersion": 17})
     >>> prices = DeltaSpout("shop.orders", ["cents"], lambda row: (round(row[0] * 100),), columns=["price"])
@@ -42,6 +44,7 @@ class DeltaSpout(SourceSpout):
         *,
         columns: Iterable[str] | None = None,
         options: Mapping[str, Any] | None = None,
+        over_column_changes: bool = False,
     ) -> None:
         super().__init__(fields, translator, retry)
         if translator is not None and columns is None:
@@ -50,9 +53,12 @@ class DeltaSpout(SourceSpout):
         self.table = str(table)
         self.columns = list(self.fields if columns is None else columns)
         self.options = dict(options or {})
+        self.over_column_changes = over_column_changes
 
     def stream(self, spark: Any) -> Any:
         """Delta's stream of the columns; raises where there is no such table or column, or no Delta."""
+        if self.over_column_changes:
+            spark.conf.set(_OVER_CHANGES, "true")  # the session is the query's own
         reader = spark.readStream.format("delta").options(**self.options)
         try:
             rows = self._load(reader)
@@ -81,15 +87,20 @@ class DeltaSpout(SourceSpout):
                 f"rows of the Delta table {self.table} were deleted or changed, and a stream reads what is added: give the "
                 f"option skipChangeCommits to go on without them ({first})"
             )
-        change = schema_change(error)
-        # Where the query read other columns than there are now, the next one reads these: a new column is no obstacle then.
-        if change is None or change.read != self._load(spark.read.format("delta")).columns:
+        if "schema" not in error:
+            return None
+        now = self._load(spark.read.format("delta")).columns
+        read = columns_read(error, self._location(spark))
+        # Where the query knew other columns than there are now, another attempt may help: it knows these.
+        if read is None or (now[: len(read[0])], len(now)) != read:
+            return None
+        change = schema_change(error, now)
+        if change is None:
             return None
         return (
-            f"the columns of the Delta table {self.table} have changed: {change.text}. Delta reads no further over that. Start "
-            f"the topology with a new checkpoint and the option startingVersion, or set "
-            f"spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled in the session if "
-            f"columns were renamed or dropped that the spout does not read ({first})"
+            f"the columns of the Delta table {self.table} have changed: {change}. Delta reads no further over that. Start the "
+            f"topology with a new checkpoint and the option startingVersion, or, where columns were renamed or dropped, give the "
+            f"spout over_column_changes=True: it reads all rows by today's names ({first})"
         )
 
     def _load(self, reader: Any) -> Any:

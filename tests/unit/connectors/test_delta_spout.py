@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stormspark.connectors import DeltaSpout
-from stormspark.connectors.delta_changes import schema_change
+from stormspark.connectors.delta_changes import columns_read, schema_change
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 
@@ -53,16 +53,14 @@ def incompatible(read: list[dict[str, Any]], data: list[dict[str, Any]]) -> str:
 
 
 def test_columns_are_followed_by_what_does_not_change_in_a_rename() -> None:
-    """Also where two swap their names."""
+    """Also where two swap their names; whichever of the two schemas is today's."""
     nested = {"type": "struct", "fields": []}
-    change = schema_change(
-        incompatible(
-            [column("a", "p2"), column("b", "p1"), column("new", "p5"), column("c", "p4", nested)],
-            [column("a", "p1"), column("b", "p2"), column("old", "p3"), column("c", "p4")],
-        )
-    )
-    assert change is not None and change.read == ["a", "b", "new", "c"]
-    assert change.text == "'a' is called 'b', 'b' is called 'a', 'old' is gone, 'c' was long, 'new' is new"
+    new = [column("a", "p2"), column("b", "p1"), column("new", "p5"), column("c", "p4", nested)]
+    old = [column("a", "p1"), column("b", "p2"), column("old", "p3"), column("c", "p4")]
+    said = "'a' is called 'b', 'b' is called 'a', 'old' is gone, 'c' was long, 'new' is new"
+    now = ["a", "b", "new", "c"]
+    assert schema_change(incompatible(new, old), now) == said == schema_change(incompatible(old, new), now)
+    assert schema_change(incompatible(new, old), ["another", "table"]) is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +74,56 @@ def test_columns_are_followed_by_what_does_not_change_in_a_rename() -> None:
 )
 def test_a_text_without_both_schemas_says_nothing(error: str) -> None:
     """It may have been cut."""
-    assert schema_change(error) is None
+    assert schema_change(error, ["a"]) is None
+
+
+def test_what_the_query_read_stands_in_its_plan() -> None:
+    """Of the table that is asked for; a plan may be cut off."""
+    plan = """
+    :- ~StreamingExecutionRelation DeltaSource[file:/data/t], [n#1L, s#2, x y#33], name=<Unassigned>
+    +- ~StreamingExecutionRelation DeltaSource[s3a://bucket/u], [a#4, b#5, ... 28 more fields], name=<Unassigned>
+    """
+    assert columns_read(plan, "/data/t") == (["n", "s", "x y"], 3)
+    assert columns_read(plan, "s3a://bucket/u") == (["a", "b"], 30)
+    assert columns_read(plan, "/data") is None
+
+
+def failed(read: list[str], data: list[str], plan: str) -> str:
+    trees = ["".join(f" -- {name}: long (nullable = true)\n" for name in names) for names in (read, data)]
+    return (
+        f"[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 2:\n"
+        f"streaming source schema: root\n{trees[0]}\ndata file schema: root\n{trees[1]}\n"
+        f"+- ~StreamingExecutionRelation DeltaSource[file:/t], [{plan}], name=<Unassigned>\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "now", "explained"),
+    [
+        # A column came while the query ran: the next one knows it.
+        (failed(["n"], ["n", "m"], "n#1L"), ["n", "m"], False),
+        # The query knew all columns of now, and met others: so will the next one.
+        (failed(["n", "m"], ["n", "x"], "n#1L, m#2L"), ["n", "m"], True),
+        (failed(["n", "m"], ["n", "x"], "n#1L, ... 1 more fields"), ["n", "m"], True),
+        (failed(["n", "m"], ["n", "x"], "n#1L, ... 7 more fields"), ["n", "m"], False),
+        # Another spout's table.
+        (failed(["n", "m"], ["n", "x"], "a#1L"), ["a"], False),
+        (failed(["n", "m"], ["n", "x"], "n#1L, m#2L").replace("file:/t]", "file:/u]"), ["n", "m"], False),
+    ],
+)
+def test_an_error_is_explained_where_another_attempt_does_not_help(
+    error: str, now: list[str], explained: bool
+) -> None:
+    """By the columns that the query knew, and those of now."""
+    rows = SimpleNamespace(columns=now)
+    reader = SimpleNamespace(load=lambda path: rows)
+    spark = SimpleNamespace(read=SimpleNamespace(format=lambda name: reader))
+    said = DeltaSpout("/t", ["n"]).explain_failure(error, spark)
+    assert (said is not None) == explained
+    if said is not None:
+        assert (
+            "the columns of the Delta table /t have changed: 'x' is gone, 'm' is new, in version 2." in said
+        )
 
 
 def test_an_error_of_another_kind_is_not_explained() -> None:
