@@ -170,7 +170,7 @@ def _csv(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> It
         next(lines, None)
     for line in lines:
         if line.strip():
-            texts = next(csv.reader([line], delimiter=separator, escapechar="\\"))
+            texts = next(csv.reader([line], delimiter=separator, escapechar="\\", doublequote=False))
             texts += [""] * (len(columns) - len(texts))
             yield tuple(column.of_text(text) for column, text in zip(columns, texts, strict=False))
 

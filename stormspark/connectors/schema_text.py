@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 from stormspark.errors import InvalidTopologyError
@@ -98,13 +98,19 @@ def _is_known(kind: str) -> bool:
 
 def _of_text(kind: str) -> Callable[[str], Any]:
     if kind.startswith("decimal"):
-        scale = int(kind.partition(",")[2].rstrip(")") or 0)
-        return lambda text: Decimal(text.strip()).quantize(Decimal(1).scaleb(-scale))
+        numbers = [int(number) for number in re.findall(r"\d+", kind)]
+        digits, scale = (numbers or [10])[0], (numbers[1:] or [0])[0]
+        return lambda text: _decimal(text, digits, scale)
     return _TEXTS[kind]
 
 
 def _boolean(text: str) -> bool | None:
     return {"true": True, "false": False}.get(text.strip().lower())
+
+
+def _decimal(text: str, digits: int, scale: int) -> Decimal | None:
+    value = Decimal(text.strip()).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    return value if abs(value) < 10 ** (digits - scale) else None
 
 
 def _whole(bits: int) -> Callable[[str], int | None]:

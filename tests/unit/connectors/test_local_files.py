@@ -19,6 +19,7 @@ from stormspark import BasicBolt, Fields, TopologyBuilder
 from stormspark.api import ExponentialBackoff, SourceProgress
 from stormspark.connectors import FileSpout
 from stormspark.connectors.local_files import LocalFiles
+from stormspark.connectors.schema_text import read_schema
 from stormspark.errors import ComponentError, FailedException, InvalidTopologyError
 from stormspark.local import LocalCluster, submit
 
@@ -105,6 +106,14 @@ def test_json_csv_and_parquet_by_schema(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "parquet" / "a.parquet")
     found = rows(LocalFiles(str(tmp_path / "parquet"), "parquet", schema, {}))
     assert found == [(7, None, None, at, None, "x"), (8, None, None, None, None, None)]
+
+
+def test_decimals_have_their_digits() -> None:
+    """Rounded half up as Spark does; what is too large is None."""
+    kinds = ("decimal", "decimal(5)", "decimal(6, 2)")
+    columns = [column for kind in kinds for column in read_schema(f"x {kind}")]
+    assert [column.of_text("12345.675") for column in columns] == [Decimal(12346), Decimal(12346), None]
+    assert [str(column.of_text("1.675")) for column in columns] == ["2", "2", "1.68"]
 
 
 @pytest.mark.parametrize(
