@@ -49,7 +49,8 @@ class Status:
     quiet: bool
     error: str | None
     counters: dict[str, dict[str, int]]
-    #: Rows of the acker query that its watermark has dropped; there must never be one.
+    #: Batches of the acker query that were looked at, and the rows that its watermark has dropped: there must never be one.
+    acker_batches: int = 0
     dropped: int = 0
     ended: bool = False
 
@@ -116,7 +117,14 @@ def main(file: str) -> None:
             dropped[key] = sum(one["numRowsDroppedByWatermark"] for one in progress["stateOperators"])
         error = None if running.error is None else f"{type(running.error).__name__}: {running.error}"
         status = Status(
-            os.getpid(), now.batches, quiet.reached(now), error, counters, sum(dropped.values()), ended
+            os.getpid(),
+            now.batches,
+            quiet.reached(now),
+            error,
+            counters,
+            len(dropped),
+            sum(dropped.values()),
+            ended,
         )
         new = folder / "status.new"
         new.write_text(json.dumps(asdict(status)))

@@ -133,9 +133,8 @@ class Driver:
         """The spouts' counters, added up over all lives of the driver, as far as they were told; gauges are the last one's."""
         total: Counter[str] = Counter()
         for status in self._lives.values():
-            total.update(
-                {"pending": -total["pending"], "queued": -total["queued"], "dropped": status.dropped}
-            )
+            total.update({"pending": -total["pending"], "queued": -total["queued"]})
+            total.update({"acker_batches": status.acker_batches, "dropped": status.dropped})
             for side in SIDES:
                 total.update(status.counters.get(side, {}))
         return total

@@ -57,7 +57,7 @@ def balance(record_accounts: Callable[[Accounts], None]) -> Callable[..., None]:
         assert not accounts.lost, accounts
         assert not accounts.wrong, accounts
         assert accounts.counters["pending"] == 0, accounts
-        assert accounts.counters["dropped"] == 0, accounts
+        assert accounts.counters["acker_batches"] > 0 and accounts.counters["dropped"] == 0, accounts
         assert may_time_out or accounts.counters["timed_out"] == 0, accounts
 
     return check
