@@ -57,7 +57,7 @@ def balance(record_accounts: Callable[[Accounts], None]) -> Callable[..., None]:
         assert not accounts.lost, accounts
         assert not accounts.wrong, accounts
         assert accounts.counters["pending"] == 0, accounts
-        assert accounts.counters["acker_batches"] > 0 and accounts.counters["dropped"] == 0, accounts
+        assert accounts.counters["dropped"] == 0, accounts
         assert may_time_out or accounts.counters["timed_out"] == 0, accounts
 
     return check
@@ -75,6 +75,7 @@ def test_nothing_is_lost(run: str, scenario: Callable[..., Scenario], balance: C
     accounts = scenario(run, **faults[0].plan).run([fault.inject for fault in faults])
     balance(accounts, may_time_out=faults[0].may_time_out)
     assert accounts.counters["dead_letters"] == 0
+    assert accounts.counters["acker_batches"] > 0, "nobody could have seen a row dropped"
 
 
 @pytest.mark.skipif(SCALE.injections == 1, reason="it shows that this can fail; `make soak` has the time")
