@@ -26,7 +26,7 @@ class Routed(NamedTuple):
 
 
 class SourceProgress(NamedTuple):
-    """How far the tasks of a source spout have come.
+    """How far the tasks of a source spout have come; rows that wait for their retry are not ``waiting``.
 
     ``waiting`` rows, or rows of ranges, are still to be emitted; ``came`` rows, or ranges, are new in this
     batch. ``low_marks`` are the lowest positions that are not done with, by partition; one that is absent has

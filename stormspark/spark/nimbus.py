@@ -252,18 +252,13 @@ class Nimbus:
 
     def _serve_worker(self, connection: Connection, hello: Hello) -> None:
         link = _Link(hello.worker, hello.incarnation, hello.process, connection, time.monotonic())
-        with self._changed:
-            known = self._assignments.hello(hello.worker, hello.incarnation, hello.process)
-            if known:
-                self._links[hello.worker] = link
+        with link.sending:  # orders to all workers wait until this one has been welcomed
+            known = self._welcome(link)
         if not known:
             connection.send(Refused("nobody waits for this worker"))
             return
         reason = "its process is gone"
         try:
-            host = peer_host(connection) or self._host or "127.0.0.1"
-            active = self._orders.active
-            link.send(Welcome(self._plan, self._lease, host, self._module_path, self._storm_id, active))
             while True:
                 self._hear(link, connection.recv())
         except OSError as error:
@@ -278,6 +273,23 @@ class Nimbus:
             if current:
                 self._lose(hello.worker, hello.incarnation, reason)
 
+    def _welcome(self, link: _Link) -> bool:
+        """Give a worker that is waited for the plan, and what its earlier life left open, before it is asked for anything."""
+        with self._changed:
+            if not self._assignments.hello(link.worker, link.incarnation, link.process):
+                return False
+            self._links[link.worker] = link
+            adoptions = self._adoptions.pop(link.worker, [])
+            active = self._orders.active
+        host = peer_host(link.connection) or self._host or "127.0.0.1"
+        welcome = Welcome(
+            self._plan, self._lease, host, self._module_path, self._storm_id, active, len(adoptions)
+        )
+        with contextlib.suppress(OSError):  # it is gone already: that is heard below
+            for message in (welcome, *adoptions):
+                link.connection.send(message)
+        return True
+
     def _hear(self, link: _Link, message: object) -> None:
         link.heard = time.monotonic()
         if isinstance(message, Beat):
@@ -286,7 +298,7 @@ class Nimbus:
         elif isinstance(message, Ready):
             with self._changed:
                 adoptions = self._adoptions.pop(link.worker, [])
-            for adoption in adoptions:  # before it is asked for anything
+            for adoption in adoptions:
                 link.send(adoption)
             with self._changed:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)

@@ -4,7 +4,7 @@ authenticated.
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
-    worker -> nimbus        Hello -> Welcome; Ready or StartFailed; then Beat -> Orders, again and again
+    worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again
     nimbus -> worker        Orders, also unasked; Adopt
 """
 
@@ -144,6 +144,8 @@ class Welcome(NamedTuple):
     module_path: tuple[str, ...]
     storm_id: str
     active: bool
+    #: So many `Adopt` follow at once.
+    adoptions: int = 0
 
 
 class Ready(NamedTuple):

@@ -116,6 +116,7 @@ class WorkerProcess:
         self._active = True
         self._storm_id = ""
         self._worker: Worker | None = None
+        self._adoptions: list[Adopt] = []  # from the driver, before the tasks are open
         self._desk: Desk
         self._lifeline: Lifeline
         self._garbage: GarbageBetweenBatches
@@ -139,6 +140,9 @@ class WorkerProcess:
                 plan, launch.worker, incarnation=launch.incarnation, logs=logs, storm_id=self._storm_id
             )
             self._worker.open(self._active)
+            for adoption in self._adoptions:
+                self._worker.adopt(adoption.task, adoption.rows)
+            self._adoptions.clear()
         except BaseException as error:
             _log.exception("the worker can't start")
             self._lifeline.send(
@@ -182,6 +186,10 @@ class WorkerProcess:
         assert isinstance(answer, Welcome), answer
         self._host = None if launch.nimbus.tcp is None else answer.host
         self._active, self._storm_id = answer.active, answer.storm_id
+        try:
+            self._adoptions = [link.recv() for _ in range(answer.adoptions)]
+        except (OSError, EOFError) as error:
+            self.end(f"the driver is gone: {error}")
         self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy)
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
         # Behind our own: what Spark has shipped comes first.

@@ -86,11 +86,16 @@ class SourceRows:
         self._spout = spout
 
     def __len__(self) -> int:
-        """Rows that wait to be emitted, or to be emitted again; of ranges, as many as they stand for."""
+        """Rows that wait to be emitted, or to be emitted again."""
+        return self.waiting + len(self._later)
+
+    @property
+    def waiting(self) -> int:
+        """Rows that could be emitted now; of ranges, as many as they stand for."""
         unread = 0
         if self._spout is not None:
             unread = sum(self._spout.size(row.values) for row in self._unread())
-        return len(self._waiting) + len(self._later) + unread
+        return len(self._waiting) + unread
 
     def take(self, batch: int, partition: int, payload: bytes) -> None:
         """Rows of a partition, as an Arrow IPC stream, in order."""

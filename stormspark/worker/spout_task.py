@@ -155,7 +155,7 @@ class SpoutTask(Task):
         every = source.low_marks_every
         asked = every is not None and batch % every == 0
         marks = source.low_marks(rows.open_ids(), rows.unread()) if asked else None
-        return SourceProgress(len(rows), marks, came)
+        return SourceProgress(rows.waiting, marks, came)
 
     def forget_batch(self, batch: int) -> None:
         """The batch is run again, from its rows on."""
