@@ -86,7 +86,10 @@ def _fill_disk(scenario: Scenario, random: Random) -> str:
     scenario.disk.fill()
     again = scenario.started_again
     full = random.uniform(2, 5)
-    scenario.pause(full)
+    until = time.monotonic() + full
+    while time.monotonic() < until:
+        scenario.disk.fill()  # Spark removes old files, and would have their space
+        scenario.turn()
     assert scenario.batches()[1] <= batch + 1, "a batch was committed on a full disk"
     scenario.disk.free()
     stopped = ", the driver stopped" if scenario.started_again > again or scenario.driver.ended else ""
