@@ -1,7 +1,8 @@
 """Where a topology keeps its things, by its name: for commands that look at one which another process runs,
 or ran.
 
-``<log folder of the user>/<name>/topology.json`` is written when a topology starts, and stays.
+``topology.json`` in a topology's log folder is written when it starts, and stays. It is found by name where
+the log folder is the default one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from stormspark.spark.session import default_log_folder
 
 __all__ = ["Whereabouts"]
 
+_NAME = "topology.json"
+
 
 @dataclass(frozen=True)
 class Whereabouts:
@@ -29,7 +32,7 @@ class Whereabouts:
 
     def write(self) -> None:
         """Leave word."""
-        path = _path(self.topology)
+        path = Path(self.log_folder, _NAME)
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(f".{os.getpid()}")
         new.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
@@ -51,4 +54,4 @@ class Whereabouts:
 
 
 def _path(topology: str) -> Path:
-    return default_log_folder() / topology / "topology.json"
+    return default_log_folder() / topology / _NAME
