@@ -111,7 +111,7 @@ def one(spark: Any, rows: int, held: int, seconds: float, durable: bool) -> dict
         result: dict[str, Any] = {"durable": durable, "climb_secs": round(climb(running, held), 1)}
         result |= measure(running, seconds)
         if running.acker is not None and running.acker.query is not None:
-            progress = [p for p in running.acker.query.recentProgress if p["numInputRows"]]
+            progress = [p for p in running.acker.query.recentProgress if p["numInputRows"]][1:]
             late = [p["stateOperators"][0] for p in progress]
             result["acker_rows_per_sec"] = round(
                 statistics.median(p["processedRowsPerSecond"] for p in progress)
@@ -119,7 +119,6 @@ def one(spark: Any, rows: int, held: int, seconds: float, durable: bool) -> dict
             result["acker_batch_secs"] = round(
                 statistics.median(p["batchDuration"] for p in progress) / 1000, 2
             )
-            result["acker_rows_total"] = late[-1]["numRowsTotal"]
             result["dropped_by_watermark"] = sum(state["numRowsDroppedByWatermark"] for state in late)
         running.kill()
         if durable:

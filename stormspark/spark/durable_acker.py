@@ -317,6 +317,8 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
+        # To count rows takes a look-up more for each change.
+        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": False,
         "spark.databricks.delta.snapshotPartitions": 2,
     }
     for key, value in settings.items():
