@@ -156,7 +156,9 @@ def test_a_killed_worker_costs_no_row(start: Callable[..., SparkTopology], tmp_p
         write_numbers(tmp_path / "in", f"{part}.json", range(part * 1000, part * 1000 + 1000))
         wait_for_more(tmp_path / "out", 100)
         if part in (1, 3):
-            os.kill(worker_processes("killed-source")[part % 2].pid, signal.SIGKILL)
+            # The one that was killed before may not have its next life yet.
+            wait_for(lambda: 1 in worker_processes("killed-source"), message="the worker's next life")
+            os.kill(worker_processes("killed-source")[1].pid, signal.SIGKILL)
     wait_until_idle(running)
     running.stop()
     counts = recorded(tmp_path / "out")
