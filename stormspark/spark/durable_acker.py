@@ -3,9 +3,9 @@
 Only these rows come here; a tree that ends in its batch is nothing to it, and a topology without such rows
 has neither table nor query.
 
-    workers' change sets -> the acker's table, one commit a batch, before Spark commits the batch the table ->
-    the acker query: withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source)), in the
-    JVM
+    workers' change sets -> the acker's table, one commit a batch, before Spark commits the batch
+    the table -> the acker query, in the JVM:
+        withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
 A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the
 task's worker lives, the worker's ledger decides; when it is lost, or the driver was, its open records are
@@ -28,6 +28,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -116,11 +117,11 @@ class DurableAcker:
         self._query: StreamingQuery | None = None
 
     @property
-    def time(self) -> int:
-        """The acker's time of the next commit, in microseconds: that of the records that the next batch
-        opens.
+    def time(self) -> AckerTime:
+        """That of the next commit, and so of the records that the next batch opens; with the delay that the table was made
+        with, which tells workers what is old.
         """
-        return self._time.at
+        return replace(self._time)
 
     @property
     def query(self) -> StreamingQuery | None:

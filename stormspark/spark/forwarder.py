@@ -28,6 +28,7 @@ one of them can be repeated.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -38,6 +39,7 @@ from typing import NoReturn
 import pyarrow as pa
 from pyspark import TaskContext
 
+from stormspark.acker.records import AckerTime
 from stormspark.errors import WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
 from stormspark.worker.launch import Launch, LaunchError, end_process, start
@@ -57,7 +59,7 @@ from stormspark.worker.messages import (
 
 __all__ = ["ACKER_TIME", "Attempt", "forwarder", "source_forwarder"]
 
-#: The local property of a batch's tasks that holds the durable acker's time.
+#: The local property of a batch's tasks that holds the durable acker's time, an `AckerTime` as JSON.
 ACKER_TIME = "stormspark.acker.time"
 
 #: Rows of a source travel in frames of about this size.
@@ -151,9 +153,9 @@ def source_forwarder(
     return forward
 
 
-def _acker_time(context: TaskContext) -> int | None:
+def _acker_time(context: TaskContext) -> AckerTime | None:
     said = context.getLocalProperty(ACKER_TIME)
-    return None if said is None else int(said)
+    return None if said is None else AckerTime(**json.loads(said))
 
 
 def _as_frames(

@@ -7,10 +7,11 @@ never decides, and it never lets an exception of a failed batch out to Spark.
 
 from __future__ import annotations
 
+import json
 import pickle
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -75,7 +76,7 @@ class QueryRun:
         began = time.monotonic()
         if self.acker is not None:
             # On the query's own thread: so the tasks of this batch have it.
-            self.session.sparkContext.setLocalProperty(ACKER_TIME, str(self.acker.time))
+            self.session.sparkContext.setLocalProperty(ACKER_TIME, json.dumps(asdict(self.acker.time)))
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
         except Exception as error:

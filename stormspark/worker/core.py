@@ -411,8 +411,7 @@ class Worker:
         )
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
 
-    def _acker_changes(self, at: int) -> Iterator[pa.Table]:
-        time = AckerTime(self._settings.acker_delay_secs, at)
+    def _acker_changes(self, time: AckerTime) -> Iterator[pa.Table]:
         for spout in self._spouts:
             if changes := spout.acker_changes(time, self._signed_ids):
                 yield change_table(spout.component.id, spout.id, changes)

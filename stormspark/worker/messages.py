@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from stormspark.acker.records import AckerTime
 from stormspark.worker.link import Endpoint
 
 __all__ = [
@@ -60,7 +61,7 @@ class Request(NamedTuple):
     partition: int
     reason: str = ""
     #: See `stormspark.worker.step.Step`.
-    acker_time: int | None = None
+    acker_time: AckerTime | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
@@ -19,8 +20,8 @@ class Step(NamedTuple):
     batch: int
     attempt: int
     superstep: int
-    #: The durable acker's time, in microseconds; None where there is no such acker.
-    acker_time: int | None = None
+    #: The durable acker's time; None where there is no such acker.
+    acker_time: AckerTime | None = None
 
 
 @dataclass(frozen=True)

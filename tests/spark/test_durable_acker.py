@@ -164,9 +164,9 @@ def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -
     """The watermark is a few seconds here: it passes what is open if that is not opened anew."""
     running = held.start(topology_message_timeout_secs=1000, stormspark_acker_delay_secs=2)
     assert running.acker is not None
-    begun = running.acker.time
+    begun = running.acker.time.at
     numbers = iter(range(ROWS, 10**6))
-    while running.acker.time < begun + 8_000_000:
+    while running.acker.time.at < begun + 8_000_000:
         write_numbers(held.folder / "in", f"{(n := next(numbers))}.json", range(n, n + 1))
         wait_for_batches(running, 1)
     assert running.acker.query is not None
@@ -187,3 +187,22 @@ def test_pending_says_what_it_needs() -> None:
     told = CliRunner().invoke(main, ["pending", "nobody-knows-it"])
     assert told.exit_code == 2
     assert "no topology 'nobody-knows-it' was started on this host by this user" in told.output
+
+
+def test_the_delay_stays_that_of_the_table_when_the_setting_changes(held: Held) -> None:
+    """What is open is opened anew by the delay that the acker query has, or its watermark would pass it."""
+    held.start(topology_message_timeout_secs=1000, stormspark_acker_delay_secs=2).kill()
+    running = held.start(topology_message_timeout_secs=1000, stormspark_acker_delay_secs=600)
+    held.wait_for(lambda _: held.replayed(2))
+    assert running.acker is not None
+    assert running.acker.time.delay == 2.0
+    begun = running.acker.time.at
+    numbers = iter(range(ROWS, 10**6))
+    while running.acker.time.at < begun + 6_000_000:
+        write_numbers(held.folder / "in", f"{(n := next(numbers))}.json", range(n, n + 1))
+        wait_for_batches(running, 1)
+    wait_for(
+        lambda: running.statistics().components["numbers"].pending == running.pending().count(),
+        message="the acker to know what is open",
+    )
+    held.finish(running)
