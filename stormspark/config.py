@@ -18,6 +18,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.storm_keys import MAY_BE_SET_PER_COMPONENT, STORM_KEYS, storm_key_problem
 
 __all__ = [
+    "DELTA_PACKAGE",
     "KNOWN_KEYS",
     "Settings",
     "conf_problems",
@@ -26,6 +27,10 @@ __all__ = [
     "parse_assignment",
     "unknown_keys",
 ]
+
+
+#: What Spark is started with to have Delta, as the value of ``--packages``: for Scala 2.13 and Spark 4.2.
+DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 
 def _marks(unit: str, high: int, low: int | None) -> tuple[int, int]:

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stormspark.cli.output import wide_enough
+
 __all__ = ["print_pending"]
 
 
@@ -30,9 +32,7 @@ def print_pending(topology: str, checkpoint: str | None, most: int, *, as_json: 
             json.dumps({"topology": topology, "open": total, "by_task": by_task, "oldest": rows}) + "\n"
         )
         return 0
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 160)
+    console = wide_enough(Console(highlight=False), 160)
     console.print(f"{topology}: {total:,} open trees that have outlived their batch")
     if total:
         console.print()

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from stormspark.cli.output import wide_enough
 from stormspark.engine import RunningTopology
 from stormspark.errors import ComponentError
 from stormspark.metrics import TopologyStatistics
@@ -80,7 +81,7 @@ def run_topology(run: Run) -> int:
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
-    print_summary(statistics, _wide_enough(table))
+    print_summary(statistics, wide_enough(table))
     if running.log_folder is not None:
         notes.print(Text(f"logs: {running.log_folder}"), soft_wrap=True)
     if run.json_to is not None:
@@ -94,13 +95,6 @@ def run_topology(run: Run) -> int:
 def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:
     """What tasks of the local engine print goes elsewhere if somebody reads JSON from standard output."""
     return redirect_stdout(sys.stderr) if run.json_to == "-" else nullcontext()
-
-
-def _wide_enough(console: Console) -> Console:
-    """A file or a pipe has no width: there all columns are shown."""
-    if not console.is_terminal:
-        console.width = max(console.width, 200)
-    return console
 
 
 def _write_json(statistics: TopologyStatistics, to: str) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stormspark.cli.output import wide_enough
 from stormspark.worker.story import Story, StoryEvent, read_stories, stories_of
 
 __all__ = ["print_stories", "timeline"]
@@ -63,8 +64,7 @@ def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -
 
 
 def _table(stories: Sequence[Story], console: Console) -> Table:
-    if not console.is_terminal:
-        console.width = max(console.width, 240)
+    wide_enough(console, 240)
     table = Table(box=None, pad_edge=False)
     for name in ("ended", "story", "outcome", "after", "spout", "message", "traced", "why"):
         table.add_column(name, no_wrap=name != "why")

@@ -8,13 +8,12 @@ from os import PathLike
 from typing import Any
 
 from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
+from stormspark.config import DELTA_PACKAGE
 from stormspark.connectors.delta_changes import columns_read, schema_change
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["DeltaSpout"]
 
-#: For Scala 2.13, Spark 4.2; the version that `delta-spark` is pinned to.
-_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 _OVER_CHANGES = "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
 _ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGES")
 
@@ -120,7 +119,7 @@ class DeltaSpout(SourceSpout):
         text = str(error)
         if "Failed to find the data source: delta" in text or "DATA_SOURCE_NOT_FOUND" in text:
             msg = (
-                f"the Spark session has no Delta: start it with --packages {_PACKAGE} and "
+                f"the Spark session has no Delta: start it with --packages {DELTA_PACKAGE} and "
                 f"spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension"
             )
             return UnsupportedEnvironmentError(msg)

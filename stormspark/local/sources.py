@@ -45,17 +45,16 @@ class LocalSources:
                     task = component.tasks[partition % len(component.tasks)]
                     workers.add_rows(task, partition, rows)
             except Exception as error:
-                msg = f"{_place(component)}: its source raised {type(error).__name__}: {error}"
+                msg = f"{component.place}: its source raised {type(error).__name__}: {error}"
                 raise ComponentError(msg) from error
 
     def told(self, reports: Iterable[WorkerReport]) -> None:
         """Tell the sources how far their tasks have come."""
         if not self._sources:
             return
-        reports = list(reports)
+        progress = merge_progress(report.sources for report in reports)
         for one in self._sources:
-            id = one.component.id
-            one.source.told(merge_progress(r.sources[id] for r in reports if id in r.sources))
+            one.source.told(progress[one.component.id])
 
     def close(self) -> None:
         """The topology ends."""
@@ -63,7 +62,7 @@ class LocalSources:
             try:
                 one.source.close()
             except Exception:
-                _log.exception("%s: its source can't be closed", _place(one.component))
+                _log.exception("%s: its source can't be closed", one.component.place)
 
 
 def _open(component: ComponentPlan) -> LocalSource:
@@ -71,13 +70,9 @@ def _open(component: ComponentPlan) -> LocalSource:
     try:
         source = spout.local_source()
     except InvalidTopologyError as error:
-        msg = f"{_place(component)}: {error}"
+        msg = f"{component.place}: {error}"
         raise InvalidTopologyError(msg) from error
     if source is None:
-        msg = f"{_place(component)} is read by Spark: run the topology on Spark, or give complete_topology mocked tuples for it"
+        msg = f"{component.place} is read by Spark: run the topology on Spark, or give complete_topology mocked tuples for it"
         raise InvalidTopologyError(msg)
     return source
-
-
-def _place(component: ComponentPlan) -> str:
-    return f"{component.declared_at}: spout {component.id!r}"

@@ -70,6 +70,11 @@ class ComponentPlan:
     wanted_tasks: int = 0
 
     @property
+    def place(self) -> str:
+        """The component with the user's line, for the beginning of a message."""
+        return f"{self.declared_at}: {self.kind} {self.id!r}"
+
+    @property
     def source(self) -> bool:
         """Whether it is a spout that Spark reads for."""
         return bool(self.kind_of_source)

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from stormspark.api import SourceProgress
 from stormspark.worker.step import WorkerReport, merge_progress
 
 __all__ = ["COMPONENT", "COMPONENT_TASKS", "FEEDBACK", "STORM_ID", "Feedback"]
@@ -38,13 +37,8 @@ class Feedback:
 
     def write(self, reports: Iterable[WorkerReport]) -> None:
         """After a batch."""
-        told: dict[str, list[SourceProgress]] = {}
-        for report in reports:
-            for component, progress in report.sources.items():
-                told.setdefault(component, []).append(progress)
         content = {}
-        for component, everything in told.items():
-            waiting, low_marks, _ = merge_progress(everything)
+        for component, (waiting, low_marks, _) in merge_progress(r.sources for r in reports).items():
             if low_marks is not None:
                 self._low_marks[component] = low_marks
             content[component] = {"waiting": waiting, "low_marks": self._low_marks.get(component)}

@@ -95,7 +95,6 @@ def forwarder(
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None, "a forwarder runs inside a Spark task"
-        batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
         partition = task.partitionId()
         if superstep == 0:
             # A tick row says nothing that the batch's number does not say.
@@ -103,17 +102,7 @@ def forwarder(
                 pass
             batches = ()
         route = _route(attempt, partition % attempt.workers)
-        request = Request(
-            attempt.generation,
-            route.incarnation,
-            batch,
-            attempt.attempt,
-            superstep,
-            partition,
-            attempt.reason,
-            _acker_time(task),
-        )
-        yield from route.exchange(request, batches)
+        yield from route.exchange(_request(attempt, route, task, superstep, partition), batches)
 
     return forward
 
@@ -129,7 +118,6 @@ def source_forwarder(
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None, "a forwarder runs inside a Spark task"
-        batch = int(context.getLocalProperty("streaming.sql.batchId") or -1)
         partition = context.partitionId()
         rows = iter(batch for batch in batches if batch.num_rows)
         first = next(rows, None)
@@ -138,24 +126,24 @@ def source_forwarder(
         number = partition if partition_column is None else first.column(partition_column)[0].as_py()
         task, worker = tasks[number % len(tasks)]
         route = _route(attempt, worker)
-        request = Request(
-            attempt.generation,
-            route.incarnation,
-            batch,
-            attempt.attempt,
-            0,
-            attempt.workers + partition,
-            attempt.reason,
-            _acker_time(context),
-        )
+        request = _request(attempt, route, context, 0, attempt.workers + partition)
         yield from route.exchange(request, _as_frames(chain([first], rows), worker, task, partition))
 
     return forward
 
 
-def _acker_time(context: TaskContext) -> AckerTime | None:
-    said = context.getLocalProperty(ACKER_TIME)
-    return None if said is None else AckerTime(**json.loads(said))
+def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
+    time = task.getLocalProperty(ACKER_TIME)
+    return Request(
+        attempt.generation,
+        route.incarnation,
+        int(task.getLocalProperty("streaming.sql.batchId") or -1),
+        attempt.attempt,
+        superstep,
+        partition,
+        attempt.reason,
+        None if time is None else AckerTime(**json.loads(time)),
+    )
 
 
 def _as_frames(

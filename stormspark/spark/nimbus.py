@@ -103,7 +103,7 @@ class Nimbus:
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
-        self._adoptions: dict[int, list[Adopt]] = {}  # for workers that are not ready yet
+        self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not come yet
         self._orders = Orders(active=active)
         self._storm_id = storm_id
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
@@ -140,10 +140,10 @@ class Nimbus:
             }
 
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
-        """Have a worker adopt rows, now if it is there, else when it is ready; in place of those that still wait for it."""
+        """Have a worker adopt rows, now if it is there, else when it comes; in place of those that still wait for it."""
         with self._changed:
             link = self._links.get(worker)
-            if link is None or self._assignments.seats[worker].state is not SeatState.READY:
+            if link is None or not self._assignments.is_current(worker, link.incarnation):
                 self._adoptions[worker] = messages
                 return
         for message in messages:
@@ -296,10 +296,6 @@ class Nimbus:
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):
-            with self._changed:
-                adoptions = self._adoptions.pop(link.worker, [])
-            for adoption in adoptions:
-                link.send(adoption)
             with self._changed:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()

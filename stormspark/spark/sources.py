@@ -39,12 +39,12 @@ def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> St
         except Exception:  # what it looks at may be what failed
             reason = None
         if reason is not None:
-            return StormsparkError(f"{component.declared_at}: spout {component.id!r}: {reason}")
+            return StormsparkError(f"{component.place}: {reason}")
     return None
 
 
 def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession) -> SourceStream:
-    place = f"{component.declared_at}: spout {component.id!r}"
+    place = component.place
     spout: SourceSpout = cloudpickle.loads(component.pickled)
     session.conf.set(COMPONENT, component.id)
     session.conf.set(COMPONENT_TASKS, len(component.tasks))

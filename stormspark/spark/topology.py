@@ -30,7 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import ExponentialBackoff, Topology
 from stormspark.checkpoint.control import next_generation
-from stormspark.config import merged
+from stormspark.config import DELTA_PACKAGE, merged
 from stormspark.engine import AliveTopologies
 from stormspark.errors import (
     CheckpointError,
@@ -329,7 +329,7 @@ class SparkTopology:
         if not reads_delta(self._session):
             msg = (
                 "this Spark session has no Delta, so rows of sources that are open in a window or a join are lost with their "
-                "worker: start Spark with --packages io.delta:delta-spark_4.2_2.13:4.4.0"
+                f"worker: start Spark with --packages {DELTA_PACKAGE}"
             )
             if wanted:
                 msg = f"stormspark.acker.durable: {msg}"

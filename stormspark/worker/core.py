@@ -417,11 +417,11 @@ class Worker:
                 yield change_table(spout.component.id, spout.id, changes)
 
     def _progress(self, batch: int) -> dict[str, SourceProgress]:
-        told: dict[str, list[SourceProgress]] = {}
-        for spout in self._spouts:
-            if (progress := spout.progress(batch)) is not None:
-                told.setdefault(spout.component.id, []).append(progress)
-        return {component: merge_progress(all) for component, all in told.items()}
+        return merge_progress(
+            {spout.component.id: progress}
+            for spout in self._spouts
+            if (progress := spout.progress(batch)) is not None
+        )
 
     @property
     def backlog(self) -> int:

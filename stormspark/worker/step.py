@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,13 +64,20 @@ def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
 
 
-def merge_progress(progress: Iterable[SourceProgress]) -> SourceProgress:
-    """What several tasks of a source spout say in one batch, as one.
+def merge_progress(told: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:
+    """What several tasks, or workers, say of each source spout in one batch, as one.
 
-    >>> merge_progress([SourceProgress(3, {"t-0": 7, "t-1": 2}), SourceProgress(1, {"t-0": 5})])
-    SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0)
+    >>> merge_progress([{"s": SourceProgress(3, {"t-0": 7, "t-1": 2})}, {"s": SourceProgress(1, {"t-0": 5})}])
+    {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0)}
     """
-    everything = list(progress)
+    by_component: dict[str, list[SourceProgress]] = {}
+    for one in told:
+        for component, progress in one.items():
+            by_component.setdefault(component, []).append(progress)
+    return {component: _merged(progress) for component, progress in by_component.items()}
+
+
+def _merged(everything: Sequence[SourceProgress]) -> SourceProgress:
     marks: dict[str, int] = {}
     for one in everything:
         for partition, position in (one.low_marks or {}).items():

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api import ExponentialBackoff, RangeSpout
-from stormspark.worker.acker_log import AckerLog, change_table
+from stormspark.worker.acker_log import ACKER_SCHEMA, AckerLog, change_table
 from stormspark.worker.source_rows import Row, SourceRows, decode, encode
 
 DELAY = 8.0
@@ -90,18 +90,8 @@ class AckerModel:
         ]
 
 
-PLAIN = pa.schema(
-    [
-        ("root", pa.int64()),
-        ("created", pa.int64()),
-        ("value", pa.int64()),
-        ("component", pa.string()),
-        ("task", pa.int32()),
-        ("batch", pa.int64()),
-        ("message_id", pa.string()),
-        ("row", pa.binary()),
-    ]
-)
+#: The changes as plain numbers.
+PLAIN = ACKER_SCHEMA.set(1, pa.field("created", pa.int64()))
 
 
 class Life(RuleBasedStateMachine):
