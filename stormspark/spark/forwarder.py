@@ -42,7 +42,7 @@ from pyspark import TaskContext
 from stormspark.acker.records import AckerTime
 from stormspark.errors import WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
-from stormspark.worker.launch import Launch, LaunchError, end_process, start
+from stormspark.worker.launch import Launch, LaunchError, LaunchLostError, end_process, start
 from stormspark.worker.lifeline import executor_jvm
 from stormspark.worker.link import Endpoint, dial
 from stormspark.worker.messages import (
@@ -250,6 +250,7 @@ class _Route:
         question = Locate(self._attempt.attempt, self._worker)
         answer = self._ask(question)
         if isinstance(answer, StartHere):
+            self.incarnation = answer.incarnation
             self._start(answer)
             answer = self._ask(question)
         if isinstance(answer, Refused):
@@ -278,6 +279,8 @@ class _Route:
         except (LaunchError, OSError) as error:
             self._ask(StartFailed(self._worker, order.incarnation, str(error)))
             raise
+        except LaunchLostError as error:
+            self._lost(str(error), error)
 
     def _ask(self, question: object) -> object:
         try:

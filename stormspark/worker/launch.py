@@ -3,8 +3,8 @@
 The interpreter, its path and its working directory are those of the Spark Python process that starts it, so
 the worker sees the user's modules as Spark has shipped them (``--py-files``, archives, an unpacked
 environment). What it must know comes by its standard input, not by its command line: the key is nobody's
-business. It forks once more after its imports have worked, so that what fails early comes back as an exit
-code with words, and what lives on is nobody's child.
+business. It forks once more after its imports have worked, so that what lives on is nobody's child; what fails
+before nimbus knows of it comes back here, with words or without.
 """
 
 from __future__ import annotations
@@ -23,14 +23,21 @@ from stormspark.worker.lifeline import is_alive
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import ProcessId
 
-__all__ = ["Launch", "LaunchError", "end_process", "own_folder", "start"]
+__all__ = ["UP", "Launch", "LaunchError", "LaunchLostError", "end_process", "own_folder", "start"]
+
+#: What a worker writes to its standard output once nimbus knows it.
+UP = b"up"
 
 #: Socket paths are limited to 107 bytes on Linux and fewer elsewhere.
 _LONGEST_FOLDER = 80
 
 
 class LaunchError(Exception):
-    """The interpreter of a worker did not come up; the text is what it said."""
+    """The interpreter of a worker did not come up; the text is what it said. It would say so again."""
+
+
+class LaunchLostError(Exception):
+    """A worker's process went without a word before nimbus knew it, as one does that is killed: it may be tried again."""
 
 
 class Launch(NamedTuple):
@@ -48,9 +55,9 @@ class Launch(NamedTuple):
 
 
 def start(launch: Launch, timeout_secs: float) -> None:
-    """Start a worker process; returns once it is detached, long before it is ready (nimbus hears of that).
+    """Start a worker process; returns once nimbus knows it, long before it is ready.
 
-    Raises `LaunchError` if its interpreter does not come up.
+    Raises `LaunchError` if it says why it can't come up, `LaunchLostError` if it goes without a word or takes too long.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")
@@ -59,19 +66,24 @@ def start(launch: Launch, timeout_secs: float) -> None:
     # -P: the working directory is on the path only if it is on ours. The words after the module are for
     # readers of `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    )
-    try:
-        up, said = process.communicate(pickle.dumps(launch), timeout=timeout_secs)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        msg = f"the worker's interpreter did not come up within {timeout_secs} s"
-        raise LaunchError(msg) from None
-    # Not the exit code: PySpark's daemon ignores SIGCHLD, we inherit that, and then Python takes every code
-    # for 0.
-    if up != b"up":
-        raise LaunchError(said.decode(errors="replace").strip() or f"exit code {process.returncode}")
+    ) as process:
+        try:
+            up, said = process.communicate(pickle.dumps(launch), timeout=timeout_secs)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            msg = f"its interpreter did not come up within {timeout_secs:g} s (stormspark.worker.start.timeout.secs)"
+            raise LaunchLostError(msg) from None
+    # Not the exit code: it is that of the process that forked, and where SIGCHLD is ignored Python takes
+    # every code for 0.
+    if up.endswith(UP):  # a `sitecustomize` may have printed something
+        return
+    words = said.decode(errors="replace").strip()
+    if words:
+        raise LaunchError(words)
+    msg = "its process was gone before it said hello"
+    raise LaunchLostError(msg)
 
 
 def own_folder(prefix: str, parent: str | None = None) -> Path:

@@ -7,9 +7,10 @@ Threads, and who may do what:
                      them and main
     lifeline         heartbeats, orders from nimbus, the executor's JVM; so a long superstep silences nothing
 
-The start: the interpreter is up and its imports worked -> detached -> Hello to nimbus, which sends the plan
--> tasks opened -> Ready. What fails on the way goes to nimbus, which stops the topology with that error: it
-would fail again.
+The start: the interpreter is up and its imports worked -> forked off -> Hello to nimbus, which sends the plan ->
+"up" to whoever started us -> tasks opened -> Ready. What fails on the way goes to nimbus, which stops the
+topology with that error: it would fail again. A process that is killed on the way is a lost worker as any
+other: before "up" its silence tells, after it the broken connection.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_b
 from stormspark.worker.core import Worker
 from stormspark.worker.desk import Desk, Errand, RefusedError
 from stormspark.worker.garbage import GarbageBetweenBatches
-from stormspark.worker.launch import Launch, own_folder
+from stormspark.worker.launch import UP, Launch, own_folder
 from stormspark.worker.lifeline import Lifeline, this_process
 from stormspark.worker.link import Door, dial, remove_if_dead
 from stormspark.worker.messages import (
@@ -73,9 +74,8 @@ _LAST_WORDS_SECS = 5.0
 def main() -> None:
     """Read a `Launch` from standard input, detach, and run the worker until it is told to go."""
     launch: Launch = pickle.load(sys.stdin.buffer)
-    folder = Path(launch.log_folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    _detach(folder / f"worker-{launch.worker}.out")
+    Path(launch.log_folder).mkdir(parents=True, exist_ok=True)
+    _detach()
     process = WorkerProcess(launch)
     try:
         process.run()
@@ -84,15 +84,19 @@ def main() -> None:
         process.end("it failed", code=1)
 
 
-def _detach(output: Path) -> None:
-    """Leave the process that started us: another session, no terminal, nobody's child.
-
-    ``output`` takes what is written behind Python's back; logs and prints have files of their own.
-    """
-    os.write(1, b"up")
+def _detach() -> None:
+    """Leave the process that started us: another session, no terminal, nobody's child."""
     if os.fork():
         os._exit(0)
     os.setsid()
+
+
+def _report_up(output: Path) -> None:
+    """Tell whoever started us that nimbus knows us, and let go of its pipes.
+
+    ``output`` takes what is written behind Python's back from now on; logs and prints have files of their own.
+    """
+    os.write(1, UP)
     null = os.open(os.devnull, os.O_RDONLY)
     log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for opened, standard in ((null, 0), (log, 1), (log, 2)):
@@ -184,6 +188,7 @@ class WorkerProcess:
         if isinstance(answer, Refused):
             self.end(answer.reason)
         assert isinstance(answer, Welcome), answer
+        _report_up(Path(launch.log_folder, f"worker-{launch.worker}.out"))
         self._host = None if launch.nimbus.tcp is None else answer.host
         self._active, self._storm_id = answer.active, answer.storm_id
         try:

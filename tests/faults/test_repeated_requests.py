@@ -19,7 +19,7 @@ from stormspark.plan import plan_topology
 from stormspark.spark.forwarder import Attempt, _Route
 from stormspark.spark.nimbus import Nimbus
 from stormspark.wire.frames import FRAME_SCHEMA
-from stormspark.worker.launch import own_folder
+from stormspark.worker.launch import LaunchError, own_folder
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import Request
 from tests.spark.topologies import FOLDER, PrepareRaises, broken, word_count
@@ -46,7 +46,7 @@ class Stage:
         )
         self.log_folder = str(tmp_path / "logs")
 
-    def attempt(self, number=0, nimbus=None):
+    def attempt(self, number=0, nimbus=None, start_timeout_secs=60.0):
         return Attempt(
             topology=self.plan.topology,
             generation=0,
@@ -56,7 +56,7 @@ class Stage:
             nimbus=nimbus or self.nimbus.endpoint,
             key=self.nimbus.key,
             log_folder=self.log_folder,
-            start_timeout_secs=60,
+            start_timeout_secs=start_timeout_secs,
         )
 
     def route(self, worker=0, **attempt):
@@ -161,12 +161,41 @@ def test_a_worker_that_can_not_start_says_why(stage):
     wait_for(lambda: not worker_processes("broken"))
 
 
-def test_an_interpreter_that_does_not_come_up_says_why(stage, monkeypatch):
+def interpreter(folder, script):
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_an_interpreter_that_does_not_come_up_says_why(stage, monkeypatch, tmp_path):
     one = stage(word_count(1, "no-interpreter"))
-    monkeypatch.setattr("sys.executable", "/bin/false")
-    with pytest.raises(Exception, match="exit code"):
+    monkeypatch.setattr(
+        "sys.executable", interpreter(tmp_path, "echo 'no module named stormspark' >&2; exit 1")
+    )
+    with pytest.raises(LaunchError, match="no module named stormspark"):
         one.route()
-    assert "could not start" in str(one.nimbus.error)
+    assert "worker 0 could not start:\nno module named stormspark" in str(one.nimbus.error)
+
+
+@pytest.mark.parametrize("ended_by", ["kill -9 $$", "exit 1", "sleep 30"])
+def test_a_worker_that_ends_without_a_word_before_its_hello_is_a_lost_worker(
+    ended_by, stage, monkeypatch, tmp_path
+):
+    """What a kill -9 of a process that only just starts looks like: the next attempt starts it again."""
+    one = stage(word_count(1, "silent"))
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.executable", interpreter(tmp_path, ended_by))
+        with pytest.raises(
+            WorkerLostError, match=r"its process was gone before it said hello|did not come up within 1 s"
+        ):
+            one.route(start_timeout_secs=1.0)
+    assert one.nimbus.error is None
+    assert one.nimbus.lost_workers() == {0}
+    one.nimbus.begin_attempt(1)
+    again = one.route(number=1)
+    assert again.incarnation == 1
+    exchange(again, attempt=1)
 
 
 def test_workers_go_with_nimbus(stage):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections import Counter
 
+import psutil
 import pytest
 
 from stormspark.errors import WorkerLostError
@@ -77,6 +79,30 @@ def test_a_worker_killed_between_batches_is_started_again(start, tmp_path):
     finally:
         running.stop()
     assert running.error is None
+
+
+def test_workers_that_are_killed_while_they_start_are_started_again(start, tmp_path):
+    """Before, in and after their hello: a process that is killed has nothing to say that would stop the topology."""
+    conf = {"topology.workers": 2, FOLDER: str(tmp_path), "stormspark.max.attempts": 10}
+    running = start(word_count(10), conf=conf)
+    killed: set[int] = set()
+
+    def newcomer() -> psutil.Process | None:
+        found = worker_processes("tested-word-count").get(1)
+        return found if found is not None and found.pid not in killed else None
+
+    try:
+        for delay in (0.0, 0.2, 0.4, 0.6):
+            victim = wait_for(newcomer)
+            time.sleep(delay)
+            # Once it has forked, its process is another one.
+            victim = wait_for(newcomer)
+            killed.add(victim.pid)
+            victim.kill()
+        wait_until_idle(running)
+        assert running.error is None
+    finally:
+        running.stop()
 
 
 def test_a_stopped_worker_is_given_up_and_replaced(start, tmp_path):
