@@ -88,13 +88,17 @@ class Settings:
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; what is left stays queued, in order.
-    superstep_deadline_ms: float = _setting("stormspark.superstep.deadline.ms", 10_000, int, float, least=1)
+    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets.
+    superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     queue_high_mark_bytes: int = _setting("stormspark.queue.high.mark.bytes", 100 * 1024 * 1024, int, least=1)
     #: By default half of the high mark.
     queue_low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     queue_high_mark_tuples: int = _setting("stormspark.queue.high.mark.tuples", 1_000_000, int, least=1)
     queue_low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
+    #: What happens above the marks: spouts are slowed down, or tuples are dropped, or failed (X51).
+    backpressure: str | None = _setting("stormspark.backpressure.strategy", None, str)
+    #: Heron's way to say "drop" (F10).
+    drop_tuples: bool = _setting("topology.droptuples.upon.backpressure", False, bool)
     #: So many executions of one task may raise one after another before the topology stops with the error.
     max_restarts_in_row: int = _setting(
         "stormspark.task.max.restarts.in.row", 10, int, least=0, of_components=True
@@ -158,6 +162,16 @@ class Settings:
         return 3 * self.message_timeout_secs if self.enable_message_timeouts else 3600.0
 
     @property
+    def backpressure_strategy(self) -> str:
+        """``slow``, ``drop`` or ``fail``."""
+        return self.backpressure or ("drop" if self.drop_tuples else "slow")
+
+    @property
+    def superstep_deadline_ms(self) -> float:
+        """When a superstep ends at the latest."""
+        return 3 * self.batch_target_ms if self.superstep_deadline is None else self.superstep_deadline
+
+    @property
     def byte_marks(self) -> tuple[int, int]:
         """High and low water mark of what waits in a worker, in bytes."""
         return _marks("bytes", self.queue_high_mark_bytes, self.queue_low_mark_bytes)
@@ -207,6 +221,8 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
         return f"{key} must be at least {least}, got {value!r}"
     if key == "stormspark.fields.ints" and value not in ("long", "integer", "json"):
         return f"stormspark.fields.ints must be 'long', 'integer' or 'json' (D3), got {value!r}"
+    if key == "stormspark.backpressure.strategy" and value not in ("slow", "drop", "fail"):
+        return f"stormspark.backpressure.strategy must be 'slow', 'drop' or 'fail' (X51), got {value!r}"
     return None
 
 

@@ -30,12 +30,14 @@ class SourceProgress(NamedTuple):
 
     ``waiting`` rows, or rows of ranges, are still to be emitted; ``came`` rows, or ranges, are new in this
     batch. ``low_marks`` are the lowest positions that are not done with, by partition; one that is absent has
-    nothing open. None: they were not asked this time (`SourceSpout.low_marks_every`).
+    nothing open. None: they were not asked this time (`SourceSpout.low_marks_every`). ``limit`` is what they
+    may emit in the next batch, all together; None: nothing holds them.
     """
 
     waiting: int
     low_marks: Mapping[str, int] | None = None
     came: int = 0
+    limit: int | None = None
 
 
 class LocalSource(Protocol):

@@ -1,6 +1,20 @@
 """May this spout emit, and for how long? Pure: time and levels are arguments."""
 
+from stormspark.backpressure.controller import BoltPressure, Controller, LimitChange, Pressure, SpoutPressure
 from stormspark.backpressure.quantum import SpoutQuantum
+from stormspark.backpressure.signals import BoltLoad, Limits, SpoutLoad, TaskLoad
 from stormspark.backpressure.water_marks import WaterMarks
 
-__all__ = ["SpoutQuantum", "WaterMarks"]
+__all__ = [
+    "BoltLoad",
+    "BoltPressure",
+    "Controller",
+    "LimitChange",
+    "Limits",
+    "Pressure",
+    "SpoutLoad",
+    "SpoutPressure",
+    "SpoutQuantum",
+    "TaskLoad",
+    "WaterMarks",
+]

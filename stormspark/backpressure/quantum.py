@@ -26,7 +26,7 @@ class SpoutQuantum:
 
     def __init__(self, target: float) -> None:
         self.target = target
-        self.least = target / 50
+        self.least = target / 10
         self.seconds = target / 4
 
     def batch_took(self, seconds: float, *, used_up: bool) -> None:

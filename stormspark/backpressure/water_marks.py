@@ -18,7 +18,7 @@ class WaterMarks:
 
     __slots__ = ("closed", "high", "low")
 
-    def __init__(self, high: int, low: int) -> None:
+    def __init__(self, high: float, low: float) -> None:
         if not 0 <= low < high:
             msg = f"the low mark must be below the high mark, got low={low}, high={high}"
             raise ValueError(msg)
@@ -26,7 +26,7 @@ class WaterMarks:
         self.low = low
         self.closed = False
 
-    def observe(self, level: int) -> bool:
+    def observe(self, level: float) -> bool:
         """Look at a level read anew (W1); return whether the gate is closed."""
         if level > self.high:
             self.closed = True

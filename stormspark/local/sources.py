@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import cloudpickle
@@ -48,13 +48,14 @@ class LocalSources:
                 msg = f"{component.place}: its source raised {type(error).__name__}: {error}"
                 raise ComponentError(msg) from error
 
-    def told(self, reports: Iterable[WorkerReport]) -> None:
-        """Tell the sources how far their tasks have come."""
+    def told(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
+        """Tell the sources how far their tasks have come, and what they may emit next."""
         if not self._sources:
             return
         progress = merge_progress(report.sources for report in reports)
         for one in self._sources:
-            one.source.told(progress[one.component.id])
+            component = one.component.id
+            one.source.told(progress[component]._replace(limit=limit_of(component)))
 
     def close(self) -> None:
         """The topology ends."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from stormspark.backpressure import Limits
 from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
@@ -51,11 +52,11 @@ class InProcessWorkers:
         for worker in self.workers:
             worker.open(active)
 
-    def run_batch(self) -> list[WorkerReport]:
-        """Run the supersteps of one batch; return what every worker reports."""
+    def run_batch(self, limits: Limits | None = None) -> list[WorkerReport]:
+        """Run the supersteps of one batch, in which spouts may emit ``limits``; return what every worker reports."""
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for superstep in range(self.plan.last_superstep + 1):
-            step = Step(self._batch, self._attempt, superstep)
+            step = Step(self._batch, self._attempt, superstep, limits=limits)
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
             inbound = [
                 sorted(

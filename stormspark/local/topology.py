@@ -18,6 +18,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import fatal_error
 from stormspark.worker.story import Story, merge_stories, stories_of
 from stormspark.worker.tally import Tally
+from stormspark.worker.throttle import Throttle
 
 __all__ = ["LocalTopology", "steps"]
 
@@ -27,6 +28,10 @@ _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
 _STEP = 0.25  # how far simulated time goes between two batches
 _STUCK_SECS = 10.0
 _starts = itertools.count(1)  # of topologies in this process (A14)
+
+
+def _no_limit(spout: str) -> None:
+    return None
 
 
 def steps(seconds: float, step: float) -> Iterator[float]:
@@ -59,7 +64,8 @@ class LocalTopology:
         self.plan = plan
         self.error: BaseException | None = None
         self._clock = clock
-        self._tally = Tally(plan, "local")
+        self._throttle = Throttle(plan)
+        self._tally = Tally(plan, "local", self._throttle.pressure)
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._graceful = True
@@ -205,9 +211,13 @@ class LocalTopology:
         begun = time.monotonic()
         if self._active:
             self._sources.feed(self.workers)
-        reports = self.workers.run_batch()
-        self._sources.told(reports)
-        self._tally.add_batch(reports, time.monotonic() - begun)
+        # Where time is simulated batches take none, so nothing can be learnt from them.
+        limit_of = self._throttle.limit_of if self._thread is not None else _no_limit
+        reports = self.workers.run_batch(self._throttle.limits if self._thread is not None else None)
+        self._sources.told(reports, limit_of)
+        seconds = time.monotonic() - begun
+        self._throttle.observe(reports, seconds)
+        self._tally.add_batch(reports, seconds)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         self.error = fatal_error(reports)
         if self.error is not None:

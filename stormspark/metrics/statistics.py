@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from stormspark.backpressure import Pressure
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.metric import DataPoint
 
@@ -35,6 +36,12 @@ class TaskCounters:
     restarts: int = 0
     errors: int = 0
     dead_letters: int = 0  # rows of a source that were given up
+    shed: int = 0  # tuples that a bolt above its high mark did not take
+    #: How long a spout was not asked for tuples, and why (F6).
+    skipped_backpressure_ms: float = 0.0
+    skipped_max_spout_ms: float = 0.0
+    skipped_inactive_ms: float = 0.0
+    queued_bytes: int = 0  # a gauge: of what waits for this task, an estimate
     #: Spout: from emit to ack. Bolt: in execute.
     latency: Histogram = field(default_factory=Histogram)
 
@@ -67,6 +74,11 @@ class ComponentStatistics:
     restarts: int
     errors: int
     dead_letters: int
+    shed: int
+    skipped_backpressure_ms: float
+    skipped_max_spout_ms: float
+    skipped_inactive_ms: float
+    queued_bytes: int
     last_error: str | None
     #: Spout: from emit to ack. Bolt: in execute.
     histogram: Histogram
@@ -104,6 +116,8 @@ class TopologyStatistics:
     components: Mapping[str, ComponentStatistics]
     #: Tuples and acks that wait anywhere: in queues, and in frames for the next batch.
     backlog: int = 0
+    #: Who is held because of whom, and what waits; None where nobody looks.
+    pressure: Pressure | None = None
 
     def total(self, name: str, kind: str | None = None) -> int:
         """Sum one counter over all components, or over those of one kind."""

@@ -105,6 +105,10 @@ class PhysicalPlan:
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
+    def phase(self, superstep: int) -> int:
+        """Which superstep of its round this is: they are counted on where a batch has several rounds."""
+        return superstep % (self.last_superstep + 1)
+
     @property
     def sources(self) -> tuple[ComponentPlan, ...]:
         """The spouts that Spark reads for, by id. Their rows reach a worker in requests of their own, so its report needs an

@@ -2,16 +2,17 @@
 
 A file on the driver's host, replaced after each batch:
 
-    {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}}}
+    {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` are those of the last batch in which the tasks were asked, null before that.
+``low_marks`` are those of the last batch in which the tasks were asked, null before that. ``limit`` is what they may emit in
+the next batch, null where nothing holds them.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -35,13 +36,17 @@ class Feedback:
         session.conf.set(FEEDBACK, str(self.path))
         session.conf.set(STORM_ID, storm_id)
 
-    def write(self, reports: Iterable[WorkerReport]) -> None:
-        """After a batch."""
+    def write(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
+        """After a batch; ``limit_of`` says how many tuples a spout may emit in the next one."""
         content = {}
-        for component, (waiting, low_marks, _) in merge_progress(r.sources for r in reports).items():
+        for component, (waiting, low_marks, *_) in merge_progress(r.sources for r in reports).items():
             if low_marks is not None:
                 self._low_marks[component] = low_marks
-            content[component] = {"waiting": waiting, "low_marks": self._low_marks.get(component)}
+            content[component] = {
+                "waiting": waiting,
+                "low_marks": self._low_marks.get(component),
+                "limit": limit_of(component),
+            }
         if content:
             new = self.path.with_suffix(".new")
             new.write_text(json.dumps(content), encoding="utf-8")

@@ -30,7 +30,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
@@ -40,6 +40,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from stormspark.acker.records import AckerTime
+from stormspark.backpressure import Limits
 from stormspark.errors import WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
 from stormspark.worker.launch import Launch, LaunchError, LaunchLostError, end_process, start
@@ -57,10 +58,10 @@ from stormspark.worker.messages import (
     There,
 )
 
-__all__ = ["ACKER_TIME", "Attempt", "forwarder", "source_forwarder"]
+__all__ = ["Attempt", "forwarder", "round_property", "source_forwarder"]
 
-#: The local property of a batch's tasks that holds the durable acker's time, an `AckerTime` as JSON.
-ACKER_TIME = "stormspark.acker.time"
+#: The local property of a round's tasks that holds what `round_property` makes.
+ROUND = "stormspark.round"
 
 #: Rows of a source travel in frames of about this size.
 _FRAME_ROWS = 4096
@@ -86,17 +87,17 @@ class Attempt:
 
 
 def forwarder(
-    attempt: Attempt, superstep: int
+    attempt: Attempt, superstep: int, *, ticks: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function of superstep ``superstep`` for ``mapInArrow``; raises `WorkerLostError` there when the
-    attempt is over.
+    attempt is over. ``ticks``: its input is tick rows, no frames.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None, "a forwarder runs inside a Spark task"
         partition = task.partitionId()
-        if superstep == 0:
+        if ticks:
             # A tick row says nothing that the batch's number does not say.
             for _ in batches:
                 pass
@@ -133,7 +134,7 @@ def source_forwarder(
 
 
 def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
-    time = task.getLocalProperty(ACKER_TIME)
+    acker_time, limits = _read_round(task.getLocalProperty(ROUND))
     return Request(
         attempt.generation,
         route.incarnation,
@@ -142,8 +143,20 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
         superstep,
         partition,
         attempt.reason,
-        None if time is None else AckerTime(**json.loads(time)),
+        acker_time,
+        limits,
     )
+
+
+def round_property(acker_time: AckerTime | None, limits: Limits | None) -> tuple[str, str]:
+    """The local property, name and value, by which the tasks of a round hear what the driver has to say of it."""
+    time = None if acker_time is None else asdict(acker_time)
+    return ROUND, json.dumps([time, None if limits is None else list(limits.items())])
+
+
+def _read_round(said: str | None) -> tuple[AckerTime | None, Limits | None]:
+    time, limits = (None, None) if said is None else json.loads(said)
+    return None if time is None else AckerTime(**time), None if limits is None else dict(limits)
 
 
 def _as_frames(

@@ -68,7 +68,7 @@ def data_query(
             .option("numPartitions", plan.workers)
             .load()
         )
-    frames = ticks.mapInArrow(forwarder(attempt, 0), FRAME_DDL)
+    frames = ticks.mapInArrow(forwarder(attempt, 0, ticks=True), FRAME_DDL)
     for source in sources:
         forward = source_forwarder(attempt, source.tasks, source.partition_column)
         frames = frames.union(source.rows.mapInArrow(forward, FRAME_DDL))

@@ -7,11 +7,10 @@ never decides, and it never lets an exception of a failed batch out to Spark.
 
 from __future__ import annotations
 
-import json
 import pickle
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,12 +20,13 @@ from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
-from stormspark.spark.forwarder import ACKER_TIME, Attempt
+from stormspark.spark.forwarder import Attempt, round_property
 from stormspark.spark.gate import Gate
 from stormspark.spark.query import data_query
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
+from stormspark.worker.throttle import Throttle
 
 __all__ = ["QueryRun"]
 
@@ -44,6 +44,7 @@ class QueryRun:
     plan: PhysicalPlan
     attempt: Attempt
     tally: Tally
+    throttle: Throttle
     stop_wanted: threading.Event
     wake: threading.Event
     acker: DurableAcker | None = None
@@ -74,9 +75,9 @@ class QueryRun:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
         began = time.monotonic()
-        if self.acker is not None:
-            # On the query's own thread: so the tasks of this batch have it.
-            self.session.sparkContext.setLocalProperty(ACKER_TIME, json.dumps(asdict(self.acker.time)))
+        # On the query's own thread: so the tasks of this batch have it.
+        said = round_property(self.acker.time if self.acker is not None else None, self.throttle.limits)
+        self.session.sparkContext.setLocalProperty(*said)
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
         except Exception as error:
@@ -89,7 +90,9 @@ class QueryRun:
                 f"batch {number} ended without a report of each of {self.plan.workers} workers"
             )
             self._to_the_gate()
-        self.tally.add_batch(reports, self._seconds_since(began))
+        seconds = self._seconds_since(began)
+        self.tally.add_batch(reports, seconds)
+        self.throttle.observe(reports, seconds)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()
@@ -100,7 +103,7 @@ class QueryRun:
                 self.failure = f"the durable acker's table could not be written: {_text(error)}"
                 self._to_the_gate()
         if self.feedback is not None:
-            self.feedback.write(reports)
+            self.feedback.write(reports, self.throttle.limit_of)
         if self.available_now and self._is_worked_off(reports):
             self.stop_wanted.set()
         self._running = False

@@ -116,7 +116,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except (OSError, ValueError):  # no batch has ended yet
             return
         if told is not None:
-            self._planner.told(end, SourceProgress(told["waiting"], told["low_marks"]))
+            self._planner.told(end, SourceProgress(told["waiting"], told["low_marks"], limit=told["limit"]))
 
 
 def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> DataFrame:

@@ -54,6 +54,7 @@ from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.launch import own_folder
 from stormspark.worker.story import Story, read_stories, stories_of
 from stormspark.worker.tally import Tally
+from stormspark.worker.throttle import Throttle
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
@@ -126,7 +127,8 @@ class SparkTopology:
             self._tidy_up()
             raise
         self._log_folder = plan.settings.log_dir or str(default_log_folder() / plan.topology)
-        self._tally = Tally(plan, "spark")
+        self._throttle = Throttle(plan)
+        self._tally = Tally(plan, "spark", self._throttle.pressure)
         self._began = time.time()
         self._wake = threading.Event()
         self._stop_wanted = threading.Event()
@@ -275,6 +277,7 @@ class SparkTopology:
                 self._plan,
                 self._attempt(attempt, reason),
                 self._tally,
+                self._throttle,
                 self._stop_wanted,
                 self._wake,
                 self._acker,
@@ -309,6 +312,7 @@ class SparkTopology:
             if self._stop_wanted.wait(backoff.delay(failures)):
                 return
             self._nimbus.begin_attempt(attempt)
+            self._throttle.begin()
 
     def _recover(self) -> None:
         """Give workers that are new what their earlier lives left open; no batch runs meanwhile."""

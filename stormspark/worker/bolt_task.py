@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from sys import getrefcount
+from sys import getrefcount, getsizeof
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +20,7 @@ from stormspark.api import (
     Tuple,
     WindowedBolt,
 )
+from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.outlets import Delivery
@@ -31,6 +32,9 @@ __all__ = ["BoltTask"]
 #: A chunk should take about so long: the deadline is looked at between chunks.
 _CHUNK_SECONDS = 0.01
 _CHUNK_MOST = 1024
+#: So many waiting tuples are looked at to tell the size of all; each costs so much beside its values.
+_SAMPLE = 8
+_DELIVERY_BYTES = 2 * getsizeof(())
 #: Above this mean each execute is timed alone; below it a chunk is timed as a whole, which costs nothing a
 #: tuple.
 _TIMED_ALONE = 50e-6
@@ -66,6 +70,7 @@ class BoltTask(Task):
         self._collector: BoltCollector | None = None
         self._basic = BasicCollector(self, self._ledger)
         self._ticks = 0  # that wait
+        self._reported = (0, 0.0)
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
@@ -111,6 +116,23 @@ class BoltTask(Task):
     def held(self) -> list[tuple[Tuple, float]]:
         """The tuples that were executed and neither acked nor failed, each with since when."""
         return list(self._held.items())
+
+    def load(self) -> BoltLoad:
+        """What it did since the last report, and what waits."""
+        executed, seconds = self.counters.executed, self.counters.latency.seconds
+        before, self._reported = self._reported, (executed, seconds)
+        waiting = self.waiting
+        return BoltLoad(
+            executed - before[0],
+            seconds - before[1],
+            waiting,
+            waiting * self._size_of_one() if waiting else 0,
+        )
+
+    def _size_of_one(self) -> int:
+        """Bytes of a waiting tuple, by some of them: its values, and what the queue needs to hold them."""
+        some = list(islice(self.waiting_deliveries(), _SAMPLE))
+        return _DELIVERY_BYTES + sum(sum(map(getsizeof, values)) for values, _, _ in some) // len(some)
 
     def run(self) -> int:
         """Execute one chunk of what waits; return how many tuples that were."""

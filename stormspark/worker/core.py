@@ -26,7 +26,7 @@ import pyarrow as pa
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
 from stormspark.acker.records import AckerTime, Record
 from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
-from stormspark.backpressure import SpoutQuantum, WaterMarks
+from stormspark.backpressure import Limits, SpoutQuantum, TaskLoad, WaterMarks
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
@@ -113,9 +113,8 @@ class Worker:
         self._ready_bytes = 0
         self._sequence = 0
         self._batch_began: float | None = None
-        self._begun: tuple[int, int] | None = (
-            None  # batch and attempt; superstep 0 may bring several requests
-        )
+        #: Batch, attempt and first superstep of the round; superstep 0 may bring several requests.
+        self._begun: tuple[int, int, int] | None = None
         self._quantum_used_up = False
         self._sources = {
             (task.id, stream.id): TupleSource(component.id, task.id, stream.id, Fields(stream.fields))
@@ -197,9 +196,10 @@ class Worker:
         workers, or the report.
         """
         now = self._clock()
-        if step.superstep == 0 and (step.batch, step.attempt) != self._begun:
-            self._begun = (step.batch, step.attempt)
-            self._begin_batch(now)
+        phase = self.plan.phase(step.superstep)
+        if phase == 0 and step[:3] != self._begun:
+            self._begun = step[:3]
+            self._begin_round(now, step.limits)
         self._running.advance(now)
         self.ledger.rotate(self._running.seconds, self.stories.explain)
         deadline = now + self._settings.superstep_deadline_ms / 1000
@@ -208,22 +208,22 @@ class Worker:
         for frame in frames:
             self._take(frame)
             self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
-        if step.superstep == 0 and self._fatal() is None:
+        if phase == 0 and self._fatal() is None:
             self._fire_timers(now)
             self._ask_spouts(deadline)
-        # All supersteps of a batch together have as long for loops as the spouts for their turn: more would make batches
+        # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
         self._work(deadline, min(deadline, now + share))
         self._enter(None)
         self.stories.end_superstep()
-        if step.superstep == self.plan.last_superstep:
+        if phase == self.plan.last_superstep:
             self._running.end_batch(self._clock())
             return [self._report(step)]
         self._running.advance(self._clock())
         return self._hand_out()
 
-    def _begin_batch(self, now: float) -> None:
+    def _begin_round(self, now: float, limits: Limits | None) -> None:
         if self._batch_began is not None:
             self._quantum.batch_took(now - self._batch_began, used_up=self._quantum_used_up)
         self._batch_began = now
@@ -231,6 +231,8 @@ class Worker:
         self._running.begin_batch(now)
         assert self._begun is not None
         self._acker_log.begin_batch(self._begun[0])
+        for spout in self._spouts:
+            spout.begin_round(now, None if limits is None else limits.get(spout.id))
 
     def _take(self, frame: Frame) -> None:
         if frame.kind == FrameKind.TUPLES:
@@ -273,6 +275,9 @@ class Worker:
                     spout.deliver()
                     if spout.may_emit and not full:
                         emitted |= spout.ask(_BURST, until)
+            if full:
+                for spout in self._spouts:
+                    spout.stopped_by_marks()
             self._seal_full_lanes()
             self._pass(until)
             still, before = still + 1, now
@@ -288,6 +293,9 @@ class Worker:
                 break
             if not emitted and not any(spout.has_news for spout in self._spouts):
                 break
+        now = self._clock()
+        for spout in self._spouts:
+            spout.end_asking(now)
         self._enter(None)
 
     def _work(self, deadline: float, loops_until: float) -> None:
@@ -394,6 +402,10 @@ class Worker:
             spout.counters.queued = spout.rows_waiting
         for bolt in self._bolts:
             bolt.counters.queued = bolt.waiting
+        loads: dict[int, TaskLoad] = {spout.id: spout.load() for spout in self._spouts}
+        for bolt in self._bolts:
+            loads[bolt.id] = load = bolt.load()
+            bolt.counters.queued_bytes = load.queued_bytes
         if step.acker_time is not None:
             self._acker_log.add(self._acker_changes(step.acker_time))
         report = WorkerReport(
@@ -406,6 +418,7 @@ class Worker:
             fatal=self._fatal(),
             backlog=self.backlog,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
+            loads=loads,
             sources=self._progress(step.batch),
             acker=self._acker_log.unconfirmed,
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from stormspark.acker.records import AckerTime
+from stormspark.backpressure import Limits
 from stormspark.worker.link import Endpoint
 
 __all__ = [
@@ -62,6 +63,7 @@ class Request(NamedTuple):
     reason: str = ""
     #: See `stormspark.worker.step.Step`.
     acker_time: AckerTime | None = None
+    limits: Limits | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:

@@ -257,7 +257,7 @@ class WorkerProcess:
                 self._attempt = request.attempt
                 self._worker.begin_attempt(request.reason, request.batch)
             frames = frames_from(_batches(errand.batches))
-            step = Step(request.batch, request.attempt, request.superstep, request.acker_time)
+            step = Step(request.batch, request.attempt, request.superstep, request.acker_time, request.limits)
             messages = list(_messages(self._worker.run(step, frames)))
         except BaseException as error:
             _log.exception("%s raised", request)
@@ -267,7 +267,7 @@ class WorkerProcess:
             return
         del frames  # the payloads: before the reply is waited for
         self._desk.finish(errand, messages)
-        if request.superstep == self._worker.plan.last_superstep:
+        if self._worker.plan.phase(request.superstep) == self._worker.plan.last_superstep:
             errand.sent.wait(_SENT_SECS)
             self._garbage.collect()
 

@@ -27,6 +27,7 @@ from stormspark.api import (
     SpoutFailInfo,
     TopologyContext,
 )
+from stormspark.backpressure import SpoutLoad
 from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.row_spout import RowSpout
@@ -61,8 +62,15 @@ class SpoutTask(Task):
         #: ``next_tuple`` is suspended inside an emit.
         self.suspended = False
         self._emits_in_call = 0
+        self._turn = _EMITS_A_TURN
         self._deadline = 0.0
         self._calls = 0
+        #: Tuples that it may still emit in this round; None: no limit.
+        self._left: int | None = None
+        self._emitted_in_round = 0
+        self._hungry = self._limited = False
+        #: Why it is not asked, and since when (F6).
+        self._skipped: tuple[str, float] | None = None
 
     def _begin(self, instance: Spout | SourceSpout, context: TopologyContext) -> None:
         """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
@@ -183,6 +191,8 @@ class SpoutTask(Task):
         """Active, and below max spout pending, which is looked at before each ``next_tuple`` (B4), not inside."""
         if not self.active or self.fatal is not None:
             return False
+        if self._left is not None and self._left <= 0:
+            return False
         if self.suspended:
             return self._may_go_on()
         limit = self._max_pending
@@ -202,17 +212,26 @@ class SpoutTask(Task):
 
     def ask(self, calls: int, deadline: float) -> bool:
         """Call ``next_tuple`` up to ``calls`` times, until it emits nothing; true if the last call emitted."""
-        self._calls, self._deadline = calls, deadline
+        left = self._left
+        self._calls, self._deadline = calls if left is None else min(calls, left), deadline
         if self._runner is None:
             # Made here: it belongs to the thread that made it. It knows its task weakly: no garbage collector looks into a
             # suspended greenlet.
             self._runner = greenlet(partial(_ask_for_ever, ref(self)))
+        collector = self._collector
+        before = collector.emitted
+        self._turn = _EMITS_A_TURN if left is None else min(_EMITS_A_TURN, left)
         if self.suspended:
-            self._collector.pause_at = self._collector.emitted + _EMITS_A_TURN
+            collector.pause_at = before + self._turn
         answer = self._runner.switch()
-        self._collector.pause_at = -1
+        collector.pause_at = -1
+        emitted = collector.emitted - before
+        self._emitted_in_round += emitted
+        if left is not None:
+            self._left = left - emitted
         if not isinstance(answer, Exception):
-            return bool(answer)
+            self._hungry = bool(answer)
+            return self._hungry
         self.raised("next_tuple", answer)
         return self.fatal is None
 
@@ -228,7 +247,7 @@ class SpoutTask(Task):
                 if account.pending >= limit or now >= self._deadline:
                     break
                 before = collector.emitted
-                collector.pause_at = before + _EMITS_A_TURN
+                collector.pause_at = before + self._turn
                 next_tuple()
                 emitted = collector.emitted != before
                 if self._emits_in_call:  # it was suspended and has returned: now it may hear of its trees
@@ -248,7 +267,7 @@ class SpoutTask(Task):
         if runner is None or getcurrent() is not runner:
             collector.pause_at = -1  # an emit of another thread, or after the end of the call
             return
-        self._emits_in_call += _EMITS_A_TURN
+        self._emits_in_call += self._turn
         hub = runner.parent
         assert hub is not None
         self.suspended = True
@@ -256,6 +275,41 @@ class SpoutTask(Task):
         self.suspended = False
         collector.now = now = self._clock()
         collector.new_tree = self._stories.maker(now)
+
+    # -- backpressure ----------------------------------------------------------------------------------------
+
+    def begin_round(self, now: float, limit: int | None) -> None:
+        """A round begins, in which it may emit ``limit`` tuples; a call that emits several may go beyond (B4)."""
+        if self._skipped is not None:
+            reason, since = self._skipped
+            counters = self.counters
+            setattr(counters, reason, getattr(counters, reason) + (now - since) * 1000)
+            self._skipped = None
+        self._left = limit
+        self._emitted_in_round = 0
+        self._hungry = self._limited = False
+
+    def stopped_by_marks(self) -> None:
+        """So much waits in this worker that it is not asked."""
+        if self.active and (self._rows is None or self._rows.waiting):
+            self._hungry = True
+
+    def end_asking(self, now: float) -> None:
+        """It is not asked again in this round: note why, if that is not for want of tuples or time."""
+        limit = self._max_pending
+        if not self.active:
+            self._skipped = ("skipped_inactive_ms", now)
+        elif self._left is not None and self._left <= 0:
+            self._hungry = self._limited = True
+            self._skipped = ("skipped_backpressure_ms", now)
+        elif limit is not None and self.account.pending >= limit:
+            self._hungry = False  # its other brake holds it
+            self._skipped = ("skipped_max_spout_ms", now)
+
+    def load(self) -> SpoutLoad:
+        """What it did in this round."""
+        rows = self._rows.waiting if self._rows is not None else 0
+        return SpoutLoad(self._emitted_in_round, self._hungry, self._limited, rows)
 
     def _end_call(self) -> None:
         """Unwind a suspended ``next_tuple``: its instance ends."""

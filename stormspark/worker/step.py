@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
+from stormspark.backpressure import Limits, TaskLoad
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 
@@ -15,13 +16,19 @@ __all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_progress
 
 
 class Step(NamedTuple):
-    """One superstep of one attempt at one batch."""
+    """One superstep of one attempt at one batch.
+
+    ``superstep`` goes on counting where a batch is prolonged by further rounds: with S + 1 supersteps a round, the second one
+    begins with superstep S + 1.
+    """
 
     batch: int
     attempt: int
     superstep: int
     #: The durable acker's time; None where there is no such acker.
     acker_time: AckerTime | None = None
+    #: What spouts may emit in this round; see `stormspark.backpressure`.
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class ErrorReport:
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """The state of one worker at the end of a batch. Counters are totals since this process began."""
+    """The state of one worker at the end of a round. Counters are totals since this process began."""
 
     worker: int
     incarnation: int
@@ -57,6 +64,8 @@ class WorkerReport:
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     #: For the durable acker: change sets that may not be written yet, oldest first, each with its number (`AckerLog`).
     acker: tuple[tuple[int, bytes], ...] = ()
+    #: What each task did in this round, for the controller of backpressure.
+    loads: Mapping[int, TaskLoad] = field(default_factory=dict)
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from stormspark.backpressure import Pressure
 from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import WorkerReport
@@ -22,8 +23,10 @@ __all__ = ["Tally"]
 class Tally:
     """Thread-safe. Time runs from the making of it to `stop`."""
 
-    def __init__(self, plan: PhysicalPlan, engine: str) -> None:
-        self._plan, self._engine = plan, engine
+    def __init__(
+        self, plan: PhysicalPlan, engine: str, pressure: Callable[[], Pressure] | None = None
+    ) -> None:
+        self._plan, self._engine, self._pressure = plan, engine, pressure
         self._lock = threading.Lock()
         self._counters: dict[tuple[int, int], Mapping[int, TaskCounters]] = {}
         self._living: dict[int, int] = {}
@@ -63,7 +66,7 @@ class Tally:
             for (worker, incarnation), counters in self._counters.items():
                 lives = self._living[worker] == incarnation
                 for task, counted in counters.items():
-                    one = counted if lives else replace(counted, pending=0, queued=0)
+                    one = counted if lives else replace(counted, pending=0, queued=0, queued_bytes=0)
                     by_component[self._plan.tasks[task].component].append(one)
             return TopologyStatistics(
                 topology=self._plan.topology,
@@ -72,6 +75,7 @@ class Tally:
                 batches=self._batch_times.count,
                 batch_ms=self._batch_times.summary(),
                 backlog=sum(self._backlogs.values()),
+                pressure=self._pressure() if self._pressure is not None else None,
                 components={
                     name: summarise(
                         plan.kind,

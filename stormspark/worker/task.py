@@ -14,6 +14,7 @@ import cloudpickle
 
 from stormspark.acker import Ledger, Roots
 from stormspark.api import EmitInfo, TaskHook, TopologyContext
+from stormspark.backpressure import TaskLoad
 from stormspark.config import Settings
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
@@ -270,6 +271,10 @@ class Task:
             self.stop_topology(second)
             return False
         return True
+
+    def load(self) -> TaskLoad:
+        """What it did in this round, and what waits for it."""
+        raise NotImplementedError
 
     def read_counters(self) -> TaskCounters:
         """The counters, up to date: emits are counted by the outlets."""

@@ -169,13 +169,16 @@ def share_out(
     return after
 
 
-def allowance(waiting: int, emitted: int) -> int:
-    """How many offsets may be handed out, so that tasks never run dry and yet little waits: twice what the last batch emitted.
+def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
+    """How many offsets may be handed out, so that tasks never run dry and yet little waits: twice what the last batch emitted,
+    or, where backpressure holds the tasks, twice what they may emit in the next one.
 
     >>> allowance(waiting=30_000, emitted=100_000), allowance(waiting=49_000, emitted=0), allowance(waiting=60_000, emitted=10)
     (170000, 1000, 0)
+    >>> allowance(waiting=1_500, emitted=1_000, limit=1_000)
+    500
     """
-    return max(0, max(_LEAST_WAITING, 2 * emitted) - waiting)
+    return max(0, (max(_LEAST_WAITING, 2 * emitted) if limit is None else 2 * limit) - waiting)
 
 
 def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partition, int]:

@@ -99,6 +99,8 @@ class KafkaPlanner:
     _done: Positions | None = field(default=None, init=False)
     _waiting: int | None = field(default=None, init=False)
     _emitted: int = field(default=0, init=False)
+    #: What backpressure lets the tasks emit in the next batch.
+    _held_to: int | None = field(default=None, init=False)
     _handed_out: int = field(default=0, init=False)
     _planned: Document | None = field(default=None, init=False)
     _asked: int | None = field(default=None, init=False)
@@ -145,7 +147,7 @@ class KafkaPlanner:
     def _limit(self) -> int | None:
         limits = [] if self.settings.limit is None else [self.settings.limit]
         if self._waiting is not None and self._target is None:
-            limits.append(allowance(self._waiting, self._emitted))
+            limits.append(allowance(self._waiting, self._emitted, self._held_to))
         return min(limits, default=None)
 
     def _first_positions(
@@ -196,6 +198,7 @@ class KafkaPlanner:
         Low marks hold for the batch in which the tasks were asked. Told again, they would pass for marks of a later batch, and
         what that has opened would count as done: so they have a number (`ASKED`), and count once.
         """
+        self._held_to = progress.limit
         if self._waiting is not None and self._handed_out:
             self._emitted = max(0, self._waiting + self._handed_out - progress.waiting)
         self._handed_out = 0

@@ -1,0 +1,83 @@
+"""The controller of backpressure for one topology, fed by its workers' reports; on either engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+
+from stormspark.backpressure import Controller, Limits, Pressure, TaskLoad
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.step import WorkerReport
+
+__all__ = ["Throttle", "upstream_spouts"]
+
+
+class Throttle:
+    """Thread-safe."""
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        settings = plan.settings
+        components = plan.components.values()
+        self._slows = settings.backpressure_strategy == "slow"
+        self._lock = threading.Lock()
+        self._controller = Controller(
+            {component.id: component.tasks for component in components if component.kind == "spout"},
+            {component.id: component.tasks for component in components if component.kind == "bolt"},
+            upstream_spouts(plan),
+            target=settings.batch_target_ms / 1000,
+            tuple_marks=settings.tuple_marks,
+            byte_marks=settings.byte_marks,
+        )
+
+    def begin(self) -> None:
+        """Workers are new: nothing is known of how fast they are."""
+        with self._lock:
+            self._controller.begin()
+
+    def observe(self, reports: Iterable[WorkerReport], seconds: float, pause: float = 0.0) -> None:
+        """A round has ended that took ``seconds``, ``pause`` after the one before it."""
+        loads: dict[int, TaskLoad] = {}
+        for report in reports:
+            loads.update(report.loads)
+        with self._lock:
+            self._controller.observe(loads, seconds, pause=pause)
+
+    @property
+    def limits(self) -> Limits | None:
+        """What spouts may emit in the next round; None: what they like."""
+        with self._lock:
+            return self._controller.limits if self._slows else None
+
+    def limit_of(self, spout: str) -> int | None:
+        """What all tasks of a spout together may."""
+        with self._lock:
+            return self._controller.limit_of(spout) if self._slows else None
+
+    def is_behind(self, spouts: Iterable[str]) -> bool:
+        """Whether so much waits behind one of these source spouts that no more should be read now."""
+        with self._lock:
+            return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
+
+    def pressure(self) -> Pressure:
+        """All of it, for people."""
+        with self._lock:
+            return self._controller.pressure()
+
+
+def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:
+    """The spouts whose tuples reach a bolt, directly or through others, by bolt."""
+    reached: dict[str, set[str]] = {component: set() for component in plan.components}
+    for component in plan.components.values():
+        if component.kind == "spout":
+            reached[component.id].add(component.id)
+    changed = True
+    while changed:
+        changed = False
+        for edge in plan.edges:
+            new = reached[edge.source] - reached[edge.target]
+            if new:
+                reached[edge.target] |= new
+                changed = True
+    return {
+        name: frozenset(spouts) for name, spouts in reached.items() if plan.components[name].kind == "bolt"
+    }
