@@ -32,6 +32,7 @@ __all__ = ["BoltTask"]
 #: A chunk should take about so long: the deadline is looked at between chunks.
 _CHUNK_SECONDS = 0.01
 _CHUNK_MOST = 1024
+_CHUNK_FIRST = 16
 #: So many waiting tuples are looked at to tell the size of all; each costs so much beside its values.
 _SAMPLE = 8
 _DELIVERY_BYTES = 2 * getsizeof(())
@@ -71,6 +72,8 @@ class BoltTask(Task):
         self._basic = BasicCollector(self, self._ledger)
         self._ticks = 0  # that wait
         self._reported = (0, 0.0)
+        self._done = 0  # deliveries, ever
+        self._seen = (0, 0)  # what waited at the last look, and what had been done by then
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
@@ -113,6 +116,12 @@ class BoltTask(Task):
         """Those tuples, in order."""
         return chain(islice(self._taken, self._next, None), self.inbox)
 
+    def not_reached(self) -> Iterator[Delivery]:
+        """The tuples that have waited here since the last call, all the time."""
+        waiting, done = self._seen
+        self._seen = (self.waiting, self._done)
+        return islice(self.waiting_deliveries(), max(0, waiting - (self._done - done)))
+
     def held(self) -> list[tuple[Tuple, float]]:
         """The tuples that were executed and neither acked nor failed, each with since when."""
         return list(self._held.items())
@@ -139,18 +148,24 @@ class BoltTask(Task):
         batch = self._take()
         clock = self._clock
         done = 0
+        started = begun = clock()
         while done < len(batch) and self.fatal is None:
-            begun = self._begun = clock()
+            self._begun = begun
             if self._mean > _TIMED_ALONE:
                 step = self._execute(batch[done : done + 1])
             else:
                 step = self._execute(batch[done:] if done else batch)
-            took = (clock() - begun) / step
+            now = clock()
+            took = (now - begun) / step
+            begun = now
             self.counters.latency.add(took, step)
             self.counters.executed += step - (self._ticks and self._ticks_among(batch[done : done + step]))
             self._mean = took if not self._mean else self._mean + (took - self._mean) * min(1.0, step / 64)
             done += step
-        if done < len(batch):  # gave up: the rest waits, for whoever looks at it
+            if self._mean > _TIMED_ALONE and now - started > _CHUNK_SECONDS:
+                break  # it has become slow: others want their turn, and the superstep its end
+        self._done += done
+        if done < len(batch):  # the rest waits
             self._taken[self._next : self._next] = batch[done:]
         return done
 
@@ -163,12 +178,13 @@ class BoltTask(Task):
         return ticks
 
     def _take(self) -> list[Delivery]:
-        """The next chunk, in order; so many tuples that the chunk is short."""
-        most = (
-            _CHUNK_MOST
-            if self._mean * _CHUNK_MOST < _CHUNK_SECONDS
-            else max(1, int(_CHUNK_SECONDS / self._mean))
-        )
+        """The next chunk, in order; so many tuples that the chunk is short, and few as long as nobody knows how slow they are."""
+        if not self._mean:
+            most = _CHUNK_FIRST
+        elif self._mean * _CHUNK_MOST < _CHUNK_SECONDS:
+            most = _CHUNK_MOST
+        else:
+            most = max(1, int(_CHUNK_SECONDS / self._mean))
         if self._next >= len(self._taken):
             inbox = self.inbox
             if len(inbox) <= most:

@@ -34,6 +34,7 @@ from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.acker_log import AckerLog, change_table
 from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.collectors import reset_timeouts
 from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
@@ -98,6 +99,7 @@ class Worker:
         settings = plan.settings
         self._settings = settings
         self._running = RunningClock(settings.clock_gap_ms / 1000)
+        self._next_look = 0.0
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
         self._tuple_marks = WaterMarks(*settings.tuple_marks)
         self._byte_marks = WaterMarks(*settings.byte_marks)
@@ -201,6 +203,7 @@ class Worker:
             self._begun = step[:3]
             self._begin_round(now, step.limits)
         self._running.advance(now)
+        self._spare_those_that_wait()
         self.ledger.rotate(self._running.seconds, self.stories.explain)
         deadline = now + self._settings.superstep_deadline_ms / 1000
         if self._loads.followed:
@@ -233,6 +236,20 @@ class Worker:
         self._acker_log.begin_batch(self._begun[0])
         for spout in self._spouts:
             spout.begin_round(now, None if limits is None else limits.get(spout.id))
+
+    def _spare_those_that_wait(self) -> None:
+        """A tuple that no bolt could be given yet is not late: its trees have their whole timeout again (W2, W3).
+
+        Looked at four times a timeout, so that home workers hear of it in time. What has moved since the last look is not
+        spared, or a tree with a loop would live for ever.
+        """
+        timeout = self._settings.timeout_secs
+        if timeout is None or self._running.seconds < self._next_look:
+            return
+        self._next_look = self._running.seconds + timeout / 4
+        for bolt in self._bolts:
+            for _, _, roots in bolt.not_reached():
+                reset_timeouts(self.ledger, roots)
 
     def _take(self, frame: Frame) -> None:
         if frame.kind == FrameKind.TUPLES:
