@@ -12,7 +12,7 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from stormspark.errors import InvalidTopologyError
 from stormspark.storm_keys import MAY_BE_SET_PER_COMPONENT, STORM_KEYS, storm_key_problem
@@ -33,13 +33,38 @@ __all__ = [
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 
-def _marks(unit: str, high: int, low: int | None) -> tuple[int, int]:
-    low = high // 2 if low is None else low
-    if low >= high:
-        keys = f"stormspark.queue.low.mark.{unit} must be below stormspark.queue.high.mark.{unit}"
-        msg = f"{keys}, got {low} and {high}"
-        raise InvalidTopologyError(msg)
-    return high, low
+class _Marks(NamedTuple):
+    """The keys of a pair of water marks, in one system's words, and what they say; None where they are not given."""
+
+    high_key: str
+    low_key: str
+    high: float | None
+    low: float | None
+    #: What the high one is where only the low one is given; the low one is half of the high one then.
+    default: float
+    #: Of which unit, in ours.
+    unit: float = 1
+
+    def read(self) -> tuple[int, int]:
+        """High and low, in our unit; raises `InvalidTopologyError` where they are the wrong way round."""
+        high = self.default if self.high is None else self.high
+        low = high / 2 if self.low is None else self.low
+        if low >= high:
+            msg = f"{self.low_key} must be below {self.high_key}, got {low:.10g} and {high:.10g}"
+            raise InvalidTopologyError(msg)
+        whole = max(1, int(high * self.unit))
+        return whole, min(int(low * self.unit), whole - 1)
+
+
+_HIGH_BYTES, _HIGH_TUPLES = 100 * 1024 * 1024, 1_000_000
+_BYTE_KEYS = ("stormspark.queue.high.mark.bytes", "stormspark.queue.low.mark.bytes")
+_TUPLE_KEYS = ("stormspark.queue.high.mark.tuples", "stormspark.queue.low.mark.tuples")
+
+
+def _read_first_given(*pairs: _Marks) -> tuple[int, int]:
+    """The marks of the first pair of which anything is given; of the first one where nothing is."""
+    given = (pair for pair in pairs if pair.high is not None or pair.low is not None)
+    return next(given, pairs[0]).read()
 
 
 def _setting(
@@ -88,13 +113,32 @@ class Settings:
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets.
+    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets, one
+    #: where tuples are dropped or failed in the place of slowing spouts down.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
-    queue_high_mark_bytes: int = _setting("stormspark.queue.high.mark.bytes", 100 * 1024 * 1024, int, least=1)
-    #: By default half of the high mark.
-    queue_low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
-    queue_high_mark_tuples: int = _setting("stormspark.queue.high.mark.tuples", 1_000_000, int, least=1)
-    queue_low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
+    #: Water marks of what waits, by default 100 MB and a million tuples; the low ones are by default half of the high ones.
+    high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
+    low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
+    high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
+    low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
+    #: The same in the words of Heron (F9), of Storm 1 (F7) and of JStorm (F13): megabytes, and shares of
+    #: `receive_buffer_tuples`. They count where ours are not given.
+    heron_high_mark: float | None = _setting(
+        "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
+    )
+    heron_low_mark: float | None = _setting(
+        "heron.streammgr.network.backpressure.lowwatermark.mb", None, int, float, least=0
+    )
+    storm_high_mark: float | None = _setting(
+        "backpressure.disruptor.high.watermark", None, int, float, least=1e-6
+    )
+    storm_low_mark: float | None = _setting("backpressure.disruptor.low.watermark", None, int, float, least=0)
+    jstorm_high_mark: float | None = _setting(
+        "topology.backpressure.water.mark.high", None, int, float, least=1e-6
+    )
+    jstorm_low_mark: float | None = _setting(
+        "topology.backpressure.water.mark.low", None, int, float, least=0
+    )
     #: What happens above the marks: spouts are slowed down, or tuples are dropped, or failed (X51).
     backpressure: str | None = _setting("stormspark.backpressure.strategy", None, str)
     #: Heron's way to say "drop" (F10).
@@ -111,7 +155,8 @@ class Settings:
     #: Mean loads, from 0 to 1, at which a shuffle that follows load leaves its worker, and at which it comes back.
     locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
     locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
-    #: So many tuples in the queue of a task are a load of 1; it bounds nothing.
+    #: So many tuples in the queue of a task are a load of 1, and what Storm 1's and JStorm's marks are shares of; it bounds
+    #: nothing by itself.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
     trigger_interval_ms: float = _setting("stormspark.trigger.interval.ms", 0, int, float, least=0)
     worker_start_timeout_secs: float = _setting(
@@ -168,18 +213,63 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """When a superstep ends at the latest."""
-        return 3 * self.batch_target_ms if self.superstep_deadline is None else self.superstep_deadline
+        """When a superstep ends at the latest; sooner where spouts are not to wait for slow bolts."""
+        if self.superstep_deadline is not None:
+            return self.superstep_deadline
+        return (3 if self.backpressure_strategy == "slow" else 1) * self.batch_target_ms
 
     @property
     def byte_marks(self) -> tuple[int, int]:
-        """High and low water mark of what waits in a worker, in bytes."""
-        return _marks("bytes", self.queue_high_mark_bytes, self.queue_low_mark_bytes)
+        """High and low water mark of what waits for a bolt, in bytes; with the strategies ``drop`` and ``fail``: for each task.
+
+        Heron's are megabytes (F9).
+
+        >>> Settings().byte_marks
+        (104857600, 52428800)
+        >>> Settings.read({"heron.streammgr.network.backpressure.highwatermark.mb": 10}).byte_marks
+        (10485760, 5242880)
+        """
+        prefix = "heron.streammgr.network.backpressure"
+        heron = (f"{prefix}.highwatermark.mb", f"{prefix}.lowwatermark.mb")
+        return _read_first_given(
+            _Marks(*_BYTE_KEYS, self.high_mark_bytes, self.low_mark_bytes, _HIGH_BYTES),
+            _Marks(*heron, self.heron_high_mark, self.heron_low_mark, 100, 1024 * 1024),
+        )
 
     @property
     def tuple_marks(self) -> tuple[int, int]:
-        """High and low water mark of what waits in a worker, in tuples."""
-        return _marks("tuples", self.queue_high_mark_tuples, self.queue_low_mark_tuples)
+        """The same in tuples. Storm 1 and JStorm have them as shares of an executor's queue (F7, F13).
+
+        >>> Settings.read({"backpressure.disruptor.high.watermark": 0.9, "backpressure.disruptor.low.watermark": 0.4}).tuple_marks
+        (29491, 13107)
+        """
+        storm = ("backpressure.disruptor.high.watermark", "backpressure.disruptor.low.watermark")
+        jstorm = ("topology.backpressure.water.mark.high", "topology.backpressure.water.mark.low")
+        queue = self.receive_buffer_tuples
+        return _read_first_given(
+            self._tuple_marks,
+            _Marks(*storm, self.storm_high_mark, self.storm_low_mark, 0.9, queue),
+            _Marks(*jstorm, self.jstorm_high_mark, self.jstorm_low_mark, 0.8, queue),
+        )
+
+    @property
+    def worker_byte_marks(self) -> tuple[int, int]:
+        """High and low water mark of what waits in a worker to leave it, in bytes.
+
+        Where bolts shed what does not fit, the marks are of a task's queue and say nothing of this one: then it has the defaults.
+        """
+        return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
+
+    @property
+    def worker_tuple_marks(self) -> tuple[int, int]:
+        """The same of all that waits in a worker, in tuples; Storm 1 and JStorm have none: theirs are of a task's queue too."""
+        if self.backpressure_strategy == "slow":
+            return self._tuple_marks.read()
+        return _HIGH_TUPLES, _HIGH_TUPLES // 2
+
+    @property
+    def _tuple_marks(self) -> _Marks:
+        return _Marks(*_TUPLE_KEYS, self.high_mark_tuples, self.low_mark_tuples, _HIGH_TUPLES)
 
     @property
     def acking(self) -> bool:

@@ -67,7 +67,11 @@ _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 _RESOURCES = "Spark's own resources decide: see spark.executor.memory, spark.executor.cores and the master"
 _PICKLED = "values are pickled, so there is nothing to register"
 _NO_JVM = "workers are Python processes; set spark.executorEnv.* or spark.executor.extraJavaOptions"
-_NO_QUEUES = "a worker runs batches; see stormspark.batch.target.ms and stormspark.queue.high.mark.tuples"
+_NO_WAITING = "no thread waits for a queue: a worker runs when there is a batch for it"
+_FRAMES = (
+    "tuples travel in frames of about 4,000, which leave with their superstep; see stormspark.batch.target.ms"
+)
+_READ_ANEW = "what waits is read anew after every batch, and limits follow it; see docs/backpressure.md"
 _NO_SCHEDULER = "executors are dealt out to workers evenly"
 _NO_USERS = "Spark and the file system decide who may do what"
 _EXACT = "every tuple is counted and timed, nothing is sampled"
@@ -81,7 +85,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     "": {
         "bool": """topology.testing.always.try.serialize topology.enable.v2.metrics.tick
             topology.enable.send.iconnection.metrics topology.serialized.message.size.metrics
-            topology.debug topology.enable.message.timeouts topology.disable.loadaware.messaging""",
+            topology.debug topology.enable.message.timeouts topology.disable.loadaware.messaging
+            topology.backpressure.enable""",
         "text": """topology.name topology.version topology.multilang.log.handler topology.multilang.serializer
             topology.state.provider topology.state.provider.config topology.bolts.late.tuple.stream
             topology.bolts.message.id.field.name topology.transactional.id topology.logging.sensitivity
@@ -91,7 +96,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "int": """topology.builtin.metrics.bucket.size.secs topology.tick.tuple.freq.secs
             topology.worker.shared.thread.pool.size topology.error.throttle.interval.secs""",
         "int>=0": """topology.tasks topology.acker.executors topology.eventlogger.executors
-            topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips topology.priority""",
+            topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips topology.priority
+            topology.executor.overflow.limit""",
         "int>0": """topology.workers topology.message.timeout.secs topology.max.task.parallelism
             topology.max.spout.pending topology.v2.metrics.tick.interval.seconds
             topology.state.checkpoint.interval.ms topology.state.synchronization.timeout.secs
@@ -140,18 +146,27 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "map": "topology.environment",
         "any": "topology.component.jvmopts",
     },
-    _NO_QUEUES: {
-        "bool": "topology.backpressure.enable topology.producer.batch.dynamic topology.upstream.feedback.enable",
+    _NO_WAITING: {
         "text": "topology.spout.wait.strategy topology.bolt.wait.strategy topology.backpressure.wait.strategy",
         "int>=0": """topology.spout.wait.progressive.level1.count topology.spout.wait.progressive.level2.count
             topology.bolt.wait.progressive.level1.count topology.bolt.wait.progressive.level2.count
-            topology.backpressure.wait.progressive.level1.count topology.backpressure.wait.progressive.level2.count
-            topology.executor.overflow.limit topology.batch.flush.interval.millis""",
-        "int>0": """topology.transfer.buffer.size topology.transfer.batch.size topology.producer.batch.size
-            topology.backpressure.check.millis topology.upstream.feedback.freq.secs""",
+            topology.backpressure.wait.progressive.level1.count topology.backpressure.wait.progressive.level2.count""",
         "number>=0": """topology.spout.wait.park.microsec topology.spout.wait.progressive.level3.sleep.millis
             topology.bolt.wait.park.microsec topology.bolt.wait.progressive.level3.sleep.millis
             topology.backpressure.wait.park.microsec topology.backpressure.wait.progressive.level3.sleep.millis""",
+    },
+    _FRAMES: {
+        "bool": "topology.producer.batch.dynamic",
+        "int>=0": "topology.batch.flush.interval.millis",
+        "int>0": "topology.transfer.buffer.size topology.transfer.batch.size topology.producer.batch.size",
+    },
+    _READ_ANEW: {
+        "bool": "topology.upstream.feedback.enable",
+        "int>0": "topology.backpressure.check.millis topology.upstream.feedback.freq.secs",
+        # JStorm's and Heron's (F13, F9): how often, and in how many of its tasks, a bolt has to be full.
+        "any": """topology.backpressure.check.interval topology.backpressure.trigger.sample.rate
+            topology.backpressure.trigger.sample.number topology.backpressure.coordinator.trigger.ratio
+            heron.streammgr.network.backpressure.threshold""",
     },
     _NO_SCHEDULER: {
         "text": "topology.scheduler.strategy",

@@ -37,6 +37,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_capped_tasks(plan),
         *_of_loops(plan),
         *_of_max_spout_pending(plan),
+        *_of_backpressure(plan),
     ]
 
 
@@ -143,6 +144,27 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
                 f"{place}, and trees that cross workers end with their batch: that bounds the rate to some {rate:,.0f} tuples/s "
                 f"at batches of {batch:g} s; {50_000 * batch:,.0f} or more would not be felt"
             )
+
+
+def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
+    """What Storm switches off, or drops, and we do not unless we are told to in our words (F5, F7, X51)."""
+    strategy = plan.settings.backpressure_strategy
+    if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
+        yield (
+            "topology.backpressure.enable is false, but here spouts are slowed down while their bolts are behind (F7); to have "
+            "tuples dropped or failed instead set stormspark.backpressure.strategy to drop or fail"
+        )
+    limit = plan.conf.get("topology.executor.overflow.limit")
+    if strategy == "slow" and limit:
+        yield (
+            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped here: spouts are slowed down (F5); to drop "
+            f"what does not fit set stormspark.backpressure.strategy to drop and stormspark.queue.high.mark.tuples to {limit}"
+        )
+    if strategy == "fail" and not plan.settings.acking:
+        yield (
+            "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout hears of what "
+            "fails, so it is dropped and counted (X51)"
+        )
 
 
 def _settings(plan: PhysicalPlan, conf: Mapping[str, Any]) -> Settings:

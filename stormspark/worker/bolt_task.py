@@ -24,6 +24,7 @@ from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.outlets import Delivery
+from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
 from stormspark.worker.windowed_bolt import WindowedBoltExecutor
 
@@ -71,7 +72,10 @@ class BoltTask(Task):
         self._collector: BoltCollector | None = None
         self._basic = BasicCollector(self, self._ledger)
         self._ticks = 0  # that wait
-        self._reported = (0, 0.0)
+        self._reported = (0, 0.0, 0)
+        #: What happens above its high marks; None where spouts are slowed down, and nothing else.
+        slows = self._settings.backpressure_strategy == "slow"
+        self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
         self._done = 0  # deliveries, ever
         self._seen = (0, 0)  # what waited at the last look, and what had been done by then
 
@@ -128,20 +132,41 @@ class BoltTask(Task):
 
     def load(self) -> BoltLoad:
         """What it did since the last report, and what waits."""
-        executed, seconds = self.counters.executed, self.counters.latency.seconds
-        before, self._reported = self._reported, (executed, seconds)
+        executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
+        before, self._reported = self._reported, (executed, seconds, shed)
         waiting = self.waiting
         return BoltLoad(
             executed - before[0],
             seconds - before[1],
             waiting,
-            waiting * self._size_of_one() if waiting else 0,
+            waiting * self.size_of_one() if waiting else 0,
+            shed - before[2],
         )
 
-    def _size_of_one(self) -> int:
-        """Bytes of a waiting tuple, by some of them: its values, and what the queue needs to hold them."""
-        some = list(islice(self.waiting_deliveries(), _SAMPLE))
-        return _DELIVERY_BYTES + sum(sum(map(getsizeof, values)) for values, _, _ in some) // len(some)
+    def size_of_one(self) -> int:
+        """Bytes of a waiting tuple, by some of them from the oldest to the newest: its values, and what the queue needs to hold
+        them.
+        """
+        taken, inbox, gone = self._taken, self.inbox, len(self._taken)
+        waiting = range(self._next, gone + len(inbox))
+        some = waiting[:: max(1, len(waiting) // _SAMPLE)]
+        if not some:
+            return _DELIVERY_BYTES
+        values = (taken[at][0] if at < gone else inbox[at - gone][0] for at in some)
+        return _DELIVERY_BYTES + sum(sum(map(getsizeof, of_one)) for of_one in values) // len(some)
+
+    def take_newest(self, most: int) -> list[Delivery]:
+        """Take up to ``most`` tuples out of the queue, the newest ones, in order; ticks stay (C9)."""
+        newest: list[Delivery] = []
+        for queue, first in ((self.inbox, 0), (self._taken, self._next)):
+            cut = max(first, len(queue) - (most - len(newest)))
+            end = queue[cut:]
+            del queue[cut:]
+            if self._ticks:
+                queue.extend(delivery for delivery in end if delivery[1] is TICK_SOURCE)
+                end = [delivery for delivery in end if delivery[1] is not TICK_SOURCE]
+            newest = end + newest
+        return newest
 
     def run(self) -> int:
         """Execute one chunk of what waits; return how many tuples that were."""

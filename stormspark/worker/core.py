@@ -101,8 +101,9 @@ class Worker:
         self._running = RunningClock(settings.clock_gap_ms / 1000)
         self._next_look = 0.0
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
-        self._tuple_marks = WaterMarks(*settings.tuple_marks)
-        self._byte_marks = WaterMarks(*settings.byte_marks)
+        self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
+        self._byte_marks = WaterMarks(*settings.worker_byte_marks)
+        self._sheds = settings.backpressure_strategy != "slow"
         folder = logs.directory if logs is not None else None
         self.stories = Stories(plan, index, incarnation, clock, self._epoch, lambda: self._at, folder)
         self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs, self.stories.part)
@@ -338,6 +339,8 @@ class Worker:
         """
         late = False
         for bolt in self._bolts:
+            if self._sheds:
+                self._shed(bolt)
             waiting = bolt.waiting
             if waiting:
                 self._enter(bolt)
@@ -351,11 +354,22 @@ class Worker:
                         break
                 if late:
                     break
+        if self._sheds:
+            for bolt in self._bolts:
+                self._shed(bolt)
         for spout in self._spouts:
             if spout.has_news:
                 self._enter(spout)
                 spout.deliver()
         return late
+
+    def _shed(self, bolt: BoltTask) -> None:
+        """Drop or fail what does not fit below its marks (X51)."""
+        assert bolt.shedding is not None
+        excess = bolt.shedding.excess()
+        if excess:
+            self._enter(bolt)
+            bolt.shedding.shed(excess, self._clock())
 
     def _fire_timers(self, now: float) -> None:
         """Call what is due: ticks, windows, metrics, users' own timers."""
@@ -372,14 +386,20 @@ class Worker:
         self._enter(None)
 
     def _full(self) -> bool:
-        """Whether so much waits that spouts must pause, by the level read anew (W1)."""
-        too_many = self._tuple_marks.observe(self._waiting())
+        """Whether so much waits that spouts must pause, by the level read anew (W1).
+
+        Where bolts shed what does not fit spouts pause for nobody's queue, only for what has to leave this worker first.
+        """
+        too_many = self._tuple_marks.observe(self._leaving() if self._sheds else self._waiting())
         return self._byte_marks.observe(self._ready_bytes) or too_many
 
     def _waiting(self) -> int:
         """Tuples in inboxes and lanes, and all that waits in sealed frames."""
-        here = sum(bolt.waiting for bolt in self._bolts) + sum(map(len, self._lanes.values()))
-        return here + sum(frame.count for frame in self._ready)
+        return sum(bolt.waiting for bolt in self._bolts) + self._leaving()
+
+    def _leaving(self) -> int:
+        """Of these, what is for other workers."""
+        return sum(map(len, self._lanes.values())) + sum(frame.count for frame in self._ready)
 
     # -- frames ----------------------------------------------------------------------------------------------
 

@@ -201,7 +201,7 @@ class SpoutTask(Task):
     def _may_go_on(self) -> bool:
         """Whether a suspended call may: verdicts wait for its return, and they must not pile up for ever."""
         waiting = len(self.account.ended) + self.account.pending
-        if waiting < self._settings.queue_high_mark_tuples:
+        if waiting < self._settings.worker_tuple_marks[0]:
             return True
         self.report_error(
             f"{self.name}: next_tuple has emitted {self._emits_in_call:,} tuples and not returned; {waiting:,} acks and fails "
