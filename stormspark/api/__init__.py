@@ -16,7 +16,7 @@ from stormspark.api.hooks import (
     TaskHook,
 )
 from stormspark.api.retry import ExponentialBackoff
-from stormspark.api.source import LocalSource, RangeSpout, Routed, SourceProgress, SourceSpout
+from stormspark.api.source import LocalSource, PerTrigger, RangeSpout, Routed, SourceProgress, SourceSpout
 from stormspark.api.streams import (
     DEFAULT_STREAM,
     SYSTEM_COMPONENT,
@@ -55,6 +55,7 @@ __all__ = [
     "LocalSource",
     "OutputCollector",
     "OutputFieldsDeclarer",
+    "PerTrigger",
     "RangeSpout",
     "Routed",
     "SourceProgress",

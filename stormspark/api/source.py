@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stormspark.api.context import TopologyContext
     from stormspark.api.streams import OutputFieldsDeclarer
 
-__all__ = ["LocalSource", "RangeSpout", "Routed", "SourceProgress", "SourceSpout"]
+__all__ = ["LocalSource", "PerTrigger", "RangeSpout", "Routed", "SourceProgress", "SourceSpout"]
 
 
 class Routed(NamedTuple):
@@ -23,6 +23,21 @@ class Routed(NamedTuple):
 
     values: Sequence[Any]
     stream: str
+
+
+class PerTrigger(NamedTuple):
+    """How much of a source one batch may bring, in the unit of an option of Spark's: rows, files, bytes.
+
+    ``first`` is where the topology begins; it changes by factors, by what the bolts can take, and is never more than ``most``.
+    ``option`` is for people.
+
+    >>> PerTrigger("maxOffsetsPerTrigger", first=10_000, most=1_000_000).most
+    1000000
+    """
+
+    option: str
+    first: int
+    most: int | None = None
 
 
 class SourceProgress(NamedTuple):
@@ -74,6 +89,10 @@ class SourceSpout(Component, ABC):
     reliable: bool = True
     #: Tasks are asked for their `low_marks` every so many batches; None: never.
     low_marks_every: int | None = None
+    #: How a batch of its rows is bounded; None: by nothing that the topology could change.
+    per_trigger: PerTrigger | None = None
+    #: Where there is a ``per_trigger``: what `stream` has to set that option to.
+    limit: int | None = None
 
     def __init__(
         self,
@@ -87,7 +106,9 @@ class SourceSpout(Component, ABC):
 
     @abstractmethod
     def stream(self, spark: Any) -> Any:
-        """The streaming DataFrame; called on the driver with the Spark session when the topology starts."""
+        """The streaming DataFrame; called on the driver with the Spark session when the topology starts, and again after a
+        failure, or where it wants another ``limit`` (F10).
+        """
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Called once, in the worker, before the first row."""

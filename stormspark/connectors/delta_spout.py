@@ -10,6 +10,7 @@ from typing import Any
 from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
 from stormspark.config import DELTA_PACKAGE
 from stormspark.connectors.delta_changes import columns_read, schema_change
+from stormspark.connectors.file_limits import bounded, per_trigger_of
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["DeltaSpout"]
@@ -23,8 +24,9 @@ class DeltaSpout(SourceSpout):
 
     ``table`` is a path, a URL or the name of a table. ``fields`` are the columns that are read, by name, so columns that come
     later do no harm. With a ``translator``, ``columns`` are what it gets and ``fields`` what it returns. ``options`` are Delta's:
-    ``startingVersion``, ``maxFilesPerTrigger``, ``skipChangeCommits`` and so on. Spark keeps in the topology's checkpoint how
-    far it has read.
+    ``startingVersion``, ``skipChangeCommits`` and so on. Of these ``maxFilesPerTrigger`` or ``maxBytesPerTrigger`` is the most
+    that a batch brings; how much it brings follows what the bolts can take (F10). Spark keeps in the topology's checkpoint
+    how far it has read.
 
     The topology ends with an error that names the table and what changed where Delta can't read on: a column was renamed, dropped
     or got another type, or rows were changed. With ``over_column_changes`` it reads over columns that are renamed or dropped, all
@@ -53,12 +55,13 @@ class DeltaSpout(SourceSpout):
         self.columns = list(self.fields if columns is None else columns)
         self.options = dict(options or {})
         self.over_column_changes = over_column_changes
+        self.per_trigger = per_trigger_of(self.options)
 
     def stream(self, spark: Any) -> Any:
         """Delta's stream of the columns; raises where there is no such table or column, or no Delta."""
         if self.over_column_changes:
             spark.conf.set(_OVER_CHANGES, "true")  # the session is the query's own
-        reader = spark.readStream.format("delta").options(**self.options)
+        reader = spark.readStream.format("delta").options(**bounded(self.options, self))
         try:
             rows = self._load(reader)
             there = rows.columns

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from stormspark.api import ExponentialBackoff, Fields, Routed, SourceSpout
+from stormspark.connectors.file_limits import bounded, per_trigger_of
 from stormspark.connectors.local_files import LocalFiles
 from stormspark.errors import InvalidTopologyError
 
@@ -18,8 +19,8 @@ class FileSpout(SourceSpout):
 
     ``format`` is one that Spark streams from files: text, json, csv, parquet, orc. ``schema`` is Spark's DDL, such as
     ``"id long, price double"``, needed for all but text, whose only column is the line. ``fields`` name the values; they
-    have to be given for all but text, where it is ``line``. ``options`` are Spark's own, such as
-    ``maxFilesPerTrigger``.
+    have to be given for all but text, where it is ``line``. ``options`` are Spark's own. Of these ``maxFilesPerTrigger`` or
+    ``maxBytesPerTrigger`` is the most that a batch brings; how much it brings follows what the bolts can take (F10).
 
     A file must be there as a whole when it appears: write it beside, or under a name that begins with ``_`` or a dot, and rename
     it. Spark keeps which files have been read in the topology's checkpoint. The local engine reads text, json, csv and parquet
@@ -50,10 +51,11 @@ class FileSpout(SourceSpout):
         super().__init__(fields if fields is not None else ["line"], translator, retry)
         self.path, self.format, self.schema = str(path), format, schema
         self.options = dict(options or {})
+        self.per_trigger = per_trigger_of(self.options)
 
     def stream(self, spark: Any) -> Any:
         """Spark's file stream."""
-        reader = spark.readStream.format(self.format).options(**self.options)
+        reader = spark.readStream.format(self.format).options(**bounded(self.options, self))
         if self.schema is not None:
             reader = reader.schema(self.schema)
         return reader.load(self.path)

@@ -73,13 +73,16 @@ _LOOK_UP_SECS = 5.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """What every forwarder of one query run knows. ``reason`` says why the attempt before ended."""
+    """What every forwarder of one query run knows. ``reason`` says why the attempt before ended, ``supersteps`` how many
+    a round has.
+    """
 
     topology: str
     generation: int
     attempt: int
     reason: str
     workers: int
+    supersteps: int
     nimbus: Endpoint
     key: bytes
     log_folder: str
@@ -134,13 +137,13 @@ def source_forwarder(
 
 
 def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
-    acker_time, limits = _read_round(task.getLocalProperty(ROUND))
+    number, acker_time, limits = _read_round(task.getLocalProperty(ROUND))
     return Request(
         attempt.generation,
         route.incarnation,
         int(task.getLocalProperty("streaming.sql.batchId") or -1),
         attempt.attempt,
-        superstep,
+        number * attempt.supersteps + superstep,
         partition,
         attempt.reason,
         acker_time,
@@ -148,15 +151,17 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
     )
 
 
-def round_property(acker_time: AckerTime | None, limits: Limits | None) -> tuple[str, str]:
-    """The local property, name and value, by which the tasks of a round hear what the driver has to say of it."""
+def round_property(acker_time: AckerTime | None, limits: Limits | None, number: int = 0) -> tuple[str, str]:
+    """The local property, name and value, by which the tasks of a round hear what the driver has to say of it; ``number`` is
+    its own, in its batch.
+    """
     time = None if acker_time is None else asdict(acker_time)
-    return ROUND, json.dumps([time, None if limits is None else list(limits.items())])
+    return ROUND, json.dumps([number, time, None if limits is None else list(limits.items())])
 
 
-def _read_round(said: str | None) -> tuple[AckerTime | None, Limits | None]:
-    time, limits = (None, None) if said is None else json.loads(said)
-    return None if time is None else AckerTime(**time), None if limits is None else dict(limits)
+def _read_round(said: str | None) -> tuple[int, AckerTime | None, Limits | None]:
+    number, time, limits = (0, None, None) if said is None else json.loads(said)
+    return number, None if time is None else AckerTime(**time), None if limits is None else dict(limits)
 
 
 def _as_frames(

@@ -4,6 +4,8 @@
 
 Superstep k is a `mapInArrow` stage with the forwarder; an exchange puts the frames for worker w in partition
 w. One line, never split and joined: Spark computes a streaming plan that is split twice.
+
+A batch that is prolonged has further rounds of the same supersteps, as jobs of their own (`round_query`).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from stormspark.spark.sources import SourceStream
 from stormspark.spark.ticks import endless_ticks
 from stormspark.wire.frames import FRAME_DDL
 
-__all__ = ["data_query", "session_for_query"]
+__all__ = ["data_query", "round_query", "session_for_query"]
 
 #: Frames are up to megabytes each, so Arrow batches are cut by bytes; Spark's default of 10,000 rows alone
 #: would overflow one.
@@ -72,6 +74,21 @@ def data_query(
     for source in sources:
         forward = source_forwarder(attempt, source.tasks, source.partition_column)
         frames = frames.union(source.rows.mapInArrow(forward, FRAME_DDL))
+    return _to_the_reports(frames, plan, attempt)
+
+
+def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
+    """One more round of a batch, with ticks alone: the same chain, but static.
+
+    Whoever wants to run it a second time has to have it planned anew (``.select("*")``), since an exchange that has run is
+    not run again.
+    """
+    ticks = session.range(0, plan.workers, 1, plan.workers)
+    return _to_the_reports(ticks.mapInArrow(forwarder(attempt, 0, ticks=True), FRAME_DDL), plan, attempt)
+
+
+def _to_the_reports(frames: DataFrame, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
+    """Supersteps 1 to the last one, from what superstep 0 gives."""
     for superstep in range(1, plan.last_superstep + 1):
         # The last reports are not exchanged: whoever collects them does not mind where they lie.
         frames = frames.repartitionById(plan.workers, "target").mapInArrow(

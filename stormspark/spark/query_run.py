@@ -22,8 +22,10 @@ from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt, round_property
 from stormspark.spark.gate import Gate
-from stormspark.spark.query import data_query
+from stormspark.spark.prolonging import Prolonging
+from stormspark.spark.query import data_query, round_query
 from stormspark.spark.sources import explain_failure, open_sources
+from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
@@ -45,6 +47,7 @@ class QueryRun:
     attempt: Attempt
     tally: Tally
     throttle: Throttle
+    limits: TriggerLimits
     stop_wanted: threading.Event
     wake: threading.Event
     acker: DurableAcker | None = None
@@ -64,19 +67,77 @@ class QueryRun:
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
+        #: With which the query is to be started again, when the batch that runs is committed: no failure.
+        self.new_limits: list[NewLimit] = []
+        self._prolonging = Prolonging(self.plan, self.throttle, ())
+        self._one_more: DataFrame | None = None
 
     # -- the query's thread ----------------------------------------------------------------------------------
 
     def batch(self, frames: DataFrame, number: int) -> None:
-        """Run one batch: Spark computes its supersteps when the last one's replies are collected."""
+        """Run one batch, a round or several: Spark computes the supersteps of one when the last one's replies are
+        collected.
+        """
         # First of all: then either we see that the end is wanted, or `is_between_batches` sees us.
         self._running = True
-        if self.stop_wanted.is_set():
+        if self.stop_wanted.is_set() or self.new_limits:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
+        reports = self._work_off(frames)
+        if self.acker is not None:
+            try:
+                self.acker.write(reports)
+            except Exception as error:
+                self.failure = f"the durable acker's table could not be written: {_text(error)}"
+                self._to_the_gate()
+        if self.feedback is not None:
+            self.feedback.write(reports, self.throttle.limit_of)
+        if self.available_now and self._is_worked_off():
+            self.stop_wanted.set()
+        self.new_limits = self.limits.observe(
+            self._prolonging.bites(), first=number == 0, now=time.monotonic()
+        )
+        self._running = False
+        if self.stop_wanted.is_set() or self.new_limits:
+            self.wake.set()
+
+    def _work_off(self, frames: DataFrame) -> list[WorkerReport]:
+        """The rounds of a batch; returns the last one's reports."""
+        prolonging = self._prolonging
+        # What the durable acker hears at the end of a round is a record of every row that waits. Where more rounds come most
+        # of these are closed again, so it hears of them once, at the end.
+        told = not (prolonging.expected and self.acker is not None)
+        prolonging.begin()
+        reports = self._round(frames, 0, tell_acker=told)
+        number = 0
+        while prolonging.wanted and not self._ends_here():
+            number += 1
+            told = False
+            reports = self._round(self._frames_of_round(), number, tell_acker=False)
+        if self.acker is not None and not told:
+            reports = self._round(self._frames_of_round(), number + 1, tell_acker=True)
+        return reports
+
+    def _ends_here(self) -> bool:
+        """Whether a batch that is not worked off ends all the same, because the topology does."""
+        if not self.stop_wanted.is_set():
+            return False
+        if self.acker is None and self._prolonging.stalled:
+            # It would never be, and nobody keeps its rows: it stays uncommitted, and is read again.
+            self._to_the_gate()
+        return self.acker is not None
+
+    def _frames_of_round(self) -> DataFrame:
+        if self._one_more is None:
+            self._one_more = round_query(self.session, self.plan, self.attempt)
+        return self._one_more.select("*")
+
+    def _round(self, frames: DataFrame, number: int, *, tell_acker: bool) -> list[WorkerReport]:
+        """Run one round; goes to the gate where that fails."""
         began = time.monotonic()
-        # On the query's own thread: so the tasks of this batch have it.
-        said = round_property(self.acker.time if self.acker is not None else None, self.throttle.limits)
+        # On the query's own thread: so the tasks of this round have it.
+        acker_time = self.acker.time if self.acker is not None and tell_acker else None
+        said = round_property(acker_time, self.throttle.limits, number)
         self.session.sparkContext.setLocalProperty(*said)
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
@@ -87,7 +148,7 @@ class QueryRun:
             self._to_the_gate()
         if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
             self.error = StormsparkError(
-                f"batch {number} ended without a report of each of {self.plan.workers} workers"
+                f"batch {self.batch_number} ended without a report of each of {self.plan.workers} workers"
             )
             self._to_the_gate()
         seconds = self._seconds_since(began)
@@ -96,24 +157,12 @@ class QueryRun:
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()
-        if self.acker is not None:
-            try:
-                self.acker.write(reports)
-            except Exception as error:
-                self.failure = f"the durable acker's table could not be written: {_text(error)}"
-                self._to_the_gate()
-        if self.feedback is not None:
-            self.feedback.write(reports, self.throttle.limit_of)
-        if self.available_now and self._is_worked_off(reports):
-            self.stop_wanted.set()
-        self._running = False
-        if self.stop_wanted.is_set():
-            self.wake.set()
+        self._prolonging.observe(reports)
+        return reports
 
-    def _is_worked_off(self, reports: list[WorkerReport]) -> bool:
+    def _is_worked_off(self) -> bool:
         """No row came, nothing is open or waits, and that for some batches: a source that has more hands some out in each."""
-        came = sum(progress.came for report in reports for progress in report.sources.values())
-        if came:
+        if self._prolonging.came.total():
             self._quiet = Quiet()
         return self._quiet.reached(self.tally.statistics())
 
@@ -123,7 +172,7 @@ class QueryRun:
         self.gate.wait()
 
     def _seconds_since(self, began: float) -> float:
-        """A batch's time: from end to end where batches follow each other at once, so that Spark's share is
+        """A round's time: from end to end where batches follow each other at once, so that Spark's share is
         in it.
         """
         now = time.monotonic()
@@ -134,7 +183,10 @@ class QueryRun:
 
     def start(self, checkpoint: str) -> None:
         """Start the query from its checkpoint."""
-        sources = open_sources(self.plan, self.session)
+        sources = open_sources(self.plan, self.session, self.limits)
+        self.limits.begin()
+        native = [source.spout for source in sources if source.native]
+        self._prolonging = Prolonging(self.plan, self.throttle, native)
         frames = data_query(self.session, self.plan, self.attempt, sources, available_now=self.available_now)
         writer = frames.writeStream.foreachBatch(self.batch).option("checkpointLocation", checkpoint)
         if self.available_now:

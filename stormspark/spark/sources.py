@@ -8,10 +8,11 @@ from typing import Any
 import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from stormspark.api import SourceSpout
+from stormspark.api import RangeSpout, SourceSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
+from stormspark.spark.trigger_limits import TriggerLimits
 
 __all__ = ["SourceStream", "explain_failure", "open_sources"]
 
@@ -20,14 +21,19 @@ __all__ = ["SourceStream", "explain_failure", "open_sources"]
 class SourceStream:
     """What Spark reads for one spout; ``tasks`` are (task id, worker), ascending."""
 
+    spout: str
     rows: DataFrame
     tasks: tuple[tuple[int, int], ...]
     partition_column: str | None
+    #: Its rows are Spark's; else those of a planner of ours, which hears of limits batch by batch.
+    native: bool
 
 
-def open_sources(plan: PhysicalPlan, session: SparkSession) -> list[SourceStream]:
-    """Ask each source spout for its DataFrame; raises `InvalidTopologyError` with the component and the user's line."""
-    return [_opened(component, plan, session) for component in plan.sources]
+def open_sources(plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits) -> list[SourceStream]:
+    """Ask each source spout for its DataFrame, with its limit; raises `InvalidTopologyError` with the component and the
+    user's line.
+    """
+    return [_opened(component, plan, session, limits) for component in plan.sources]
 
 
 def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:
@@ -43,11 +49,15 @@ def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> St
     return None
 
 
-def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession) -> SourceStream:
+def _opened(
+    component: ComponentPlan, plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits
+) -> SourceStream:
     place = component.place
     spout: SourceSpout = cloudpickle.loads(component.pickled)
     session.conf.set(COMPONENT, component.id)
     session.conf.set(COMPONENT_TASKS, len(component.tasks))
+    if spout.per_trigger is not None:
+        spout.limit = limits.open(component.id, spout.per_trigger)
     try:
         rows: Any = spout.stream(session)
     except Exception as error:
@@ -73,4 +83,5 @@ def _opened(component: ComponentPlan, plan: PhysicalPlan, session: SparkSession)
         )
         raise InvalidTopologyError(msg)
     tasks = tuple((task, plan.tasks[task].worker) for task in component.tasks)
-    return SourceStream(rows, tasks, spout.partition_column)
+    native = not isinstance(spout, RangeSpout)
+    return SourceStream(component.id, rows, tasks, spout.partition_column, native)

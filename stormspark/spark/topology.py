@@ -50,6 +50,7 @@ from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.session import check_session, default_log_folder, local_session
+from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.launch import own_folder
 from stormspark.worker.story import Story, read_stories, stories_of
@@ -128,6 +129,8 @@ class SparkTopology:
             raise
         self._log_folder = plan.settings.log_dir or str(default_log_folder() / plan.topology)
         self._throttle = Throttle(plan)
+        self._limits = TriggerLimits(plan.settings.batch_target_ms / 1000)
+        self._planned_restarts = 0
         self._tally = Tally(plan, "spark", self._throttle.pressure)
         self._began = time.time()
         self._wake = threading.Event()
@@ -209,6 +212,16 @@ class SparkTopology:
         """What has been done up to the last batch that ended; also after the end."""
         return self._tally.statistics()
 
+    @property
+    def planned_restarts(self) -> int:
+        """How often the query was started again with other `source_limits`."""
+        return self._planned_restarts
+
+    @property
+    def source_limits(self) -> Mapping[str, int]:
+        """How much one batch may bring, by source spout, in the unit of its `PerTrigger`."""
+        return self._limits.units
+
     def stories(self, root: int | str | None = None) -> list[Story]:
         """What became of trees that failed, and of some that did not, newest first; as written by the workers on this host."""
         # The folder also has those of earlier runs.
@@ -278,6 +291,7 @@ class SparkTopology:
                 self._attempt(attempt, reason),
                 self._tally,
                 self._throttle,
+                self._limits,
                 self._stop_wanted,
                 self._wake,
                 self._acker,
@@ -294,6 +308,12 @@ class SparkTopology:
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
                 return
+            if run.new_limits and run.failure is None and self._nimbus.broken is None:
+                # Planned, between two batches: the same attempt goes on, for workers nothing has happened.
+                self._planned_restarts += 1
+                for new in run.new_limits:
+                    _log.info("%s: its query is started again: %s", self.name, new)
+                continue
             failures = failures + 1 if run.batch_number == failed_batch else 1
             failed_batch = run.batch_number
             reason = self._nimbus.broken or run.failure or "the query ended"
@@ -354,7 +374,8 @@ class SparkTopology:
                 # The forwarders find out by themselves, most of them; this is for those that wait, and for
                 # tasks not yet begun.
                 run.cancel()
-            if run.gate.reached.is_set() or (self._stop_wanted.is_set() and run.is_between_batches()):
+            end_wanted = self._stop_wanted.is_set() or bool(run.new_limits)
+            if run.gate.reached.is_set() or (end_wanted and run.is_between_batches()):
                 run.stop()
                 return
             if not run.is_active():
@@ -375,6 +396,7 @@ class SparkTopology:
             attempt=attempt,
             reason=reason,
             workers=self._plan.workers,
+            supersteps=self._plan.last_superstep + 1,
             nimbus=self._nimbus.endpoint,
             key=self._nimbus.key,
             log_folder=self._log_folder,

@@ -457,7 +457,7 @@ class Worker:
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
             loads=loads,
             sources=self._progress(step.batch),
-            acker=self._acker_log.unconfirmed,
+            acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
         )
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
 

@@ -6,8 +6,9 @@ run's reply.**
 Why it holds. A request is named by (batch, superstep, partition). It enters only with its end mark, so a
 sender that died half-way leaves nothing behind. Whoever comes first with a key makes its `Errand`; all later
 ones are given the same errand and wait for it. Errands are run by one thread, in the order in which they
-came. The reply is kept until a request of a later batch arrives, and Spark starts batch N+1 only when N is
-committed: from then on nobody can ask for N's replies again.
+came. The reply is kept until a request of a later round arrives: of the next batch, which Spark starts only
+when this one is committed, or of the same one, where it is prolonged, which the driver starts only when it has
+the last round's reports. From then on nobody needs the earlier replies again.
 
 What breaks it. Running a request twice would execute tuples twice and, worse, send their frames once only: so
 a request whose reply is gone is refused, never run again. The same key with other rows would mean that an
@@ -33,6 +34,9 @@ from stormspark.worker.replies import Replies, RepliesStatistics
 
 __all__ = ["Desk", "Errand", "RefusedError"]
 
+#: A round is named by its batch and its number there.
+_BEFORE_ALL = (-1, 0)
+
 
 class RefusedError(Exception):
     """A request that must not run, with the reason in words."""
@@ -54,14 +58,20 @@ class Errand:
 
 class Desk:
     """Thread-safe. ``attempt`` is the one in which this process was started; ``incarnation`` its life of the
-    worker.
+    worker; ``supersteps`` are those of a round.
     """
 
     def __init__(
-        self, generation: int, incarnation: int, attempt: int, folder: Path, replies_memory_bytes: int
+        self,
+        generation: int,
+        incarnation: int,
+        attempt: int,
+        folder: Path,
+        replies_memory_bytes: int,
+        supersteps: int,
     ) -> None:
-        self._generation, self._incarnation = generation, incarnation
-        self._attempt, self._batch = attempt, -1
+        self._generation, self._incarnation, self._supersteps = generation, incarnation, supersteps
+        self._attempt, self._round = attempt, _BEFORE_ALL
         self._errands: dict[tuple[int, int, int], Errand] = {}
         self._queue: deque[Errand] = deque()
         self._replies = Replies(folder, replies_memory_bytes)
@@ -76,10 +86,11 @@ class Desk:
             self._check(request)
             if request.attempt > self._attempt:
                 self._drop(f"attempt {request.attempt} has begun")
-                self._attempt, self._batch = request.attempt, -1
-            if request.batch > self._batch:
-                self._drop(f"batch {request.batch} has begun")
-                self._batch = request.batch
+                self._attempt, self._round = request.attempt, _BEFORE_ALL
+            if self._round_of(request) > self._round:
+                self._round = self._round_of(request)
+                batch, number = self._round
+                self._drop(f"{f'round {number} of ' if number else ''}batch {batch} has begun")
             known = self._errands.get(request.key)
             if known is None:
                 errand = self._errands[request.key] = Errand(request, rows, batches)
@@ -137,7 +148,8 @@ class Desk:
         """Check every invariant; raises `AssertionError`."""
         with self._lock:
             self._replies.validate()
-            assert all(key[0] == self._batch for key in self._errands), "an errand of another batch is kept"
+            rounds = {self._round_of(errand.request) for errand in self._errands.values()}
+            assert rounds <= {self._round}, "an errand of another round is kept"
             assert all(e.request.attempt == self._attempt for e in self._errands.values()), (
                 "an errand of another attempt"
             )
@@ -155,9 +167,16 @@ class Desk:
         if request.attempt < self._attempt:
             msg = f"attempt {request.attempt} has ended, {self._attempt} runs"
             raise RefusedError(msg)
-        if request.attempt == self._attempt and request.batch < self._batch:
-            msg = f"batch {request.batch} is committed, {self._batch} runs"
+        asked = self._round_of(request)
+        if request.attempt == self._attempt and asked < self._round:
+            (batch, number), (now, now_number) = asked, self._round
+            msg = f"batch {batch} is committed, {now} runs"
+            if batch == now:
+                msg = f"round {number} of batch {batch} has ended, round {now_number} runs"
             raise RefusedError(msg)
+
+    def _round_of(self, request: Request) -> tuple[int, int]:
+        return request.batch, request.superstep // self._supersteps
 
     def _drop(self, reason: str) -> None:
         for errand in self._errands.values():

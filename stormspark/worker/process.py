@@ -156,7 +156,12 @@ class WorkerProcess:
         self._garbage = GarbageBetweenBatches()
         settings = plan.settings
         self._desk = Desk(
-            launch.generation, launch.incarnation, launch.attempt, self._folder, settings.replies_memory_bytes
+            launch.generation,
+            launch.incarnation,
+            launch.attempt,
+            self._folder,
+            settings.replies_memory_bytes,
+            plan.last_superstep + 1,
         )
         door = Door(str(self._folder / "requests"), self._host, launch.key, self._serve, "request")
         self._lifeline.send(Ready(door.endpoint))

@@ -25,7 +25,7 @@ class Step(NamedTuple):
     batch: int
     attempt: int
     superstep: int
-    #: The durable acker's time; None where there is no such acker.
+    #: The durable acker's time; None where there is no such acker, and in a round after which more of its batch will come.
     acker_time: AckerTime | None = None
     #: What spouts may emit in this round; see `stormspark.backpressure`.
     limits: Limits | None = None

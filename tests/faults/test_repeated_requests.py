@@ -53,6 +53,7 @@ class Stage:
             attempt=number,
             reason="a test",
             workers=self.plan.workers,
+            supersteps=self.plan.last_superstep + 1,
             nimbus=nimbus or self.nimbus.endpoint,
             key=self.nimbus.key,
             log_folder=self.log_folder,

@@ -14,7 +14,9 @@ def request(batch=0, superstep=0, partition=0, attempt=0, incarnation=0, generat
 
 @pytest.fixture
 def desk(tmp_path):
-    desk = Desk(generation=0, incarnation=0, attempt=0, folder=tmp_path, replies_memory_bytes=100)
+    desk = Desk(
+        generation=0, incarnation=0, attempt=0, folder=tmp_path, replies_memory_bytes=100, supersteps=3
+    )
     yield desk
     desk.validate()
 
@@ -74,6 +76,21 @@ def test_a_later_batch_ends_the_memory_of_the_one_before(desk):
         desk.reply(errand)
     with pytest.raises(RefusedError, match="batch 4 is committed, 5 runs"):
         desk.take(request(batch=4), 0, [])
+
+
+def test_a_later_round_ends_the_memory_of_the_one_before(desk):
+    """F10: with three supersteps a round, superstep 3 begins the second one; so a batch that is prolonged for hours keeps little."""
+    desk.take(request(batch=4, superstep=2), 0, [])
+    errand = run(desk, b"out")
+    desk.take(request(batch=4, superstep=3), 0, [])
+    with pytest.raises(RefusedError):
+        desk.reply(errand)
+    with pytest.raises(RefusedError, match="round 0 of batch 4 has ended, round 1 runs"):
+        desk.take(request(batch=4, superstep=1), 0, [])
+    assert reply(desk, run(desk, b"more")) == [b"more"]
+    desk.take(request(batch=5), 0, [])
+    with pytest.raises(RefusedError, match="batch 4 is committed, 5 runs"):
+        desk.take(request(batch=4, superstep=4), 0, [])
 
 
 def test_a_new_attempt_drops_what_waits_and_refuses_the_old_one(desk):
