@@ -23,6 +23,7 @@ from stormspark.api import (
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
+from stormspark.worker.foreign_calls import ThreadSafeBoltCollector, emit_in_one_thread
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
@@ -91,6 +92,8 @@ class BoltTask(Task):
             instance.prepare(self._conf, context)
         else:
             self._collector = BoltCollector(self, self._ledger, self._held)
+            if self._host.guarded:
+                self.guard()
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
 
@@ -102,6 +105,14 @@ class BoltTask(Task):
     def connect(self) -> None:
         """Let the collector know the outlets as they are now."""
         self._basic.connect()
+        if self._host.guarded:
+            emit_in_one_thread(self._basic, lambda: self.thread, self.name)
+
+    def guard(self) -> None:
+        """User code has threads now."""
+        self.connect()
+        if self._collector is not None:
+            self._collector.__class__ = ThreadSafeBoltCollector
 
     def stop(self) -> None:
         """Call ``cleanup``; what it raises is reported and stops nothing."""

@@ -119,6 +119,10 @@ class SpoutCollector:
     def flush(self) -> None:
         """Nothing to do: tuples leave with the superstep (B5)."""
 
+    def outlet(self, stream: str) -> Outlet:
+        """The outlet of a stream; raises `EmitError` for one that is not declared."""
+        return self._outlets.get(stream) or _outlet(self._task, stream)
+
     def _acked_at_once(self, message_id: Hashable) -> None:
         if not self._told:
             self._told = True
@@ -238,6 +242,10 @@ class BoltCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         roots = self._roots(anchors) if anchors else None
         outlet.send_direct(task, outlet.checked(values), roots)
+
+    def outlet(self, stream: str) -> Outlet:
+        """The outlet of a stream; raises `EmitError` for one that is not declared."""
+        return self._outlets.get(stream) or _outlet(self._task, stream)
 
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
         """The trees of the anchors: None, the only one, or a tuple of distinct ones (E4)."""

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
+from threading import get_ident
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +36,7 @@ from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.acker_log import AckerLog, change_table
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.collectors import reset_timeouts
+from stormspark.worker.foreign_calls import watch_for_threads
 from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
@@ -95,6 +97,9 @@ class Worker:
         self._hooks = WorkerHooks(plan, index, self._storm_id)
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
+        #: The thread that runs the tasks, and whether user code has other ones (W26).
+        self.thread = get_ident()
+        self.guarded = False
         self._logs = logs
         settings = plan.settings
         self._settings = settings
@@ -145,6 +150,9 @@ class Worker:
 
         Raises `ComponentError`.
         """
+        watch_for_threads(self)
+        self.thread = get_ident()
+        self._at = ("a worker hook", self._clock())
         self._hooks.start()
         for bolt in self._bolts:
             self._enter(bolt)
@@ -199,6 +207,7 @@ class Worker:
         workers, or the report.
         """
         now = self._clock()
+        self.thread = get_ident()
         phase = self.plan.phase(step.superstep)
         if phase == 0 and step[:3] != self._begun:
             self._begun = step[:3]
@@ -287,6 +296,8 @@ class Worker:
         still, now = 0, self._clock()
         while still < _MOST_BURSTS:
             emitted, full = False, self._full()
+            if self.guarded and not full:
+                self._take_calls(self._spouts)
             for spout in self._spouts:
                 if spout.has_news or spout.may_emit:
                     self._enter(spout)
@@ -337,6 +348,8 @@ class Worker:
 
         Then tell spouts how trees ended.
         """
+        if self.guarded:
+            self._take_calls(self._bolts)
         late = False
         for bolt in self._bolts:
             if self._sheds:
@@ -370,6 +383,24 @@ class Worker:
         if excess:
             self._enter(bolt)
             bolt.shedding.shed(excess, self._clock())
+
+    def _take_calls(self, tasks: Iterable[Task]) -> None:
+        """Do what threads of user code have emitted, acked and failed."""
+        for task in tasks:
+            if len(task.mailbox) and task.fatal is None:
+                self._enter(task)
+                task.take_calls()
+
+    def runs_user_code(self, thread: int) -> bool:
+        """Whether this thread is in a task's code now."""
+        return thread == self.thread and self._at is not None
+
+    def guard(self) -> None:
+        """User code has threads from now on."""
+        if not self.guarded:
+            self.guarded = True
+            for task in self.tasks.values():
+                task.guard()
 
     def _fire_timers(self, now: float) -> None:
         """Call what is due: ticks, windows, metrics, users' own timers."""
@@ -477,7 +508,8 @@ class Worker:
     def backlog(self) -> int:
         """Tuples, rows and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
         rows = sum(spout.rows_waiting for spout in self._spouts)
-        return self._waiting() + rows + self.ledger.statistics().outgoing
+        calls = sum(len(task.mailbox) for task in self.tasks.values())
+        return self._waiting() + rows + calls + self.ledger.statistics().outgoing
 
     def _fatal(self) -> ErrorReport | None:
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)

@@ -30,6 +30,7 @@ from stormspark.api import (
 from stormspark.backpressure import SpoutLoad
 from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
+from stormspark.worker.foreign_calls import ThreadSafeSpoutCollector
 from stormspark.worker.row_spout import RowSpout
 from stormspark.worker.source_rows import Row, SourceRows
 from stormspark.worker.stories import SpoutStories
@@ -79,6 +80,8 @@ class SpoutTask(Task):
         self._collector = SpoutCollector(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
+        if self._host.guarded:
+            self.guard()
         self._stories.begin(self._collector)
         if isinstance(instance, SourceSpout):
             rows = self._rows_for(instance)
@@ -275,6 +278,23 @@ class SpoutTask(Task):
         self.suspended = False
         collector.now = now = self._clock()
         collector.new_tree = self._stories.maker(now)
+
+    def guard(self) -> None:
+        """User code has threads now."""
+        if hasattr(self, "_collector"):  # else it has not been opened yet
+            self._collector.__class__ = ThreadSafeSpoutCollector
+
+    def take_calls(self) -> None:
+        """Do what users' threads have called, unless the spout may not emit now."""
+        if len(self.mailbox) and self.may_emit:
+            collector = self._collector
+            before = collector.emitted
+            collector.now = self._clock()
+            super().take_calls()
+            emitted = collector.emitted - before
+            self._emitted_in_round += emitted
+            if self._left is not None:
+                self._left -= emitted
 
     # -- backpressure ----------------------------------------------------------------------------------------
 

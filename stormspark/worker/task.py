@@ -20,6 +20,7 @@ from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.auto_hooks import DebugHook, load_hook
+from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.outlets import Outlet, Send
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories import Stories
@@ -40,6 +41,10 @@ class Host(Protocol):
 
     def context(self, task: Task) -> TopologyContext:
         """A new context for a new instance of the task."""
+
+    #: The thread that runs the tasks, and whether user code has other ones.
+    thread: int
+    guarded: bool
 
     def set_timer(self, task: Task, seconds: float, callback: Callable[[], None]) -> None:
         """Call back at a fixed rate."""
@@ -83,6 +88,8 @@ class Task:
         self._starting = False
         self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
         self._failures_told: dict[str, deque[float]] = {}  # the same of failures of trees, by their kind
+        #: Calls of users' own threads, once there are any.
+        self.mailbox = Mailbox(self.name, self.report_error)
 
     def _instance(self) -> Any:
         """A fresh copy of the component (A3)."""
@@ -100,6 +107,8 @@ class Task:
         if self._plain_outlets is not None:
             self.outlets.update(self._plain_outlets)
             self._plain_outlets = None
+        self.mailbox.close()  # of the instance before
+        self.mailbox = Mailbox(self.name, self.report_error)
         instance = self._instance()
         context = self._host.context(self)
         self._starting = True
@@ -125,8 +134,29 @@ class Task:
     def connect(self) -> None:
         """The outlets have changed."""
 
+    @property
+    def thread(self) -> int:
+        """The thread that runs the tasks of this worker."""
+        return self._host.thread
+
+    def has(self, collector: object) -> bool:
+        """Whether this is the collector of the instance that lives now."""
+        return getattr(self, "_collector", None) is collector
+
+    def guard(self) -> None:
+        """User code has threads now: let the collector bear calls of theirs."""
+        raise NotImplementedError
+
+    def take_calls(self) -> None:
+        """Do what users' threads have called; what that raises is as if ``execute`` or ``next_tuple`` had."""
+        try:
+            self.mailbox.take()
+        except Exception as error:
+            self.raised("a call of its own thread", error)
+
     def stop(self) -> None:
         """The graceful end of the instance; what it raises is reported and stops nothing."""
+        self.mailbox.close()
         for hook in self.hooks:
             try:
                 hook.cleanup()
