@@ -260,3 +260,113 @@ def test_the_low_water_mark_is_half_of_the_high_one_unless_it_is_given() -> None
     assert Settings.read({"stormspark.queue.low.mark.bytes": 7}).byte_marks == (100 * 1024 * 1024, 7)
     with pytest.raises(InvalidTopologyError, match=r"low\.mark\.tuples must be below .*, got 10 and 10"):
         Settings.read({"stormspark.queue.high.mark.tuples": 10, "stormspark.queue.low.mark.tuples": 10})
+
+
+@pytest.mark.parametrize(
+    ("conf", "tuples", "bytes_"),
+    [
+        ({}, (1_000_000, 500_000), (104_857_600, 52_428_800)),
+        ({"heron.streammgr.network.backpressure.highwatermark.mb": 50}, None, (52_428_800, 26_214_400)),
+        (
+            {
+                "heron.streammgr.network.backpressure.highwatermark.mb": 50,
+                "heron.streammgr.network.backpressure.lowwatermark.mb": 30,
+            },
+            None,
+            (52_428_800, 31_457_280),
+        ),
+        ({"backpressure.disruptor.high.watermark": 0.5}, (16_384, 8_192), None),
+        (
+            {
+                "topology.executor.receive.buffer.size": 1024,
+                "backpressure.disruptor.high.watermark": 0.9,
+                "backpressure.disruptor.low.watermark": 0.4,
+            },
+            (921, 409),
+            None,
+        ),
+        ({"backpressure.disruptor.low.watermark": 0.4}, (29_491, 13_107), None),
+        (
+            {"topology.backpressure.water.mark.high": 0.8, "topology.backpressure.water.mark.low": 0.2},
+            (26_214, 6_553),
+            None,
+        ),
+        (
+            {"stormspark.queue.high.mark.tuples": 70, "backpressure.disruptor.high.watermark": 0.9},
+            (70, 35),
+            None,
+        ),
+        (
+            {
+                "stormspark.queue.low.mark.bytes": 7,
+                "heron.streammgr.network.backpressure.highwatermark.mb": 50,
+            },
+            None,
+            (104_857_600, 7),
+        ),
+    ],
+)
+def test_marks_in_the_words_of_storm_jstorm_and_heron(
+    conf: dict[str, object], tuples: tuple[int, int] | None, bytes_: tuple[int, int] | None
+) -> None:
+    """F7, F9, F13: shares of an executor's queue, megabytes; ours count before them."""
+    settings = Settings.read(conf)
+    assert settings.tuple_marks == (tuples or (1_000_000, 500_000))
+    assert settings.byte_marks == (bytes_ or (104_857_600, 52_428_800))
+
+
+@pytest.mark.parametrize(
+    ("conf", "message"),
+    [
+        (
+            {"stormspark.queue.high.mark.bytes": 5, "stormspark.queue.low.mark.bytes": 104_857_600},
+            "stormspark.queue.low.mark.bytes must be below stormspark.queue.high.mark.bytes, got 104857600 and 5",
+        ),
+        (
+            {"heron.streammgr.network.backpressure.lowwatermark.mb": 100},
+            "heron.streammgr.network.backpressure.lowwatermark.mb must be below heron.*highwatermark.mb, got 100 and 100",
+        ),
+        (
+            {"backpressure.disruptor.high.watermark": 0.3, "backpressure.disruptor.low.watermark": 0.4},
+            "backpressure.disruptor.low.watermark must be below backpressure.disruptor.high.*, got 0.4 and 0.3",
+        ),
+        (
+            {"backpressure.disruptor.high.watermark": "0.9"},
+            "backpressure.disruptor.high.watermark must be int or float, got '0.9' of type str",
+        ),
+        (
+            {"stormspark.backpressure.strategy": "ignore"},
+            "stormspark.backpressure.strategy must be 'slow', 'drop' or 'fail'",
+        ),
+    ],
+)
+def test_marks_that_make_no_sense_are_refused_in_the_words_they_were_given_in(
+    conf: dict[str, object], message: str
+) -> None:
+    """F7, F9, X51, J5: the error names the keys that stand in the configuration."""
+    with pytest.raises(InvalidTopologyError, match=message):
+        Settings.read(conf)
+
+
+def test_what_a_worker_sends_in_a_round_is_not_bounded_by_marks_of_a_queue() -> None:
+    """F7, X51: Storm 1's queue of 1,024 tuples is of one task, and so is a mark at which tuples are shed."""
+    assert Settings.read({"backpressure.disruptor.high.watermark": 0.03}).worker_tuple_marks[0] == 1_000_000
+    own: dict[str, object] = {
+        "stormspark.queue.high.mark.tuples": 1000,
+        "stormspark.queue.high.mark.bytes": 1000,
+    }
+    slow, drop = (Settings.read({**own, "stormspark.backpressure.strategy": s}) for s in ("slow", "drop"))
+    assert (slow.worker_tuple_marks, slow.worker_byte_marks) == ((1000, 500), (1000, 500))
+    assert (drop.worker_tuple_marks, drop.worker_byte_marks[0]) == ((1_000_000, 500_000), 104_857_600)
+    assert drop.tuple_marks == drop.byte_marks == (1000, 500)
+
+
+def test_strategies() -> None:
+    """X51, F10: slowing down is the default, Heron's key says "drop", ours is heard before it."""
+    heron = {"topology.droptuples.upon.backpressure": True}
+    assert Settings().backpressure_strategy == "slow"
+    assert Settings.read(heron).backpressure_strategy == "drop"
+    assert (
+        Settings.read({**heron, "stormspark.backpressure.strategy": "fail"}).backpressure_strategy == "fail"
+    )
+    assert Settings.read(heron).superstep_deadline_ms == 1000 < Settings().superstep_deadline_ms

@@ -137,3 +137,43 @@ def test_advice_is_logged_where_a_program_submits(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING):
         log_advice(plan_topology(builder.create_topology("demo", {"topology.wrokers": 2})))
     assert "topology demo: unknown setting topology.wrokers" in caplog.text
+
+
+def test_keys_of_queues_are_told_what_there_is_instead() -> None:
+    """F1, F2, F9, F13: wait strategies, buffers and samples have no meaning here; one sentence for each reason."""
+    waiting, frames, anew = said(
+        topology_backpressure_wait_strategy="x.Y",
+        topology_bolt_wait_park_microsec=100,
+        topology_transfer_batch_size=10,
+        topology_batch_flush_interval_millis=1,
+        topology_backpressure_check_millis=50,
+        heron_streammgr_network_backpressure_threshold=3,
+    )
+    assert waiting.endswith(
+        "change nothing here: no thread waits for a queue: a worker runs when there is a batch for it"
+    )
+    assert (
+        "topology.batch.flush.interval.millis, topology.transfer.batch.size" in frames and "frames" in frames
+    )
+    assert "heron.streammgr.network.backpressure.threshold, topology.backpressure.check.millis" in anew
+    assert said(topology_executor_receive_buffer_size=1024, topology_backpressure_enable=True) == []
+
+
+def test_backpressure_can_not_be_switched_off_but_be_exchanged() -> None:
+    """F7, F5, X51: what Storm would do is said, and how to have it."""
+    (one,) = said(topology_backpressure_enable=False)
+    assert (
+        "spouts are slowed down while their bolts are behind (F7)" in one
+        and "strategy to drop or fail" in one
+    )
+    (one,) = said(topology_executor_overflow_limit=500)
+    assert "no tuple is dropped here" in one and "stormspark.queue.high.mark.tuples to 500" in one
+    drop = {"stormspark_backpressure_strategy": "drop"}
+    assert said(topology_executor_overflow_limit=500, topology_backpressure_enable=False, **drop) == []
+    assert said(topology_executor_overflow_limit=0) == []
+
+
+def test_failing_without_ackers_is_dropping() -> None:
+    """X51, B8."""
+    (one,) = said(stormspark_backpressure_strategy="fail", topology_acker_executors=0)
+    assert "no spout hears of what fails" in one

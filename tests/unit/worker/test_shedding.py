@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormspark import TaskHook, TopologyBuilder
+from stormspark import Fields, TaskHook, TopologyBuilder
 from stormspark.api import TICK_SOURCE
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig, two
@@ -175,7 +175,7 @@ def test_every_tuple_is_executed_or_shed_and_every_tree_ends_once(
     builder = TopologyBuilder()
     builder.set_spout("a", Script(numbers(n)))
     builder.set_bolt("split", Call(split), 2).shuffle_grouping("a")
-    builder.set_bolt("b", Collect(), 2).fields_grouping("split", "value")
+    builder.set_bolt("b", Collect(), 2).fields_grouping("split", Fields("value"))
     rig = Rig(builder, workers, **sheds(strategy, stormspark_queue_high_mark_tuples=mark))
     for _ in range(60):
         rig.batches(1)
