@@ -9,6 +9,8 @@
     ├── ComponentError                       a user's spout or bolt raised too often     (W22)
     ├── WorkerLostError                      a worker process died inside a batch
     ├── CheckpointError                      a checkpoint folder can't be used for this topology
+    │   └── FencedError                      another driver has taken over this checkpoint
+    ├── StateError (RuntimeError)            state can't be changed so: a txid out of order       (G15, C35)
     ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
@@ -27,9 +29,11 @@ __all__ = [
     "ComponentError",
     "EmitError",
     "FailedException",
+    "FencedError",
     "InvalidTopologyError",
     "ReportedFailedException",
     "SerializationError",
+    "StateError",
     "StormsparkError",
     "TopologyAlreadyRunningError",
     "TopologyNotAliveError",
@@ -79,6 +83,16 @@ class WorkerLostError(StormsparkError):
 
 class CheckpointError(StormsparkError):
     """A checkpoint folder belongs to another topology, or can't be read."""
+
+
+class FencedError(CheckpointError):
+    """Another driver has taken over this checkpoint: this one may write nothing more, and stops."""
+
+
+class StateError(StormsparkError, RuntimeError):
+    """State can't be read or changed as asked: a batch is older than what is stored, or another one is being committed
+    (G15, C35).
+    """
 
 
 class UnsupportedEnvironmentError(StormsparkError):

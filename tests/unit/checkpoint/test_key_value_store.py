@@ -1,0 +1,235 @@
+"""A task's state: what the state machine of `tests/properties` does not say."""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import threading
+from collections import namedtuple
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from stormspark.api.state import KeyValueState
+from stormspark.checkpoint.key_value_store import KeyValueStore
+from stormspark.checkpoint.ordered_keys import decode_key, encode_key, prefix_range
+from stormspark.errors import SerializationError, StateError
+
+Point = namedtuple("Point", "x y")
+
+
+@pytest.fixture
+def store() -> Iterator[KeyValueStore]:
+    with_owner = KeyValueStore("component 'count', task 3")
+    yield with_owner
+    with_owner.close()
+
+
+def values(changes: list[tuple[bytes, bytes | None]]) -> dict[object, object]:
+    return {decode_key(key): None if value is None else pickle.loads(value) for key, value in changes}
+
+
+def test_it_is_a_key_value_state_and_a_map(store):
+    """C35: Storm's methods, and those of a dict."""
+    assert isinstance(store, KeyValueState)
+    store.update({"b": 2, "a": 1})
+    assert store.setdefault("a", 9) == 1
+    assert store.pop("b") == 2
+    assert list(store.items()) == [("a", 1)]
+    assert store == {"a": 1}
+    with pytest.raises(KeyError):
+        store["b"]
+    with pytest.raises(KeyError):
+        del store["b"]
+
+
+def test_a_hot_key_is_one_change_with_its_last_value(store):
+    """C35."""
+    for n in range(1000):
+        store.put("hot", n)
+    store.prepare_commit(1)
+    assert values(store.changes()) == {"hot": 999}
+
+
+def test_what_was_deleted_is_a_change_too(store):
+    """C35: also what came and went in one batch, which the table can not know."""
+    store.put("kept", 1)
+    store.commit()
+    store.delete("kept")
+    store.put("brief", 1)
+    store.delete("brief")
+    store.delete("never there")
+    store.prepare_commit(1)
+    assert values(store.changes()) == {"kept": None, "brief": None}
+
+
+def test_nothing_is_prepared_over_a_prepared_transaction(store):
+    """C35: the same one may be prepared again, with what has come since."""
+    store.put("a", 1)
+    store.prepare_commit(7)
+    store.put("b", 2)
+    store.prepare_commit(7)
+    assert values(store.changes()) == {"a": 1, "b": 2}
+    with pytest.raises(
+        StateError, match="component 'count', task 3: transaction 8 can't be prepared while 7 is"
+    ):
+        store.prepare_commit(8)
+    store.commit(7)
+    store.prepare_commit(8)
+
+
+@pytest.mark.parametrize("prepared", [None, 6])
+def test_only_what_was_prepared_is_committed(store, prepared):
+    """C35."""
+    store.put("a", 1)
+    if prepared is not None:
+        store.prepare_commit(prepared)
+    with pytest.raises(
+        StateError, match=f"transaction 7 can't be committed, {str(prepared).lower()} is prepared"
+    ):
+        store.commit(7)
+    store.rollback()
+    assert dict(store) == {}
+
+
+def test_a_commit_without_a_number_takes_all(store):
+    """C35: a component that manages its own state."""
+    store.put("a", 1)
+    store.prepare_commit(7)
+    store.put("b", 2)
+    store.commit()
+    store.rollback()
+    assert dict(store) == {"a": 1, "b": 2}
+
+
+def test_a_value_that_can_not_be_pickled_is_named_and_nothing_is_prepared(store):
+    """C35."""
+    store.put("fine", 1)
+    store.put(("user", 7), {"lock": threading.Lock()})
+    with pytest.raises(SerializationError) as error:
+        store.prepare_commit(1)
+    assert "component 'count', task 3: the value of key ('user', 7), of type dict, can't be pickled" in str(
+        error.value
+    )
+    assert store.changes() == []
+    store.delete(("user", 7))
+    store.prepare_commit(1)
+    assert values(store.changes()) == {"fine": 1, ("user", 7): None}
+
+
+def test_values_of_classes_without_a_module_are_kept(store):
+    """C35: those of a script or a notebook."""
+
+    class Session:
+        clicks = 3
+
+    store.put("a", Session())
+    store.commit()
+    store.rollback()  # empties the cache
+    assert store["a"].clicks == 3
+
+
+@pytest.mark.parametrize(
+    "key", [["a"], {"a": 1}, frozenset([1]), ("a", frozenset([1])), threading.Lock(), lambda: None]
+)
+def test_keys_that_could_not_be_found_again_are_refused_where_they_are_used(store, key):
+    """C35: what can't be hashed or pickled, and equal sets that may list their contents in different orders."""
+    with pytest.raises(SerializationError, match="can't be a key of a state"):
+        store.put(key, 1)
+
+
+def test_objects_are_keys_by_their_fields(store):
+    """C35: whether two fields are one object does not matter; a named tuple is no tuple."""
+    text = "".join(["a", "b"])
+    store.put(Point(text, text), 1)
+    store.put(Point("ab", "".join(["a", "b"])), 2)
+    store.put(("ab", "ab"), 3)
+    assert sorted(store.iterate(), key=lambda pair: pair[1]) == [(Point("ab", "ab"), 2), (("ab", "ab"), 3)]
+    assert [type(key) for key, _ in store.iterate()] == [tuple, Point]
+
+
+def test_prefixes_end_where_they_should(store):
+    """C35."""
+    for key in [
+        "st",
+        "storm",
+        "sz",
+        b"st",
+        ("st",),
+        ("user", 7),
+        ("user", 7, None),
+        ("user", 70),
+        ("user",),
+        5,
+    ]:
+        store.put(key, 0)
+    store.commit()
+    store.put("star", 0)
+    assert [key for key, _ in store.iterate("st")] == ["st", "star", "storm"]
+    assert [key for key, _ in store.iterate(("user", 7))] == [("user", 7), ("user", 7, None)]
+    assert [key for key, _ in store.iterate(())] == [
+        ("st",),
+        ("user",),
+        ("user", 7),
+        ("user", 7, None),
+        ("user", 70),
+    ]
+    with pytest.raises(TypeError, match="a prefix of keys is a text, bytes or a tuple, got 5"):
+        store.iterate(5)  # type: ignore[arg-type]
+
+
+def test_a_zero_in_a_key_is_no_end_of_a_prefix():
+    """C35."""
+    low, high = prefix_range(("",))
+    assert not low <= encode_key(("\0",)) < high
+    assert low <= encode_key(("", None)) < high
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7f", encode_key("a") + b"x", encode_key(("a",))[:-1]])
+def test_what_is_no_key_is_not_decoded(data):
+    """C35."""
+    with pytest.raises((ValueError, IndexError)):
+        decode_key(data)
+
+
+def test_a_rollback_undoes_what_was_changed_in_place(store):
+    """C35: the object that was in memory is not the committed value any more."""
+    store.put("list", [1])
+    store.commit()
+    clicks = store.get("list")
+    clicks.append(2)
+    store.put("list", clicks)
+    store.rollback()
+    assert store.get("list") == [1]
+
+
+def test_a_load_that_breaks_off_leaves_no_half_state(store):
+    """C35."""
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"key": [encode_key("a")], "value": [pickle.dumps(1)]})
+        raise OSError("the table is gone")
+
+    store.put("old", 1)
+    store.commit()
+    with pytest.raises(OSError, match="the table is gone"):
+        store.load(broken())
+    assert dict(store) == {"old": 1}
+
+
+def test_more_state_than_the_cache_holds_takes_no_memory(store):
+    """C35: 60 MB of values through a store that keeps 1 MB of them."""
+    small = KeyValueStore(cache_bytes=1 << 20)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    value = bytes(10_000)
+    for batch in range(60):
+        for n in range(100):
+            small.put((batch, n), value + bytes([batch, n]))
+        small.prepare_commit(batch)
+        small.commit(batch)
+    assert sum(1 for _ in small.iterate()) == 6000
+    assert all(small.get((batch, 7))[-2:] == bytes([batch, 7]) for batch in range(60))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    small.close()
+    assert grown < 40_000  # KiB
