@@ -1,0 +1,213 @@
+"""State in a database: SQLite in a file, with real transactions, and processes that are killed in the middle of them."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import signal
+import subprocess
+import sys
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sql
+
+from stormspark.errors import SerializationError, StateError
+from stormspark.map_state import (
+    NonTransactionalMap,
+    OpaqueMap,
+    OpaqueValue,
+    StateType,
+    TransactionalMap,
+    TransactionalValue,
+)
+from stormspark.map_state.sql import SqlBackingMap
+from tests.unit.map_state.sql_batches import BATCHES, plus, words
+
+ROOT = Path(__file__).parents[3]
+PLACES = [
+    "before any",
+    "deleted 0",
+    "inserted 0",
+    "before commit 0",
+    "between the two",
+    "deleted 1",
+    "before commit 1",
+    "after both",
+]
+FATAL = 4
+
+
+@pytest.fixture
+def engine(tmp_path):
+    made = sql.create_engine(f"sqlite:///{tmp_path}/state.db")
+    yield made
+    made.dispose()
+
+
+def run_batches(engine: sql.Engine, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.unit.map_state.sql_batches", str(engine.url), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", [StateType.TRANSACTIONAL, StateType.OPAQUE], ids=lambda kind: kind.value)
+def test_a_process_that_is_killed_in_a_batch_counts_it_once(engine, kind, place):
+    """G8, G14-G16: killed in, before and between the transactions; the replay of an opaque spout brings other words."""
+    killed = run_batches(engine, kind.value, "1", place, str(FATAL))
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert killed.stdout.split() == ["1", "2", "3"]
+    again = run_batches(engine, kind.value, str(FATAL), "nowhere", "0")
+    assert again.returncode == 0, again.stderr
+
+    expected = [word for txid in range(1, BATCHES + 1) for word in words(txid, int(txid == FATAL), kind)]
+    letters: Counter[tuple[str]] = Counter()
+    for word in expected:
+        letters[word] += len(word[0])
+    assert contents(engine, "counts", kind) == Counter(expected)
+    assert contents(engine, "letters", kind) == letters
+
+
+def contents(engine: sql.Engine, table: str, kind: StateType) -> dict[tuple[str], int]:
+    every = {
+        word for txid in range(1, BATCHES + 1) for attempt in (0, 1) for word in words(txid, attempt, kind)
+    }
+    keys = sorted(every)
+    make = OpaqueMap if kind is StateType.OPAQUE else TransactionalMap
+    found = make(SqlBackingMap(engine, table, kind)).multi_get(keys)
+    return {key: value for key, value in zip(keys, found, strict=True) if value is not None}
+
+
+def test_a_put_that_fails_stores_nothing(engine):
+    """G14: one transaction a call."""
+    rows = SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL)
+    rows.multi_put(["a", "b"], [1, 2])
+    with engine.begin() as connection:
+        connection.execute(
+            sql.text(
+                "CREATE TRIGGER no BEFORE INSERT ON counts WHEN NEW.key = '\"c\"' BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+        )
+    with pytest.raises(sql.exc.IntegrityError):
+        rows.multi_put(["a", "b", "c"], [7, 8, 9])
+    assert rows.multi_get(["a", "b", "c"]) == [1, 2, None]
+
+
+def test_rows_can_be_read_by_anybody(engine):
+    """G15: txid, value and the value before."""
+    counts = OpaqueMap(SqlBackingMap(engine, "counts", StateType.OPAQUE))
+    for txid in 1, 2:
+        counts.begin_commit(txid)
+        counts.multi_update([("straße", 5)], [plus(txid)])
+        counts.commit(txid)
+    with engine.connect() as connection:
+        rows = connection.execute(sql.text("SELECT * FROM counts WHERE key NOT LIKE '%journal%'")).all()
+    assert rows == [('["straße",5]', 2, "3", "1")]
+
+
+def test_more_keys_than_a_statement_takes(engine):
+    """G14."""
+    rows = SqlBackingMap(engine, "counts", StateType.TRANSACTIONAL)
+    keys = [("word", n) for n in range(1700)]
+    for txid in 1, 2:
+        rows.multi_put(keys, [TransactionalValue(txid, n) for n in range(1700)])
+    assert rows.multi_get([*keys, "absent"]) == [*(TransactionalValue(2, n) for n in range(1700)), None]
+
+
+def test_keys_of_all_kinds_are_different_keys(engine):
+    """G14."""
+    day = datetime.date(2024, 2, 29)
+    keys = [
+        1,
+        "1",
+        1.0,
+        True,
+        None,
+        ("1",),
+        ((1,),),
+        day,
+        (day,),
+        Decimal("1"),
+        b"1",
+        "\ud800",
+        "\\ud800",
+        '"',
+        "a b ",
+        "A b ",
+        "",
+    ]
+    rows = SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL)
+    rows.multi_put(keys, list(range(len(keys))))
+    assert rows.multi_get(keys) == list(range(len(keys)))
+
+
+def test_values_of_any_kind_by_pickle(engine):
+    """G14: bytes in the table, objects outside."""
+    rows = SqlBackingMap(engine, "days", StateType.OPAQUE, serializer=pickle)
+    value = OpaqueValue(3, {datetime.date(2024, 2, 29): (1, {2})}, None)
+    rows.multi_put([("x",)], [value])
+    assert rows.multi_get([("x",)]) == [value]
+
+
+def test_a_value_that_can_not_be_stored_is_named(engine):
+    """G14."""
+    rows = SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL)
+    with pytest.raises(
+        SerializationError, match=r"table 'counts': the value of key \[\"a\"\], of type set, can't be stored"
+    ):
+        rows.multi_put([("a",)], [{1}])
+    with pytest.raises(SerializationError, match="has 602 characters as JSON, and table 'counts' takes 512"):
+        rows.multi_get(["a" * 600])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (StateType.OPAQUE, TransactionalValue(1, 1)),
+        (StateType.TRANSACTIONAL, 1),
+        (StateType.NON_TRANSACTIONAL, OpaqueValue(1, 1)),
+    ],
+)
+def test_a_map_of_another_kind_is_refused(engine, kind, value):
+    """G15."""
+    with pytest.raises(StateError, match=f"table 'counts' holds {kind.value} state, and got a"):
+        SqlBackingMap(engine, "counts", kind).multi_put(["a"], [value])
+
+
+def test_a_table_of_another_kind_is_refused(engine):
+    """G15."""
+    SqlBackingMap(engine, "counts", StateType.TRANSACTIONAL)
+    with pytest.raises(
+        StateError, match="has the columns key, txid, value, but opaque state has key, previous, txid, value"
+    ):
+        SqlBackingMap(engine, "counts", StateType.OPAQUE)
+
+
+def test_partitions_share_a_table(engine):
+    """G14: what one takes back is its own."""
+    first, second = (
+        OpaqueMap(SqlBackingMap(engine, "counts", StateType.OPAQUE), partition) for partition in (0, 1)
+    )
+    for counts, key in (first, "a"), (second, "b"), (first, "c"):
+        counts.begin_commit(1)
+        counts.multi_put([key], [1])
+        counts.commit(1)
+    assert first.multi_get("abc") == [None, 1, 1]
+
+
+def test_a_non_transactional_table_is_a_map(engine):
+    """G14."""
+    counts = NonTransactionalMap(SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL))
+    assert counts.multi_update(["a", "a"], [lambda count: (count or 0) + 1] * 2) == [1, 2]
+    counts.multi_put(["b"], [None])  # type: ignore[list-item]
+    assert counts.multi_get(["a", "b"]) == [2, None]
