@@ -1,0 +1,501 @@
+"""The files of a state table: their rows, their names, and how one is written and read.
+
+A row is one change: which task's, of what kind, key, value (null says that the key was deleted) and the
+batch. The **kind** is a column, because all of a batch goes into one commit, and a task's state, its spout's
+position, its messages that wait for delivery and what the driver keeps must neither meet under one key nor
+be read together.
+
+Each file is sorted by `ORDER`, then by the batch, newest first. Two sorts of files:
+
+- *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. A name says whose
+  it is and which batch it belongs to, so whether it can still be committed is known without a clock: not by
+  an older generation, not for a batch that was committed. The random part keeps attempts apart.
+- *runs*, which compaction merged from those of the batches ``first`` to ``last``:
+  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``; its files, by number, are one sorted sequence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from deltalake.fs import DeltaStorageHandler
+from deltalake.transaction import AddAction
+
+from stormspark.errors import CheckpointError
+
+__all__ = [
+    "ORDER",
+    "SCHEMA",
+    "FileDescription",
+    "Folder",
+    "RunWriter",
+    "TaskChanges",
+    "Wanted",
+    "read_file",
+    "write_changes",
+]
+
+#: What a file is sorted by; before the batch.
+ORDER = ("component", "task", "kind", "key")
+SCHEMA = pa.schema(
+    [
+        ("component", pa.string()),
+        ("task", pa.int32()),
+        ("kind", pa.string()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("txid", pa.int64()),
+    ]
+)
+#: A row group is what is read at once, so it is bounded in rows and in bytes.
+_GROUP_ROWS, _GROUP_BYTES = 16_384, 4 << 20
+#: A file of a run is what a restore may skip, and what one fsync has to wait for.
+_FILE_ROWS, _FILE_BYTES = 262_144, 16 << 20
+_CHANGES = re.compile(r"changes/(\d+)-(\d+)-[0-9a-f]{32}\.parquet")
+_RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
+
+
+@dataclass(frozen=True)
+class TaskChanges:
+    """What one task changed in a batch: pairs of key and value, None where the key was deleted.
+
+    The last pair of a key counts. ``kind`` is ``state``, ``spout``, ``outbox`` or ``metadata``.
+    """
+
+    component: str
+    task: int
+    items: Iterable[tuple[bytes, bytes | None]]
+    kind: str = "state"
+
+
+@dataclass(frozen=True)
+class FileDescription:
+    """A file that a worker wrote, for the driver to commit: plain data, to be pickled.
+
+    ``size`` is in bytes, ``deletions`` of the ``rows`` are deleted keys; ``components``, ``tasks``, ``kinds`` and ``txids``
+    are the smallest and the largest, by which restores skip files. ``time`` is the table's, in milliseconds,
+    of its newest commit; the commit sets it.
+    """
+
+    path: str
+    size: int
+    rows: int
+    deletions: int
+    components: tuple[str, str]
+    tasks: tuple[int, int]
+    kinds: tuple[str, str]
+    txids: tuple[int, int]
+    time: int = 0
+
+    @property
+    def run(self) -> str:
+        """What its files have in common: a run's all, those of changes nothing but themselves."""
+        found = _RUN.fullmatch(self.path)
+        return found[1] if found else self.path
+
+    @property
+    def batches(self) -> tuple[int, int]:
+        """The first and the last batch whose changes went in, whether or not they are still there."""
+        found = _RUN.fullmatch(self.path)
+        if found:
+            return int(found[2]), int(found[3])
+        return self.txids
+
+    @property
+    def generation(self) -> int:
+        """The generation of the driver that it was written for."""
+        return generation_of(self.path) or 0
+
+    def add_action(self, time: int, data_change: bool) -> AddAction:
+        """As Delta's log has it."""
+        lows, highs = zip(self.components, self.tasks, self.kinds, self.txids, strict=True)
+        names = ("component", "task", "kind", "txid")
+        nulls = dict.fromkeys(SCHEMA.names, 0) | {"value": self.deletions}
+        stats = {
+            "numRecords": self.rows,
+            "minValues": dict(zip(names, lows, strict=True)),
+            "maxValues": dict(zip(names, highs, strict=True)),
+            "nullCount": nulls,
+        }
+        return AddAction(self.path, self.size, {}, time, data_change, json.dumps(stats))
+
+    @classmethod
+    def from_log(cls, actions: pa.Table, location: str) -> list[FileDescription]:
+        """Those of a table's active files, by its flattened add actions."""
+        found = []
+        for row in actions.to_pylist():
+            try:
+                one = cls(
+                    row["path"],
+                    row["size_bytes"],
+                    row["num_records"],
+                    row["null_count.value"],
+                    (row["min.component"], row["max.component"]),
+                    (row["min.task"], row["max.task"]),
+                    (row["min.kind"], row["max.kind"]),
+                    (row["min.txid"], row["max.txid"]),
+                    row["modification_time"],
+                )
+                if generation_of(one.path) is None or None in (
+                    *one.components,
+                    *one.tasks,
+                    *one.kinds,
+                    *one.txids,
+                ):
+                    raise KeyError(one.path)
+            except KeyError as error:
+                msg = (
+                    f"the state table {location} has the file {row.get('path')}, which stormspark did not write ({error!r}): "
+                    f"only a topology's driver may write to it. Use Delta's RESTORE to the version before"
+                )
+                raise CheckpointError(msg) from error
+            found.append(one)
+        return found
+
+
+def generation_of(path: str) -> int | None:
+    """The generation in a file's name; None where it is not a name of ours.
+
+    >>> generation_of("changes/3-17-" + "0" * 32 + ".parquet"), generation_of("part-0.parquet")
+    (3, None)
+    """
+    if found := _CHANGES.fullmatch(path):
+        return int(found[1])
+    found = _RUN.fullmatch(path)
+    return int(found[4]) if found else None
+
+
+def batch_of_changes(path: str) -> int | None:
+    """The batch in the name of a file of changes; None for all others."""
+    found = _CHANGES.fullmatch(path)
+    return int(found[2]) if found else None
+
+
+class Folder:
+    """The table's folder: a local path, or a URL that delta-rs knows, with its ``storage_options``."""
+
+    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.location = location
+        self.options = dict(storage_options) if storage_options else None
+        self.local = None if "://" in location else Path(location)
+        self._remote = None
+        if self.local is None:
+            self._remote = pafs.PyFileSystem(DeltaStorageHandler(location, self.options))
+
+    def create(self, path: str) -> Any:
+        """A file to write to; `close` it."""
+        if self.local is None:
+            assert self._remote is not None
+            return self._remote.open_output_stream(path)
+        target = self.local / path
+        try:
+            return target.open("xb", buffering=0)
+        except FileNotFoundError:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _sync_folder(self.local)
+            return target.open("xb", buffering=0)
+
+    def close(self, sink: Any) -> int:
+        """End a file that was created and see to it that it is on disk; returns its size."""
+        if self.local is None:
+            size = int(sink.tell())
+            sink.close()
+            return size
+        os.fsync(sink.fileno())
+        size = os.fstat(sink.fileno()).st_size
+        sink.close()
+        _sync_folder(Path(sink.name).parent)
+        return size
+
+    def sync_log(self, version: int) -> None:
+        """See to it that a version of the log is on disk: delta-rs leaves that to the system."""
+        if self.local is not None:
+            entry = self.local / "_delta_log" / f"{version:020}.json"
+            with entry.open("rb") as file:
+                os.fsync(file.fileno())
+            _sync_folder(entry.parent)
+
+    def read(self, path: str) -> Any:
+        """A file to read from."""
+        if self.local is not None:
+            return pa.OSFile(str(self.local / path))
+        assert self._remote is not None
+        return self._remote.open_input_file(path)
+
+    def list(self) -> dict[str, int]:
+        """The sizes of the files of both sorts."""
+        found: dict[str, int] = {}
+        for sort in ("changes", "runs"):
+            if self.local is not None:
+                with contextlib.suppress(FileNotFoundError), os.scandir(self.local / sort) as entries:
+                    found |= {f"{sort}/{entry.name}": entry.stat().st_size for entry in entries}
+            else:
+                assert self._remote is not None
+                selected = self._remote.get_file_info(pafs.FileSelector(sort, allow_not_found=True))
+                found |= {f"{sort}/{info.base_name}": info.size for info in selected if info.is_file}
+        return found
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is gone is no error."""
+        with contextlib.suppress(FileNotFoundError):
+            if self.local is not None:
+                (self.local / path).unlink()
+            else:
+                assert self._remote is not None
+                self._remote.delete_file(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _FileWriter:
+    """One file, from sorted tables."""
+
+    def __init__(self, folder: Folder, path: str) -> None:
+        self.path, self.rows, self.bytes = path, 0, 0
+        self._folder, self._sink, self._deletions = folder, folder.create(path), 0
+        self._lows: list[Any] = []
+        self._highs: list[Any] = []
+        # Checksums: a bit that flipped on a disk is an error, not a count that is off by 2^40.
+        self._writer = pq.ParquetWriter(
+            self._sink, SCHEMA, use_dictionary=["component", "task", "kind"], write_page_checksum=True
+        )
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+        self.rows += rows.num_rows
+        self.bytes += rows.nbytes
+        self._deletions += rows["value"].null_count
+        for name in ("component", "task", "kind", "txid"):
+            extremes = pc.min_max(rows[name]).as_py()
+            self._lows.append((name, extremes["min"]))
+            self._highs.append((name, extremes["max"]))
+
+    def close(self) -> FileDescription:
+        self._writer.close()
+        size = self._folder.close(self._sink)
+        ends: dict[str, Any] = {
+            name: (min(v for n, v in self._lows if n == name), max(v for n, v in self._highs if n == name))
+            for name in ("component", "task", "kind", "txid")
+        }
+        return FileDescription(
+            self.path,
+            size,
+            self.rows,
+            self._deletions,
+            ends["component"],
+            ends["task"],
+            ends["kind"],
+            ends["txid"],
+        )
+
+    def abandon(self) -> None:
+        with contextlib.suppress(Exception):
+            self._writer.close()
+        with contextlib.suppress(Exception):
+            self._sink.close()
+
+
+def write_changes(
+    location: str,
+    changes: Iterable[TaskChanges],
+    *,
+    generation: int,
+    txid: int,
+    storage_options: Mapping[str, str] | None = None,
+) -> FileDescription | None:
+    """Write what a worker's tasks changed in a batch as a file beside the table, for the driver to commit.
+
+    It is on disk when this returns, and no part of the table. None where nothing changed. Raises
+    `CheckpointError` where it can't be written, and ValueError where one task's changes come in two parts.
+    """
+    tables = []
+    seen = set()
+    for one in sorted(changes, key=attrgetter("component", "task", "kind")):
+        group = (one.component, one.task, one.kind)
+        if group in seen:
+            msg = f"changes of {one.component}[{one.task}] ({one.kind}) came twice in batch {txid}: one part a task and kind"
+            raise ValueError(msg)
+        seen.add(group)
+        pairs = sorted(dict(one.items).items(), key=itemgetter(0))
+        if pairs:
+            keys, values = zip(*pairs, strict=True)
+            columns = [
+                pa.repeat(pa.scalar(v, t), len(pairs)) for v, t in zip(group, SCHEMA.types, strict=False)
+            ]
+            columns += [pa.array(keys, pa.binary()), pa.array(values, pa.binary())]
+            columns.append(pa.repeat(pa.scalar(txid, pa.int64()), len(pairs)))
+            tables.append(pa.table(columns, schema=SCHEMA))
+    if not tables:
+        return None
+    path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
+    try:
+        writer = _FileWriter(Folder(location, storage_options), path)
+        try:
+            for part in _row_groups(pa.concat_tables(tables)):
+                writer.write(part)
+            return writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+    except OSError as error:
+        msg = f"the changes of batch {txid} can't be written to {location}: {error}"
+        raise CheckpointError(msg) from error
+
+
+class RunWriter:
+    """The files of one run, from sorted tables; ``name`` is that of its files without number."""
+
+    def __init__(self, folder: Folder, batches: tuple[int, int], generation: int) -> None:
+        self.name = f"runs/{batches[0]}-{batches[1]}-{generation}-{uuid.uuid4().hex}"
+        self._folder = folder
+        self._writer: _FileWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self._rows = self._bytes = 0
+        self._done: list[FileDescription] = []
+
+    def write(self, rows: pa.Table) -> None:
+        """Write what comes next; it is kept back until there is enough of it."""
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        for part in _row_groups(pa.concat_tables(self._waiting)):
+            if self._writer is None:
+                self._writer = _FileWriter(self._folder, f"{self.name}-{len(self._done):05}.parquet")
+            self._writer.write(part)
+            if self._writer.rows >= _FILE_ROWS or self._writer.bytes >= _FILE_BYTES:
+                self._done.append(self._writer.close())
+                self._writer = None
+        self._waiting, self._rows, self._bytes = [], 0, 0
+
+    def close(self, time: int) -> list[FileDescription]:
+        """End the run; its files, if it has any rows. ``time`` is that of its newest batch."""
+        self._flush()
+        if self._writer is not None:
+            self._done.append(self._writer.close())
+            self._writer = None
+        return [replace(file, time=time) for file in self._done]
+
+    def abandon(self) -> None:
+        """Leave it as it is: vacuum takes what is there."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+
+def _row_groups(rows: pa.Table) -> Iterator[pa.Table]:
+    rows = rows.combine_chunks()
+    if rows.num_rows <= _GROUP_ROWS and rows.nbytes <= _GROUP_BYTES:
+        yield rows
+        return
+    sizes = pc.add(pc.binary_length(rows["key"]), pc.fill_null(pc.binary_length(rows["value"]), 0))
+    ends = np.cumsum(sizes.to_numpy())
+    begin = 0
+    while begin < rows.num_rows:
+        before = ends[begin - 1] if begin else 0
+        full = int(np.searchsorted(ends, before + _GROUP_BYTES, side="right"))
+        end = min(rows.num_rows, begin + _GROUP_ROWS, max(begin + 1, full))
+        yield rows.slice(begin, end - begin)
+        begin = end
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows are asked for; None leaves open."""
+
+    component: str | None = None
+    task: int | None = None
+    kind: str | None = None
+    as_of: int | None = None
+
+    def in_file(self, file: FileDescription) -> bool:
+        """Whether a file may have such rows."""
+        return self._within(file.components, file.tasks, file.kinds, file.txids[0])
+
+    def in_row_group(self, group: Any) -> bool:
+        """Whether a row group may, by Parquet's own statistics."""
+        found = [group.column(n).statistics for n in (0, 1, 2, 5)]
+        if not all(one is not None and one.has_min_max for one in found):
+            return True
+        components, tasks, kinds = ((one.min, one.max) for one in found[:3])
+        return self._within(components, tasks, kinds, found[3].min)
+
+    def _within(
+        self, components: tuple[str, str], tasks: tuple[int, int], kinds: tuple[str, str], oldest: int
+    ) -> bool:
+        return (
+            (self.component is None or components[0] <= self.component <= components[1])
+            and (self.task is None or tasks[0] <= self.task <= tasks[1])
+            and (self.kind is None or kinds[0] <= self.kind <= kinds[1])
+            and (self.as_of is None or oldest <= self.as_of)
+        )
+
+    def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Those of these rows."""
+        for name, value in (("component", self.component), ("task", self.task), ("kind", self.kind)):
+            column = rows[name]
+            if value is not None and rows.num_rows and pc.any(pc.not_equal(column, value)).as_py():
+                rows = rows.filter(pc.equal(column, value))
+        if self.as_of is not None and rows.num_rows and pc.max(rows["txid"]).as_py() > self.as_of:
+            rows = rows.filter(pc.less_equal(rows["txid"], self.as_of))
+        return rows
+
+
+def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """The wanted rows of a file, a row group at a time; raises `CheckpointError` where it is not what was
+    written.
+    """
+    try:
+        with folder.read(file.path) as source:
+            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            for number in range(parquet.num_row_groups):
+                if wanted.in_row_group(parquet.metadata.row_group(number)):
+                    group = parquet.read_row_group(number, use_threads=False).combine_chunks()
+                    for rows in group.to_batches():
+                        found = wanted.of(rows)
+                        if found.num_rows:
+                            yield found
+    except FileNotFoundError as error:
+        raise CheckpointError(missing(folder.location, [file])) from error
+    except (OSError, pa.ArrowException, KeyError) as error:
+        msg = (
+            f"{file.path} of the state table {folder.location} is damaged: {error}. It has changes of the batches "
+            f"{file.batches[0]} to {file.batches[1]}; bring the file back from a copy, or begin with a new checkpoint folder"
+        )
+        raise CheckpointError(msg) from error
+
+
+def missing(location: str, files: list[FileDescription]) -> str:
+    """What to say of files that the table names and the folder does not have."""
+    names = ", ".join(file.path for file in files[:3]) + (
+        f" and {len(files) - 3} more" if len(files) > 3 else ""
+    )
+    first, last = min(file.batches[0] for file in files), max(file.batches[1] for file in files)
+    return (
+        f"the state table {location} lacks {names}, with changes of the batches {first} to {last}: somebody deleted or "
+        f"vacuumed what it needs. Bring the files back from a copy, or begin with a new checkpoint folder"
+    )

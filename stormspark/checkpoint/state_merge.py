@@ -1,0 +1,151 @@
+"""Sorted runs of changes become one: what a restore reads, and what compaction writes.
+
+Inputs are streams of batches, each sorted by component, task, kind, key and then by the batch, newest first;
+of two streams that come later in the list all batches are older. So the rows of one key, sorted stably by
+key, are newest first too, and the **horizon** says which of them are needed: all that are newer than it, and
+one that is not. Every batch from the horizon on can still be restored from what is left.
+
+Rows go through Arrow a few thousand at a time: of each stream as many as lie before the smallest key at
+which some stream's rows in memory end. That key itself waits, because more of its rows may come.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["merged"]
+
+#: What is sorted at once, from all streams together and at least from each: some milliseconds.
+_CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
+_Group = tuple[str, int, str]
+
+
+def merged(
+    streams: Sequence[Iterable[pa.RecordBatch]], horizon: int, drop_deleted: bool
+) -> Iterator[pa.RecordBatch]:
+    """The rows of all streams, in order, without those that no restore as of the horizon or later needs.
+
+    ``drop_deleted`` leaves out deleted keys too where the horizon allows it: only right where there is
+    nothing older.
+    """
+    rows_each = max(_LEAST_ROWS, _CHUNK_ROWS // max(1, len(streams)))
+    alive = [one for one in (_Stream(stream, rows_each) for stream in streams) if one.rows is not None]
+    while alive:
+        group = min(one.group for one in alive)
+        now = [one for one in alive if one.group == group]
+        limit = min((one.last_key for one in now if one.goes_on), default=None)
+        taken = [rows for one in now if (rows := one.take(limit)).num_rows]
+        if taken:
+            rows = _needed(taken, horizon, drop_deleted)
+            if rows.num_rows:
+                yield rows
+        else:
+            for one in now:
+                if one.goes_on and one.last_key == limit:
+                    one.extend()
+        alive = [one for one in alive if one.rows is not None]
+
+
+class _Stream:
+    """What is in memory of a stream: ``rows`` of one ``group``, and what comes after them."""
+
+    group: _Group
+    rows: pa.RecordBatch | None
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], rows_each: int) -> None:
+        self._parts = _parts(batches, rows_each)
+        self._next = next(self._parts, None)
+        self._advance()
+
+    def _advance(self) -> None:
+        if self._next is None:
+            self.rows = None
+        else:
+            self.group, self.rows = self._next
+            self._next = next(self._parts, None)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is more of the group than is in memory."""
+        return self._next is not None and self._next[0] == self.group
+
+    @property
+    def last_key(self) -> bytes:
+        """Of the rows in memory."""
+        assert self.rows is not None
+        key: bytes = self.rows["key"][-1].as_py()
+        return key
+
+    def take(self, limit: bytes | None) -> pa.RecordBatch:
+        """Take the rows of keys below the limit out; without one, all."""
+        assert self.rows is not None
+        rows, end = self.rows, self.rows.num_rows
+        if limit is not None:
+            end = bisect_left(rows["key"], limit, key=_as_bytes)
+        if end == rows.num_rows:
+            self._advance()
+        else:
+            self.rows = rows.slice(end)
+        return rows.slice(0, end)
+
+    def extend(self) -> None:
+        """Have more of the same group in memory."""
+        assert self.rows is not None and self._next is not None
+        more = pa.Table.from_batches([self.rows, self._next[1]]).combine_chunks().to_batches()
+        self.rows = more[0]
+        self._next = next(self._parts, None)
+
+
+def _as_bytes(scalar: Any) -> bytes:
+    found: bytes = scalar.as_py()
+    return found
+
+
+def _parts(batches: Iterable[pa.RecordBatch], rows_each: int) -> Iterator[tuple[_Group, pa.RecordBatch]]:
+    """Cut where the component, task or kind changes, and to so many rows."""
+    for batch in batches:
+        ends = [0, *_changes(batch), batch.num_rows]
+        for begin, end in pairwise(ends):
+            if begin < end:
+                group = (
+                    batch["component"][begin].as_py(),
+                    batch["task"][begin].as_py(),
+                    batch["kind"][begin].as_py(),
+                )
+                for at in range(begin, end, rows_each):
+                    yield group, batch.slice(at, min(rows_each, end - at))
+
+
+def _changes(batch: pa.RecordBatch) -> list[int]:
+    names = ("component", "task", "kind")
+    if batch.num_rows < 2 or all(batch[name][0].equals(batch[name][-1]) for name in names):
+        return []
+    differs = np.zeros(batch.num_rows - 1, bool)
+    for name in names:
+        differs |= pc.not_equal(batch[name][1:], batch[name][:-1]).to_numpy(zero_copy_only=False)
+    found: list[int] = (np.flatnonzero(differs) + 1).tolist()
+    return found
+
+
+def _needed(parts: list[pa.RecordBatch], horizon: int, drop_deleted: bool) -> pa.RecordBatch:
+    """Rows of whole keys, newest first: sorted by key, without what nobody needs."""
+    if len(parts) == 1:
+        rows = parts[0]
+    else:
+        rows = pa.concat_batches(parts)
+        rows = rows.take(pc.array_sort_indices(rows["key"]))  # stable
+    keys = rows["key"]
+    behind = rows["txid"].to_numpy() <= horizon
+    same = pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
+    needed = np.ones(rows.num_rows, bool)
+    needed[1:] = ~(same & behind[1:] & behind[:-1])
+    if drop_deleted and rows["value"].null_count:
+        needed &= ~(behind & rows["value"].is_null().to_numpy(zero_copy_only=False))
+    return rows if needed.all() else rows.filter(pa.array(needed))

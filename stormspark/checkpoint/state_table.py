@@ -1,0 +1,636 @@
+"""A topology's state, batch by batch: an append-only Delta table whose one commit is the batch.
+
+    workers: write_changes(...)    a file each, on disk, no part of the table
+    driver:  commit(txid, files)   one entry of Delta's log: all of the batch, or nothing
+    tasks:   restore(...)          the newest value of each key as of a batch
+
+**The invariant.** The table has exactly the changes of the batches up to ``last_txid``, each once. The log's entry has the
+files and the batch's number together, so a crash leaves both or neither, and a batch is committed only on top of the one
+before it. What a commit raised does not say whether it is in the log: then the log is asked for the entry that it would be. If it
+is ours, all is well; if it is somebody else's, we are fenced; if there is none, this object is used up, and
+`open` begins again on what the log says.
+
+**One driver.** `open` commits its generation. Every commit is made on the version that its driver made
+before, without a retry, so one that was not alone fails: whoever commits first afterwards wins, and the other
+has a `FencedError` and never looks again. An older generation can't be opened.
+
+**No clock is trusted.** Which files nobody can commit any more follows from the generation and the batch in
+their names. Retention by hours and the delay of `vacuum` are counted by a clock that only runs forward
+(``time.monotonic``), while a driver is alive; its stand is kept with the files as their time of modification.
+A system's clock that is set forward or back deletes nothing too early.
+
+What breaks it: another writer (its files are refused by name), and a ``VACUUM`` of somebody else that takes
+what was merged away while a restore reads it, or what workers have just written. A commit does not look
+for its files; one that is missing is named by the next `open`, or by the restore that needs it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import Schema as DeltaSchema
+from deltalake.exceptions import TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from stormspark.checkpoint.state_compaction import Merge, Run, neighbours, runs_of, streams
+from stormspark.checkpoint.state_files import (
+    SCHEMA,
+    FileDescription,
+    Folder,
+    TaskChanges,
+    Wanted,
+    batch_of_changes,
+    generation_of,
+    missing,
+    write_changes,
+)
+from stormspark.checkpoint.state_merge import merged
+from stormspark.errors import CheckpointError, FencedError
+
+__all__ = ["FileDescription", "Restore", "StateTable", "TaskChanges", "write_changes"]
+
+_FORMAT = 1
+_FORMAT_KEY = "stormspark.state.format"
+#: What Delta remembers for us, as versions of these applications.
+_TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
+_COMMIT = "stormspark.commit"
+#: The driver's own rows.
+_DRIVER, _NO_TASK, _METADATA = "", -1, "metadata"
+#: Checkpoints of the log are ours to time; what it forgets is bounded by the hour.
+_LOG_EVERY = 100
+_SETTINGS = {
+    _FORMAT_KEY: str(_FORMAT),
+    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+}
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
+
+
+@dataclass(frozen=True)
+class Restore:
+    """What a restore has to read; plain data, so that a worker can do it with what the driver knows."""
+
+    location: str
+    files: tuple[FileDescription, ...]
+    wanted: Wanted
+    as_of: int
+    storage_options: Mapping[str, str] | None = None
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The newest row of each key that is not deleted, in order, with all columns."""
+        folder = Folder(self.location, self.storage_options)
+        return merged(streams(folder, self.files, self.wanted), self.as_of, drop_deleted=True)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The columns ``key`` and ``value``, a few thousand rows at a time, sorted by key."""
+        for rows in self.rows():
+            yield rows.select(["key", "value"])
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a table says when it is read."""
+
+    table: DeltaTable
+    files: dict[str, FileDescription]
+    last_txid: int
+    generation: int
+    oldest_txid: int
+
+
+class StateTable:
+    """The state table at ``location``, a path or a URL that delta-rs knows.
+
+    The driver writes to it after `open`; reading is for everybody, as of the last `refresh`.
+    ``retain_txids`` and ``retain_hours`` say how many batches before the last can be restored at least;
+    ``vacuum_after_secs`` how long a file stays that is not needed any more, for those who read it just now.
+    ``clock`` gives seconds and never goes back.
+
+    >>> import tempfile
+    >>> table = StateTable(tempfile.mkdtemp())
+    >>> table.open(generation=0)
+    >>> changes = [TaskChanges("count", 3, [(b"storm", b"1"), (b"heron", b"7")])]
+    >>> file = write_changes(table.location, changes, generation=0, txid=0)
+    >>> table.commit(0, [file])
+    >>> file = write_changes(table.location, [TaskChanges("count", 3, [(b"storm", b"2")])], generation=0, txid=1)
+    >>> table.commit(1, [file])
+    >>> [row for batch in table.restore("count", 3) for row in batch.to_pylist()]
+    [{'key': b'heron', 'value': b'7'}, {'key': b'storm', 'value': b'2'}]
+    >>> [row for batch in table.restore("count", 3, as_of=0) for row in batch.to_pylist()]
+    [{'key': b'heron', 'value': b'7'}, {'key': b'storm', 'value': b'1'}]
+    """
+
+    def __init__(
+        self,
+        location: str | Path,
+        *,
+        retain_txids: int = 10,
+        retain_hours: float = 0.0,
+        vacuum_after_secs: float = 600.0,
+        storage_options: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.location = str(location)
+        self._folder = Folder(self.location, storage_options)
+        self._retain_txids, self._retain_hours = retain_txids, retain_hours
+        self._vacuum_after, self._clock = vacuum_after_secs, clock
+        self._found: _Found | None = None
+        self._refused: str | FencedError | None = "was not opened to be written to"
+        self._generation: int | None = None
+        self._merges: list[Merge] = []
+        self._unneeded: dict[str, float] = {}  # since when
+        self._listed: float | None = None
+        self._time_at_open, self._opened = 0, 0.0
+        self._log_checkpoint = 0
+        self._seen: dict[str, FileDescription] | None = None  # what was looked at for something to merge
+
+    # -- what the table says ---------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Read what is committed; needless for the driver that writes.
+
+        Raises `CheckpointError` where the table is damaged, or not one of this or an older version of stormspark.
+        """
+        self._found = self._read()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        return (self._found or self._read()) is not None
+
+    @property
+    def last_txid(self) -> int:
+        """The batch that was committed last; -1 before the first."""
+        return self._known().last_txid
+
+    @property
+    def oldest_txid(self) -> int:
+        """The oldest batch that can still be restored."""
+        return self._known().oldest_txid
+
+    def plan_restore(
+        self,
+        component: str | None = None,
+        task: int | None = None,
+        as_of: int | None = None,
+        kind: str | None = "state",
+    ) -> Restore:
+        """What `restore` reads, for a worker to do it; None stands for all, and for the last batch.
+
+        Raises `CheckpointError` where the table does not have that batch any more, or not yet.
+        """
+        found = self._known()
+        txid = found.last_txid if as_of is None else as_of
+        if as_of is not None and not found.oldest_txid <= as_of <= found.last_txid:
+            msg = (
+                f"the state table {self.location} can give the batches {found.oldest_txid} to {found.last_txid}, not {as_of}: "
+                f"older ones are kept by retain_txids ({self._retain_txids}) and retain_hours ({self._retain_hours:g})"
+            )
+            raise CheckpointError(msg)
+        wanted = Wanted(component, task, kind, txid)
+        files = tuple(file for file in found.files.values() if wanted.in_file(file))
+        return Restore(self.location, files, wanted, txid, self._folder.options)
+
+    def restore(
+        self, component: str, task: int, as_of: int | None = None, kind: str = "state"
+    ) -> Iterator[pa.RecordBatch]:
+        """The newest value of each key of a task as of a batch: columns ``key`` and ``value``, sorted by key.
+
+        A few thousand rows at a time, so memory is bounded by those of each file that it reads. Raises
+        `CheckpointError` as `plan_restore`, and where a file is missing or damaged.
+        """
+        return self.plan_restore(component, task, as_of, kind).batches()
+
+    def as_arrow(
+        self, component: str | None = None, as_of: int | None = None, kind: str | None = "state"
+    ) -> pa.RecordBatchReader:
+        """For people: the state of a component, or of all, as rows of the table, streamed."""
+        rows = self.plan_restore(component, None, as_of, kind).rows()
+        return pa.RecordBatchReader.from_batches(SCHEMA, rows)
+
+    def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
+        """What the driver committed with its batches, newest values."""
+        found = self.restore(_DRIVER, _NO_TASK, as_of, _METADATA)
+        return {row["key"]: row["value"] for rows in found for row in rows.to_pylist()}
+
+    # -- the driver -------------------------------------------------------------------------------
+
+    def open(self, generation: int, first_txid: int = 0) -> None:
+        """Begin to write as this generation, and make the table if there is none: whoever wrote before can't go on.
+
+        ``first_txid`` is the first batch of a new table. Again, it is how this driver goes on after an error, with
+        the same generation. Raises `FencedError` where a driver of the same or of a later generation has
+        opened it, and `CheckpointError` where files are missing, or as `refresh`.
+        """
+        if isinstance(self._refused, FencedError):
+            raise self._refused
+        self._abandon_merges()
+        self._refused = "could not be opened"
+        found = self._read() or self._create()
+        if found.generation > generation or (found.generation == generation != self._generation):
+            why = f"a driver of generation {found.generation} has opened it, this one's is {generation}"
+            raise self._fenced(why)
+        self._check_files(found)
+        self._found, self._refused = found, None
+        self._opened = self._clock()
+        newest = max((file.time for file in found.files.values()), default=None)
+        # Of a new table; it is for people, who read it in the log, and nothing is counted from it.
+        self._time_at_open = round(time.time() * 1000) if newest is None else newest
+        self._unneeded, self._listed = {}, None
+        self._log_checkpoint = found.table.version()
+        transactions = {_GENERATION: generation}
+        if found.last_txid < 0 < first_txid:
+            transactions[_TXID] = first_txid - 1
+            transactions[_OLDEST] = first_txid - 1
+        self._append([], transactions)
+        self._generation = generation
+        self._update(generation=generation)
+        if _TXID in transactions:
+            self._update(last_txid=first_txid - 1, oldest_txid=first_txid - 1)
+
+    def commit(
+        self,
+        txid: int,
+        files: Sequence[FileDescription | None],
+        metadata: Mapping[bytes, bytes | None] | None = None,
+    ) -> None:
+        """Make a batch part of the table: what its workers wrote, and what the driver wants to know of it again.
+
+        It is on disk when this returns. ``metadata`` are the driver's own keys, None for deleted (`metadata`). Raises
+        `CheckpointError` where this is not the batch after the last, or files are not of it, or it can't be
+        written; `FencedError` where another driver has taken over.
+        """
+        found = self._writing()
+        generation = self._generation
+        assert generation is not None
+        self._check_order(txid, found.last_txid)
+        # 1. The driver's own rows, as a worker's.
+        described = [file for file in files if file is not None]
+        if metadata:
+            own = write_changes(
+                self.location,
+                [TaskChanges(_DRIVER, _NO_TASK, metadata.items(), _METADATA)],
+                generation=generation,
+                txid=txid,
+                storage_options=self._folder.options,
+            )
+            described += [own] if own is not None else []
+        # 2. Nothing of an attempt that was given up gets in.
+        for file in described:
+            if file.txids != (txid, txid) or file.generation != generation:
+                msg = (
+                    f"{file.path} can't be committed as batch {txid} of generation {generation} to {self.location}: it was "
+                    f"written for batch {file.txids[0]} of generation {file.generation}"
+                )
+                raise CheckpointError(msg)
+        if len({file.path for file in described}) < len(described):
+            msg = f"a file came twice for batch {txid} of {self.location}: {sorted(file.path for file in described)}"
+            raise CheckpointError(msg)
+        # 3. The commit, which decides.
+        now = self._time()
+        new = [replace(file, time=now) for file in described]
+        self._append([file.add_action(now, data_change=True) for file in new], {_TXID: txid})
+        # 4. What is known without reading it back.
+        self._update(files=found.files | {file.path: file for file in new}, last_txid=txid)
+
+    def compact(self, budget_secs: float) -> bool:
+        """Go on merging for about so long; returns whether there is more to do.
+
+        A step takes some milliseconds; merges and checkpoints of the log are put in the table by commits of their own, each
+        of which takes as long as a batch's. Restores as of the batches that are retained give the same before and after.
+        """
+        end = self._clock() + budget_secs
+        while self._one_step():
+            if self._clock() >= end:
+                return True
+        return False
+
+    def vacuum(self, budget_secs: float) -> int:
+        """Delete files that nobody needs any more, for about so long; returns how many.
+
+        Those of attempts that can't be committed any more, and those that were merged. Each stays for
+        ``vacuum_after_secs`` after this driver first saw that it is not needed.
+        """
+        found = self._writing()
+        began = self._clock()
+        if self._listed is None or began - self._listed >= self._vacuum_after / 10:
+            self._listed = began
+            unneeded = {path for path in self._folder.list() if self._is_unneeded(path, found)}
+            self._unneeded = {path: self._unneeded.get(path, began) for path in unneeded}
+        deleted = 0
+        for path, since in list(self._unneeded.items()):
+            if began - since >= self._vacuum_after:
+                try:
+                    self._folder.delete(path)
+                except OSError as error:
+                    msg = f"{path} of the state table {self.location} can't be deleted: {error}"
+                    raise CheckpointError(msg) from error
+                del self._unneeded[path]
+                deleted += 1
+                if self._clock() - began >= budget_secs:
+                    break
+        return deleted
+
+    def close(self) -> None:
+        """End writing; a merge that is under way is given up. `open` begins again."""
+        self._abandon_merges()
+        if not isinstance(self._refused, FencedError):
+            self._refused = "was closed"
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def _known(self) -> _Found:
+        if self._found is None:
+            self._found = self._read()
+        if self._found is None:
+            msg = f"there is no state table at {self.location}"
+            raise CheckpointError(msg)
+        return self._found
+
+    def _read(self) -> _Found | None:
+        try:
+            table = DeltaTable(self.location, storage_options=self._folder.options)
+            settings, schema = table.metadata().configuration, table.schema()
+            last, generation, oldest = (
+                -1 if (version := table.transaction_version(app)) is None else version
+                for app in (_TXID, _GENERATION, _OLDEST)
+            )
+            actions = pa.table(table.get_add_actions(flatten=True))
+        except TableNotFoundError:
+            if self._folder.local is not None and any((self._folder.local / "_delta_log").glob("*")):
+                why = "its log has no beginning"
+                raise self._damaged(why) from None
+            return None
+        except Exception as error:
+            raise self._damaged(str(error).partition("\n")[0]) from error
+        written_as = settings.get(_FORMAT_KEY) or ""
+        if not written_as.isdecimal():
+            msg = f"{self.location} is a Delta table, but not the state table of a topology: give another checkpoint folder"
+            raise CheckpointError(msg)
+        if int(written_as) > _FORMAT:
+            msg = (
+                f"the state table {self.location} was written by a newer stormspark (format {written_as}, this one knows "
+                f"{_FORMAT}): use that one"
+            )
+            raise CheckpointError(msg)
+        if schema != _DELTA_SCHEMA:
+            msg = (
+                f"the state table {self.location} has other columns than stormspark gives it, {schema.to_json()}: somebody "
+                f"changed it. Use Delta's RESTORE to the version before"
+            )
+            raise CheckpointError(msg)
+        files = FileDescription.from_log(actions, self.location)
+        return _Found(
+            table, {file.path: file for file in files}, last, generation, max(oldest, 0 if last >= 0 else -1)
+        )
+
+    def _damaged(self, why: str) -> CheckpointError:
+        return CheckpointError(
+            f"the log of the state table {self.location} can't be read: {why}. Bring _delta_log back from a copy, or "
+            f"begin with a new checkpoint folder"
+        )
+
+    def _check_files(self, found: _Found) -> None:
+        there = self._folder.list()
+        lost = [file for file in found.files.values() if file.path not in there]
+        if lost:
+            raise CheckpointError(missing(self.location, lost))
+        cut = [file for file in found.files.values() if there[file.path] != file.size]
+        if cut:
+            msg = (
+                f"{cut[0].path} of the state table {self.location} has {there[cut[0].path]} bytes instead of {cut[0].size}: it "
+                f"was cut or changed. Bring the file back from a copy, or begin with a new checkpoint folder"
+            )
+            raise CheckpointError(msg)
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def _create(self) -> _Found:
+        try:
+            if self._folder.local is not None:
+                self._folder.local.mkdir(parents=True, exist_ok=True)
+            DeltaTable.create(
+                self.location,
+                _DELTA_SCHEMA,
+                mode="ignore",
+                configuration=_SETTINGS,
+                storage_options=self._folder.options,
+                raise_if_key_not_exists=False,
+            )
+            self._folder.sync_log(0)
+        except Exception as error:
+            msg = f"a state table can't be made at {self.location}: {error}"
+            raise CheckpointError(msg) from error
+        found = self._read()
+        assert found is not None
+        return found
+
+    def _writing(self) -> _Found:
+        if isinstance(self._refused, FencedError):
+            raise self._refused
+        if self._refused is not None:
+            msg = f"the state table {self.location} {self._refused}: open it"
+            raise CheckpointError(msg)
+        return self._known()
+
+    def _fenced(self, why: str) -> FencedError:
+        self._abandon_merges()
+        self._refused = FencedError(
+            f"the state table {self.location} belongs to another driver now: {why}. This one stops; end one of the two"
+        )
+        return self._refused
+
+    def _check_order(self, txid: int, last: int) -> None:
+        if txid <= last:
+            msg = f"batch {txid} is committed already to {self.location} (the last is {last}): it must not run again"
+            raise CheckpointError(msg)
+        if txid != last + 1:
+            msg = (
+                f"batch {txid} can't be committed to {self.location}: the last is {last}, so {last + 1} is next. What came "
+                f"between is lost, or this is another topology's table: begin with a new checkpoint folder"
+            )
+            raise CheckpointError(msg)
+
+    def _append(self, actions: list[AddAction | RemoveAction], transactions: Mapping[str, int]) -> None:
+        """One entry of the log, after the last one that we know; see the module's invariant."""
+        table = self._writing().table
+        expected, token = table.version() + 1, uuid.uuid4().hex
+        try:
+            table.create_write_transaction(
+                actions,
+                "append",
+                _DELTA_SCHEMA,
+                commit_properties=CommitProperties(
+                    custom_metadata={_COMMIT: token}
+                    | {app: str(version) for app, version in transactions.items()},
+                    app_transactions=[Transaction(app, version) for app, version in transactions.items()],
+                    max_commit_retries=0,
+                ),
+                post_commithook_properties=_NO_HOOKS,
+            )
+            self._folder.sync_log(expected)
+            table.update_incremental()
+            if table.version() == expected:
+                return
+            why = f"version {table.version()} came right after our {expected}"
+        except Exception as error:
+            self._refused = f"could not be written to ({_first_line(error)})"
+            written_by = self._who_wrote(expected)
+            if written_by is None:
+                msg = f"the state table {self.location} can't be written to, and version {expected} is not there: {error}"
+                raise CheckpointError(msg) from error
+            if written_by == token:
+                self._reload(expected)
+                self._refused = None
+                return
+            why = f"version {expected} of it is not ours"
+        raise self._fenced(why)
+
+    def _who_wrote(self, version: int) -> str | None:
+        """The token in a version's entry, "" if it has none; None where there is no such version."""
+        try:
+            table = DeltaTable(self.location, storage_options=self._folder.options)
+            if table.version() < version:
+                return None
+            entries = {entry["version"]: entry for entry in table.history(table.version() - version + 1)}
+            return str(entries.get(version, {}).get(_COMMIT, ""))
+        except Exception as error:
+            msg = f"the state table {self.location} can't be read after a commit that failed, so nobody knows of it: {error}"
+            raise CheckpointError(msg) from error
+
+    def _reload(self, version: int) -> None:
+        """After a commit that raised and is there all the same."""
+        try:
+            table = DeltaTable(self.location, storage_options=self._folder.options)
+            self._folder.sync_log(version)
+        except Exception as error:
+            msg = f"version {version} of the state table {self.location} was written, but can't be read or kept: {error}"
+            raise CheckpointError(msg) from error
+        if table.version() != version:
+            why = f"version {table.version()} came right after our {version}"
+            raise self._fenced(why)
+        self._found = replace(self._known(), table=table)
+
+    def _update(
+        self,
+        files: dict[str, FileDescription] | None = None,
+        last_txid: int | None = None,
+        oldest_txid: int | None = None,
+        generation: int | None = None,
+    ) -> None:
+        found = self._known()
+        self._found = _Found(
+            found.table,
+            found.files if files is None else files,
+            found.last_txid if last_txid is None else last_txid,
+            found.generation if generation is None else generation,
+            found.oldest_txid if oldest_txid is None else oldest_txid,
+        )
+        if found.oldest_txid < 0 <= self._found.last_txid:
+            self._found = replace(self._found, oldest_txid=self._found.last_txid)
+
+    # -- compaction and vacuum --------------------------------------------------------------------
+
+    def _time(self) -> int:
+        """The table's time in milliseconds: it goes on while a driver is alive, and never back."""
+        return self._time_at_open + round((self._clock() - self._opened) * 1000)
+
+    def _horizon(self, found: _Found) -> int:
+        """The oldest batch that is to be kept."""
+        horizon = found.last_txid - self._retain_txids
+        if self._retain_hours:
+            old = self._time() - round(self._retain_hours * 3_600_000)
+            batches = [file.batches[1] for file in found.files.values() if file.time <= old]
+            horizon = min(horizon, max(batches, default=-1))
+        return max(horizon, found.oldest_txid)
+
+    def _one_step(self) -> bool:
+        """Do a bit of what is to be done; returns whether there was any."""
+        found = self._writing()
+        if found.table.version() - self._log_checkpoint >= _LOG_EVERY:
+            self._checkpoint_log(found.table)
+            return True
+        if self._seen is not found.files:
+            self._begin_merge(found)
+        if not self._merges:
+            return False
+        merge = min(self._merges, key=attrgetter("rows"))
+        try:
+            files = merge.step()
+        except BaseException as error:
+            self._abandon_merges()
+            if isinstance(error, OSError):
+                msg = f"the state table {self.location} can't be compacted: {error}"
+                raise CheckpointError(msg) from error
+            raise
+        if files is not None:
+            self._merges.remove(merge)
+            self._put_in_place(found, merge, files)
+        return True
+
+    def _begin_merge(self, found: _Found) -> None:
+        """Begin what is worth while, if it is the smallest merge: so few are under way at once."""
+        self._seen = found.files
+        busy = {file.path for merge in self._merges for file in merge.inputs}
+        runs: list[Run | None] = [
+            None if run.files[0].path in busy else run for run in runs_of(list(found.files.values()))
+        ]
+        chosen = neighbours(runs)
+        if chosen is None:
+            return
+        begin, end = chosen
+        assert self._generation is not None
+        inputs = [run for run in runs[begin:end] if run is not None]
+        if all(sum(run.rows for run in inputs) < merge.rows for merge in self._merges):
+            self._merges.append(
+                Merge(self._folder, inputs, self._horizon(found), begin == 0, self._generation)
+            )
+
+    def _put_in_place(self, found: _Found, merge: Merge, files: list[FileDescription]) -> None:
+        gone = {file.path for file in merge.inputs}
+        now = round(time.time() * 1000)  # Delta's own, for other readers' VACUUM; ours does not look at it
+        oldest = max(found.oldest_txid, merge.horizon)
+        self._append(
+            [file.add_action(file.time, data_change=False) for file in files]
+            + [RemoveAction(file.path, False, now, file.size, {}) for file in merge.inputs],
+            {_OLDEST: oldest},
+        )
+        kept = {path: file for path, file in found.files.items() if path not in gone}
+        self._update(files=kept | {file.path: file for file in files}, oldest_txid=oldest)
+
+    def _abandon_merges(self) -> None:
+        for merge in self._merges:
+            merge.abandon()
+        self._merges, self._seen = [], None
+
+    def _checkpoint_log(self, table: DeltaTable) -> None:
+        self._log_checkpoint = table.version()
+        try:
+            table.create_checkpoint()
+            table.cleanup_metadata()
+        except Exception as error:
+            msg = f"the log of the state table {self.location} can't be tidied: {_first_line(error)}"
+            raise CheckpointError(msg) from error
+
+    def _is_unneeded(self, path: str, found: _Found) -> bool:
+        """Whether a file is no part of the table and can't become one: no name is needed but its own."""
+        generation, batch = generation_of(path), batch_of_changes(path)
+        if generation is None or path in found.files or generation > found.generation:
+            return False
+        if generation < found.generation:
+            return True
+        if batch is not None:
+            return batch <= found.last_txid
+        return not any(path.startswith(merge.name) for merge in self._merges)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
