@@ -66,6 +66,8 @@ class SqlBackingMap:
     An engine can't be pickled: make it in ``prepare``. Several tasks may share the table if their keys differ, as under a
     fields grouping; each `OpaqueMap` then needs a ``partition`` of its own.
 
+    Tested on SQLite. Nothing in it is SQLite's own, and where other databases differ the columns' types follow them.
+
     Raises `StateError` if the table is there and has other columns: then it holds another kind of state.
     """
 
@@ -91,7 +93,7 @@ class SqlBackingMap:
             .with_variant(mssql.NVARCHAR(key_length, collation="Latin1_General_BIN2"), "mssql")
         )
         value = (
-            sql.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+            sql.UnicodeText().with_variant(mysql.LONGTEXT(charset="utf8mb4"), "mysql", "mariadb")
             if isinstance(serializer.dumps(None), str)
             else sql.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
         )

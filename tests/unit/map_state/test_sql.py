@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sql
+from sqlalchemy.dialects import mssql, mysql, postgresql
+from sqlalchemy.schema import CreateTable
 
 from stormspark.errors import SerializationError, StateError
 from stormspark.map_state import (
@@ -149,6 +151,27 @@ def test_keys_of_all_kinds_are_different_keys(engine):
     rows = SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL)
     rows.multi_put(keys, list(range(len(keys))))
     assert rows.multi_get(keys) == list(range(len(keys)))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "key", "value"),
+    [
+        (postgresql.dialect(), "VARCHAR(512)", "TEXT"),
+        (
+            mysql.dialect(),
+            "VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            "LONGTEXT CHARACTER SET utf8mb4",
+        ),
+        (mssql.dialect(), "NVARCHAR(512) COLLATE Latin1_General_BIN2", "NTEXT"),
+    ],
+    ids=["postgresql", "mysql", "mssql"],
+)
+def test_keys_that_differ_in_case_are_different_keys_in_other_databases_too(engine, dialect, key, value):
+    """G14: as far as can be seen without them, by the table's definition."""
+    table = SqlBackingMap(engine, "counts", StateType.OPAQUE)._table
+    definition = str(CreateTable(table).compile(dialect=dialect))
+    assert f" {key} NOT NULL" in definition
+    assert definition.count(f" {value} NOT NULL") == 2
 
 
 def test_values_of_any_kind_by_pickle(engine):
