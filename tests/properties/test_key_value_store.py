@@ -8,37 +8,59 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.checkpoint.ordered_keys import encode_key
 
 TEXTS = st.text("ab\x00ÿ", max_size=2)
-KEYS = (
-    TEXTS
-    | st.integers(-2, 300)
-    | st.tuples(TEXTS)
-    | st.tuples(TEXTS, st.integers(0, 2))
-    | st.binary(max_size=1)
+#: Few, so that the same ones come again, and of all kinds.
+KEYS = st.sampled_from(
+    [
+        "",
+        "a",
+        "ab",
+        "a\x00",
+        "ÿ",
+        b"",
+        b"a",
+        0,
+        -1,
+        256,
+        ("",),
+        ("a",),
+        ("a", 1),
+        ("\x00",),
+        ("a", None),
+        None,
+    ]
 )
 VALUES = st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
 SOME = st.lists(st.tuples(KEYS, VALUES), max_size=5)
 
 
 class StoreAndDict(RuleBasedStateMachine):
-    """C35: puts, deletes, iterations, commits, rollbacks and restarts in any order, with a cache of about three values."""
+    """C35: puts, deletes, iterations, commits, rollbacks and restarts in any order, with a cache of none, some or all values."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.cache_bytes = 0
         self.store = self.new_store()
         self.model: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] | None = None
         self.committed: dict[Any, Any] = {}
         self.table: dict[bytes, bytes] = {}
+        self.ever: dict[Any, None] = {}
         self.txid = 0
 
     def new_store(self) -> KeyValueStore:
-        return KeyValueStore("component 'count', task 3", cache_bytes=700)
+        return KeyValueStore("component 'count', task 3", cache_bytes=self.cache_bytes)
+
+    @initialize(cache_bytes=st.sampled_from([0, 700, 10_000]))
+    def make_with_a_cache(self, cache_bytes):
+        self.store.close()
+        self.cache_bytes = cache_bytes
+        self.store = self.new_store()
 
     def teardown(self) -> None:
         self.store.close()
@@ -48,6 +70,7 @@ class StoreAndDict(RuleBasedStateMachine):
         for key, value in pairs:
             self.store.put(key, value)
             self.model[key] = value
+            self.ever[key] = None
 
     @rule(key=KEYS)
     def get(self, key):
@@ -93,6 +116,15 @@ class StoreAndDict(RuleBasedStateMachine):
         self.prepared = dict(self.model)
         self.store.prepare_commit(self.txid)
 
+    @rule(pairs=SOME, deleted=st.lists(KEYS, max_size=3))
+    def whole_batch(self, pairs, deleted):
+        self.put(pairs)
+        for key in deleted:
+            self.delete(key)
+        self.prepare()
+        self.every_key_has_its_value()
+        self.commit()
+
     @precondition(lambda self: self.prepared is not None)
     @rule()
     def commit(self):
@@ -134,6 +166,11 @@ class StoreAndDict(RuleBasedStateMachine):
     def the_store_is_the_dict(self):
         assert list(self.store.iterate()) == in_order(self.model)
         assert len(self.store) == len(self.model)
+
+    @invariant()
+    def every_key_has_its_value(self):
+        for key in self.ever:
+            assert self.store.get(key, "nothing") == self.model.get(key, "nothing")
 
     @invariant()
     def the_table_is_what_was_committed(self):

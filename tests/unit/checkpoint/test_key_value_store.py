@@ -193,6 +193,20 @@ def test_what_is_no_key_is_not_decoded(data):
         decode_key(data)
 
 
+@pytest.mark.parametrize(
+    "prepared_or_committed", [KeyValueStore.prepare_commit, lambda store, _: store.commit()]
+)
+def test_what_was_read_before_is_not_what_is_read_after_a_change(store, prepared_or_committed):
+    """C35: of a key that is in the cache."""
+    for value in 1, 2:
+        store.put("a", value)
+        prepared_or_committed(store, 1)
+        assert store.get("a") == value
+    store.delete("a")
+    prepared_or_committed(store, 1)
+    assert "a" not in store
+
+
 def test_a_rollback_undoes_what_was_changed_in_place(store):
     """C35: the object that was in memory is not the committed value any more."""
     store.put("list", [1])
@@ -202,6 +216,19 @@ def test_a_rollback_undoes_what_was_changed_in_place(store):
     store.put("list", clicks)
     store.rollback()
     assert store.get("list") == [1]
+
+
+def test_a_load_forgets_what_was_there(store):
+    """C35: in memory, prepared and on disk."""
+    store.put("old", 1)
+    store.commit()
+    store.put("prepared", 1)
+    store.prepare_commit(1)
+    store.put("changed", 1)
+    store.load([pa.record_batch({"key": [encode_key("new")], "value": [pickle.dumps(2)]})])
+    assert dict(store) == {"new": 2}
+    assert store.changes() == []
+    store.prepare_commit(9)
 
 
 def test_a_load_that_breaks_off_leaves_no_half_state(store):
