@@ -472,6 +472,9 @@ def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator
     try:
         with folder.read(file.path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            if parquet.metadata.num_rows != file.rows or not parquet.schema_arrow.equals(SCHEMA):
+                msg = f"it has {parquet.metadata.num_rows} rows of {parquet.schema_arrow.names} instead of {file.rows}"
+                raise pa.ArrowInvalid(msg)
             for number in range(parquet.num_row_groups):
                 if wanted.in_row_group(parquet.metadata.row_group(number)):
                     group = parquet.read_row_group(number, use_threads=False).combine_chunks()
@@ -481,7 +484,7 @@ def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator
                             yield found
     except FileNotFoundError as error:
         raise CheckpointError(missing(folder.location, [file])) from error
-    except (OSError, pa.ArrowException, KeyError) as error:
+    except (OSError, pa.ArrowException, TypeError) as error:
         msg = (
             f"{file.path} of the state table {folder.location} is damaged: {error}. It has changes of the batches "
             f"{file.batches[0]} to {file.batches[1]}; bring the file back from a copy, or begin with a new checkpoint folder"

@@ -605,6 +605,22 @@ def test_files_that_were_cut_or_changed_are_named(written: Path, table: StateTab
         state(StateTable(written))
 
 
+def test_a_file_that_was_put_in_the_place_of_another_is_named(written: Path, table: StateTable) -> None:
+    first, second = data_files(table)[:2]
+    pq.write_table(pa.table({"n": [1, 2]}), first)
+    with pytest.raises(
+        CheckpointError, match=rf"changes/{first.name} .* is damaged: it has 2 rows of \['n'\] instead of 1"
+    ):
+        state(StateTable(written))
+    shutil.copy(second, first)
+    commit(table, {b"a": b"4", b"b": b"5"})
+    shutil.copy(data_files(table)[-1], first)
+    with pytest.raises(
+        CheckpointError, match=rf"changes/{first.name} .* is damaged: it has 2 rows .* instead of 1"
+    ):
+        state(StateTable(written))
+
+
 @pytest.mark.parametrize("what", ["cut", "garbage", "gap", "headless"])
 def test_a_damaged_log_is_named(written: Path, what: str) -> None:
     entries = sorted((written / "_delta_log").glob("*.json"))
