@@ -62,7 +62,7 @@ SCHEMA = pa.schema(
     ]
 )
 #: A row group is what is read at once, so it is bounded in rows and in bytes.
-_GROUP_ROWS, _GROUP_BYTES = 16_384, 4 << 20
+_GROUP_ROWS, _GROUP_BYTES = 8_192, 4 << 20
 #: A file of a run is what a restore may skip, and what one fsync has to wait for.
 _FILE_ROWS, _FILE_BYTES = 262_144, 16 << 20
 _CHANGES = re.compile(r"changes/(\d+)-(\d+)-[0-9a-f]{32}\.parquet")

@@ -19,6 +19,9 @@ their names. Retention by hours and the delay of `vacuum` are counted by a clock
 (``time.monotonic``), while a driver is alive; its stand is kept with the files as their time of modification.
 A system's clock that is set forward or back deletes nothing too early.
 
+**Cost** follows what changed: a worker's file and the commit of 1,000 changes take 9-10 ms with ten thousand
+keys of state and with ten million, both on disk (two cores, `benchmarks/state_table.py`); 10,000 changes 18 ms.
+
 What breaks it: another writer (its files are refused by name), and a ``VACUUM`` of somebody else that takes
 what was merged away while a restore reads it, or what workers have just written. A commit does not look
 for its files; one that is missing is named by the next `open`, or by the restore that needs it.
