@@ -570,6 +570,11 @@ class StateTable:
             files = merge.step()
         except BaseException as error:
             self._abandon_merges()
+            next_version = found.table.version() + 1
+            if isinstance(error, (OSError, CheckpointError)) and self._who_wrote(next_version) is not None:
+                # Its successor may have merged and vacuumed what this one reads.
+                why = f"version {next_version} of it is not ours"
+                raise self._fenced(why) from error
             if isinstance(error, OSError):
                 msg = f"the state table {self.location} can't be compacted: {error}"
                 raise CheckpointError(msg) from error

@@ -348,4 +348,4 @@ StateTables.TestCase.settings = settings(
     stateful_step_count=40,
     suppress_health_check=[HealthCheck.too_slow],
 )
-TestStateTables = StateTables.TestCase
+TestStateTables = pytest.mark.slow(StateTables.TestCase)

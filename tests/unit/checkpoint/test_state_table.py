@@ -276,6 +276,18 @@ def test_compaction_is_fenced_too(table: StateTable) -> None:
     assert len(DeltaTable(table.location).file_uris()) == FAN_IN
 
 
+def test_a_driver_whose_successor_has_vacuumed_learns_that_it_is_fenced(
+    table: StateTable, clock: Clock
+) -> None:
+    commit(table, *({b"a": b"%d" % n} for n in range(FAN_IN)))
+    second = StateTable(table.location, clock=clock, vacuum_after_secs=0)
+    second.open(1)
+    compacted(second)
+    assert second.vacuum(1) == FAN_IN
+    with pytest.raises(FencedError, match="version 10 of it is not ours"):
+        compacted(table)
+
+
 def raising(monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
     real = DeltaTable.create_write_transaction
 
