@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from stormspark.backpressure import Controller, Limits, Pressure, TaskLoad
 from stormspark.plan.physical import PhysicalPlan
@@ -61,7 +62,11 @@ class Throttle:
     def pressure(self) -> Pressure:
         """All of it, for people."""
         with self._lock:
-            return self._controller.pressure()
+            pressure = self._controller.pressure()
+        if self._slows:
+            return pressure
+        spouts = {name: replace(spout, limit=None) for name, spout in pressure.spouts.items()}
+        return replace(pressure, spouts=spouts, limit_changes=0, history=())
 
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:
