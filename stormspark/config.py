@@ -113,8 +113,8 @@ class Settings:
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets, one
-    #: where tuples are dropped or failed in the place of slowing spouts down.
+    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets;
+    #: where tuples are dropped or failed in the place of slowing spouts down, all supersteps of a round at most one target.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of what waits, by default 100 MB and a million tuples; the low ones are by default half of the high ones.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
@@ -213,10 +213,8 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """When a superstep ends at the latest; sooner where spouts are not to wait for slow bolts."""
-        if self.superstep_deadline is not None:
-            return self.superstep_deadline
-        return (3 if self.backpressure_strategy == "slow" else 1) * self.batch_target_ms
+        """When a superstep ends at the latest."""
+        return 3 * self.batch_target_ms if self.superstep_deadline is None else self.superstep_deadline
 
     @property
     def byte_marks(self) -> tuple[int, int]:
