@@ -183,6 +183,8 @@ class QueryRun:
 
     def start(self, checkpoint: str) -> None:
         """Start the query from its checkpoint."""
+        if self.feedback is not None:
+            self.feedback.begin((source.id for source in self.plan.sources), self.throttle.limit_of)
         sources = open_sources(self.plan, self.session, self.limits)
         self.limits.begin()
         native = [source.spout for source in sources if source.native]
