@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from stormspark.api import PerTrigger
-from stormspark.connectors import DataFrameSpout, KafkaSpout, KafkaSpoutConfig, SimpleRecordTranslator
+from stormspark.connectors import (
+    DataFrameSpout,
+    FirstPollOffsetStrategy,
+    KafkaSpout,
+    KafkaSpoutConfig,
+    SimpleRecordTranslator,
+)
 from stormspark.spark import SparkTopology, trigger_limits
 from tests.kafka_broker import KafkaBroker
 from tests.spark.test_native_sources import set_pace, wait_for_acks, worked, working
@@ -54,7 +60,7 @@ def test_what_a_kafka_spout_is_given_follows_its_limit_batch_by_batch(
         kafka.bootstrap,
         ["held"],
         group_id="held",
-        first_poll_offset_strategy="EARLIEST",
+        first_poll_offset_strategy=FirstPollOffsetStrategy.EARLIEST,
         record_translator=SimpleRecordTranslator(lambda record: (int(record.value),), ["n"]),
     )
     running = start(working("held", KafkaSpout(config)), conf=settings(out))

@@ -99,21 +99,21 @@ def test_a_bite_that_is_much_too_large_is_worked_off_in_one_long_batch(start: St
     """F10, W1, K7: nothing times out, though it takes five message timeouts; ticks go on; then more is read."""
     out = tmp_path / "out"
     set_pace(out, 4)
-    write_numbers(tmp_path / "in", "large.json", range(3000))
+    write_numbers(tmp_path / "in", "large.json", range(1500))
     spout = DataFrameSpout(numbers_in(tmp_path / "in"), ["n", "text"])
     running = start(working("large", spout), conf=conf_of(out, topology_message_timeout_secs=2))
-    wait_for_work(out, 2000, running)
+    wait_for_work(out, 1000, running)
     assert last_batch(running) <= 1, "the batch that brought the rows goes on"
     rounds = running.statistics().batches
     assert rounds >= 5
-    wait_for_acks(running, 3000)
-    write_numbers(tmp_path / "in", "small.json", range(3000, 3100))
-    wait_for_acks(running, 3100)
+    wait_for_acks(running, 1500)
+    write_numbers(tmp_path / "in", "small.json", range(1500, 1600))
+    wait_for_acks(running, 1600)
     running.stop()
     assert running.error is None
-    assert worked(out) == Counter(range(3100))
+    assert worked(out) == Counter(range(1600))
     numbers = running.statistics().components["numbers"]
-    assert (numbers.failed, numbers.emitted, numbers.queued) == (0, 3100, 0)
+    assert (numbers.failed, numbers.emitted, numbers.queued) == (0, 1600, 0)
     ticks = sorted(notes(out, "tick"))
     assert len(ticks) >= 2 * 5, "each task has heard one a second"
     assert running.planned_restarts == 0, "its function takes no limit"
@@ -196,7 +196,7 @@ def read_at_once(folder: Path, out: Path, rows: int, pace: float) -> DataFrameSp
 def test_a_stop_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path, durable: bool) -> None:
     """F10, E15: with the durable acker it ends after the round, without it when the batch is worked off."""
     out = tmp_path / "out"
-    spout = read_at_once(tmp_path / "in", out, 2000, 4)
+    spout = read_at_once(tmp_path / "in", out, 1200, 4)
     conf = conf_of(out, stormspark_acker_durable=durable)
     running = start(working("stopped", spout), conf=conf, checkpoint=tmp_path / "checkpoint")
     wait_for_work(out, 300, running)
@@ -204,23 +204,23 @@ def test_a_stop_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path,
     assert running.error is None
     done = worked(out)
     if durable:
-        assert done.total() < 2000, "it does not wait for the rest"
+        assert done.total() < 1200, "it does not wait for the rest"
     else:
-        assert done.total() > 1500
+        assert done.total() > 900
     set_pace(out, 0)
     running = start(working("stopped", spout), conf=conf, checkpoint=tmp_path / "checkpoint")
     if durable:
-        wait_for_work(out, 2000, running)
+        wait_for_work(out, 1200, running)
     wait_until_idle(running)
     running.stop()
-    assert set(worked(out)) >= set(range(2000)) if durable else set(done)
-    assert worked(out).total() <= 2000 + 600, "only what was under way may come twice"
+    assert set(worked(out)) >= set(range(1200)) if durable else set(done)
+    assert worked(out).total() <= 1200 + 600, "only what was under way may come twice"
 
 
 def test_a_deactivated_topology_reads_no_more_and_can_be_stopped(start: Start, tmp_path: Path) -> None:
     """B13, W1: rows that nobody takes are not worked off; without a durable acker their batch is read again."""
     out = tmp_path / "out"
-    spout = read_at_once(tmp_path / "in", out, 2000, 4)
+    spout = read_at_once(tmp_path / "in", out, 1200, 4)
     conf = conf_of(out, stormspark_acker_durable=False)
     running = start(working("inactive", spout), conf=conf, checkpoint=tmp_path / "checkpoint", active=False)
     wait_for(lambda: running.statistics().batches >= 4, message="rounds")
@@ -232,29 +232,29 @@ def test_a_deactivated_topology_reads_no_more_and_can_be_stopped(start: Start, t
     wait_for(lambda: running.statistics().components["works"].queued == 0, message="nothing under way")
     running.stop()
     assert running.error is None
-    assert 200 <= worked(out).total() < 2000
+    assert 200 <= worked(out).total() < 1200
     set_pace(out, 0)
     running = start(working("inactive", spout), conf=conf, checkpoint=tmp_path / "checkpoint")
-    wait_for_acks(running, 2000)
+    wait_for_acks(running, 1200)
     running.stop()
-    assert set(worked(out)) == set(range(2000))
+    assert set(worked(out)) == set(range(1200))
 
 
 def test_a_kill_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path) -> None:
     """E15: it ends at once; the batch runs again."""
     out = tmp_path / "out"
-    spout = read_at_once(tmp_path / "in", out, 2000, 4)
+    spout = read_at_once(tmp_path / "in", out, 1200, 4)
     running = start(working("cut", spout), conf=conf_of(out), checkpoint=tmp_path / "checkpoint")
     wait_for_work(out, 300, running)
     began = time.monotonic()
     running.kill()
     assert time.monotonic() - began < 15
-    assert worked(out).total() < 2000
+    assert worked(out).total() < 1200
     set_pace(out, 0)
     running = start(working("cut", spout), conf=conf_of(out), checkpoint=tmp_path / "checkpoint")
-    wait_for_acks(running, 2000)
+    wait_for_acks(running, 1200)
     running.stop()
-    assert set(worked(out)) == set(range(2000))
+    assert set(worked(out)) == set(range(1200))
 
 
 def test_a_worker_that_dies_in_a_prolonged_batch_costs_no_row(start: Start, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.api import SourceProgress
-from stormspark.backpressure import BoltLoad, SpoutLoad
+from stormspark.backpressure import BoltLoad, SpoutLoad, TaskLoad
 from stormspark.connectors import DataFrameSpout
 from stormspark.plan import plan_topology
 from stormspark.spark.prolonging import Prolonging
@@ -31,7 +31,7 @@ class Batch:
     def round(self, *, came: int = 0, emitted: int = 100, waiting: int = 0) -> bool:
         """Whether another one is wanted."""
         (words,), (count,) = (self.plan.components[name].tasks for name in ("words", "count"))
-        loads = {
+        loads: dict[int, TaskLoad] = {
             words: SpoutLoad(emitted, waiting > 0, waiting > 0, waiting),
             count: BoltLoad(emitted, emitted / 100, 0, 0),
         }
