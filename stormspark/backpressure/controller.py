@@ -52,6 +52,8 @@ _LONGEST = 3.0
 _OVERHEADS = 1000
 #: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
 _CALM = 20.0
+#: Nothing is faster; on a clock that stands still nothing takes time.
+_LEAST_COST = 1e-9
 #: Rounds in which time, and not its limit, stopped a spout, after which its limit goes.
 _OUT_OF_THE_WAY = 2
 #: Targets' worth of work above which a source is behind, and below which it is so no longer.
@@ -142,7 +144,7 @@ class _Spout:
 
     def learn(self, seconds: float, tuples: float, *, bolts_to_blame: bool) -> None:
         """Emitting so many tuples took so many seconds, those included that what waits will take."""
-        cost = seconds / tuples
+        cost = max(seconds / tuples, _LEAST_COST)
         # A round in which bolts had little to do is mostly overhead: it can only show that tuples are cheaper.
         if self.cost is None or bolts_to_blame or cost < self.cost:
             self.cost = cost
@@ -257,10 +259,10 @@ class Controller:
         if spout.limited and spout.because_of is not None:
             before = spout.throttled_ms.get(spout.because_of, 0.0)
             spout.throttled_ms[spout.because_of] = before + this.seconds * 1000
+        spout.calm = 0.0 if spout.limited else spout.calm + min(this.seconds, self.target)
+        spout.unused = 0 if spout.limited or not spout.hungry else spout.unused + 1
         if self._downstream[name]:
             self._follow(name, spout, this)
-        spout.calm = 0.0 if spout.limited else spout.calm + this.seconds
-        spout.unused = 0 if spout.limited or not spout.hungry else spout.unused + 1
         if spout.calm >= _CALM * self.target or spout.unused >= _OUT_OF_THE_WAY:
             spout.because_of, spout.named = None, False
             self._set(name, None)
@@ -289,10 +291,10 @@ class Controller:
     def _grow(self, name: str, spout: _Spout, wanted: float, bolts_to_blame: bool, worst: _Bolt) -> None:
         """A topology that began is found out about: ever more, until a bolt or nobody is in its way."""
         assert spout.limit is not None
-        if bolts_to_blame and wanted < spout.emitted:
+        if worst.above or (bolts_to_blame and wanted < spout.emitted):
             self._hold(name, spout, wanted, worst)
         elif spout.limited:
-            self._set(name, max(2 * spout.limit, wanted))
+            self._set(name, max(spout.limit, 2.0 * spout.emitted, wanted))
 
     def _correct(
         self, name: str, spout: _Spout, wanted: float, tuples: float, bolts_to_blame: bool, worst: _Bolt
@@ -381,7 +383,8 @@ class Controller:
             even = -(-left // others)
             by_task[task] = even if want is None else min(want, even)
             left -= by_task[task]
-        spout.by_task = by_task
+        # What nobody asked for is for whoever has more next time.
+        spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
     # -- what it says ----------------------------------------------------------------------------------------
 
