@@ -28,9 +28,9 @@ class Prolonging:
     def __init__(self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str]) -> None:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
-        #: Whether to expect that this batch is prolonged: the last one was, or nothing is known.
-        self.expected = bool(spouts)
         self.begin()
+        #: Whether to expect, before a batch begins, that it is prolonged: the last one was, or nothing is known.
+        self.expected = bool(spouts)
 
     def begin(self) -> None:
         """A batch begins."""
@@ -42,6 +42,7 @@ class Prolonging:
         self._not_fewer = 0
         #: It needs another round.
         self.wanted = False
+        self.expected = False
 
     @property
     def stalled(self) -> bool:
@@ -70,7 +71,7 @@ class Prolonging:
                 self.wanted = True
         waiting = sum(self._waiting.values())
         self._not_fewer = self._not_fewer + 1 if waiting and waiting >= before else 0
-        self.expected = self.wanted
+        self.expected = self.expected or self.wanted
 
     def bites(self) -> Mapping[str, Bite]:
         """What the batch was for each of these sources."""

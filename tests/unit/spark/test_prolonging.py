@@ -52,12 +52,13 @@ def test_it_goes_on_above_the_high_mark_until_it_is_below_the_low_one() -> None:
         True,
         False,
     ]
-    assert batch.prolonging.expected is False
+    assert batch.prolonging.expected, "and so may be the next one"
     (bite,) = batch.prolonging.bites().values()
     assert bite == Bite(came=500, rounds=5, held=bite.held, busy=5.0)
     assert batch.prolonging.came.total() == 500
     batch.prolonging.begin()
     assert batch.round(came=100, waiting=0) is False
+    assert not batch.prolonging.expected
     assert batch.prolonging.bites()["words"].rounds == 1
 
 
