@@ -4,7 +4,7 @@ The invariant: **what spouts emit in a round is what the bolts can work off in a
 waits, less.** So queues, and with them memory and the age of tuples, are bounded by the bolts' own speed, whatever that is.
 
 Why it holds. A round is a closed experiment: so many tuples came in, and what came of them took so long, or will. That
-gives the time of a tuple as it is now, of a bolt that sleeps as of one that computes, overhead and all (`_Spout.learn`),
+gives the time of a tuple as it is now, of a bolt that sleeps as of one that computes, overhead and all (`_learn`),
 and the limit is the time that is to be had divided by it. Spark's own rate estimator for DStreams is the same with the
 signs of a PID: the rate that was processed, minus a share of what waits.
 
@@ -14,7 +14,8 @@ low, and a limit grows by target / overhead a round at most, some ten times. *Os
 if rounds are long for other reasons, less in each makes it worse, so bolts must be to blame for a limit to fall, and a round
 is never to be shorter than three times what it takes anyway (`_longest`). *A stall for good* (W1): all of it is computed anew
 from each round's figures; no message that could be lost says "go on", and a spout that is held keeps at least one
-tuple a round and task, so that there always are figures.
+tuple a round and task, so that there always are figures. A round that works off what was there before shows how fast bolts
+are now, which is all that is needed to know what they can take again.
 
 Who is slowed: the spouts that the bolt at fault hears of, directly or through others, as in JStorm (F13); Heron
 slows all (F10). Of these none gets less than an even share if it can use it. Which bolts are at fault: those above a water
@@ -47,7 +48,11 @@ _SHARE = 0.5
 _STILL = 0.67
 #: While a bolt is at fault a round may be longer than the target, so that what is not its work is a small share of it.
 _OVERHEAD_SHARE = 0.05
-_LONGEST = 3.0
+_LONGEST = 2.5
+#: And never shorter than so many times what it takes anyway.
+_SHORTEST = 3.0
+#: A limit that was just set is set right once more if it is off by more than the one (a logarithm), and again while by the other.
+_NEAR, _FAR = 0.1, 0.3
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
 #: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
@@ -79,6 +84,8 @@ class _Bolt:
     came: dict[int, float] = field(default_factory=dict)
     #: What the spouts that it hears of emitted.
     fed: int = 0
+    #: Tuples that came, by task.
+    arrived: dict[int, int] = field(default_factory=dict)
 
     @property
     def above(self) -> bool:
@@ -100,12 +107,20 @@ class _Bolt:
                 self.cost[task] = load.seconds / load.executed
             cost, before = self.cost.get(task, 0.0), self.queued.get(task, 0)
             self.queued[task] = load.queued
+            self.arrived[task] = load.executed + load.queued - before
             self.queued_bytes += load.queued_bytes
             self.busy[worker] += load.seconds
             self.left[worker] += load.queued * cost
             self.came[worker] += max(0.0, load.seconds + (load.queued - before) * cost)
         self.tuples.observe(sum(self.queued.values()))
         self.bytes.observe(self.queued_bytes)
+
+    def time_for(self, tuples: Mapping[int, int], worker_of: Mapping[int, int]) -> Mapping[int, float]:
+        """Seconds that so many tuples by task would take, by worker."""
+        seconds = dict.fromkeys(self.came, 0.0)
+        for task in self.tasks:
+            seconds[worker_of[task]] += tuples.get(task, 0) * self.cost.get(task, 0.0)
+        return seconds
 
 
 @dataclass
@@ -115,9 +130,14 @@ class _Spout:
     by_task: dict[int, int] = field(default_factory=dict)
     #: Seconds of a round for a tuple.
     cost: float | None = None
+    #: The round that showed it: tuples, and what arrived at tasks of bolts.
+    tuples: float = 0.0
+    arrived: Mapping[int, int] = field(default_factory=dict)
     #: What of it is left when what waits is taken off.
     brake: float = 1.0
     because_of: str | None = None
+    #: Whether its limit was just set, by a round that was much too long or much too short.
+    is_rough: bool = False
     #: Whether that bolt is still to blame.
     named: bool = False
     drift: Drift = field(default_factory=Drift)
@@ -141,13 +161,6 @@ class _Spout:
         self.emitted = sum(load.emitted for load in self.loads.values())
         self.hungry = any(load.hungry for load in self.loads.values())
         self.limited = any(load.limited for load in self.loads.values())
-
-    def learn(self, seconds: float, tuples: float, *, bolts_to_blame: bool) -> None:
-        """Emitting so many tuples took so many seconds, those included that what waits will take."""
-        cost = max(seconds / tuples, _LEAST_COST)
-        # A round in which bolts had little to do is mostly overhead: it can only show that tuples are cheaper.
-        if self.cost is None or bolts_to_blame or cost < self.cost:
-            self.cost = cost
 
 
 class _Round:
@@ -227,9 +240,10 @@ class Controller:
         """The topology begins, or begins anew with workers that are new: nothing is known of how fast it is."""
         self._overheads.clear()
         for bolt in self._bolts.values():
-            bolt.queued, bolt.cost = {}, {}
+            bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
         for name, spout in self._spouts.items():
             spout.cost, spout.because_of, spout.named, spout.loads = None, None, False, {}
+            spout.arrived = {}
             spout.brake, spout.calm, spout.unused = 1.0, 0.0, 0
             spout.drift.reset()
             self._set(name, float(FIRST_LIMIT * len(spout.tasks)))
@@ -280,13 +294,31 @@ class Controller:
         # What the round would have taken if all that came, and no more, had been worked off in it.
         whole = this.overhead + this.came_for(bolts)
         tuples = self._fair(name, spout, worst)
-        spout.learn(whole, tuples, bolts_to_blame=this.path >= _SHARE * whole)
-        assert spout.cost is not None
+        spout.cost = max(self._learn(name, spout, whole, tuples, worst, this), _LEAST_COST)
         wanted = max(longest / spout.cost, least)
         if spout.because_of is None and spout.limit is not None:
             self._grow(name, spout, wanted, bolts_to_blame, worst)
         else:
             self._correct(name, spout, wanted, tuples, bolts_to_blame, worst)
+
+    def _learn(
+        self, name: str, spout: _Spout, whole: float, tuples: float, bolt: _Bolt, this: _Round
+    ) -> float:
+        """What a tuple costs: the round would have taken ``whole`` for so many."""
+        if spout.cost is None or this.path >= _SHARE * whole:
+            spout.tuples = tuples
+            spout.arrived = {
+                task: number for one in self._bolts.values() for task, number in one.arrived.items()
+            }
+            return whole / tuples
+        if spout.arrived and this.is_because_of(bolt):
+            # It worked off what was there before. That says nothing of what came, but how fast bolts are now: what would that
+            # other round take?
+            work = _by_worker(one.time_for(spout.arrived, self._worker_of) for one in self._bolts.values())
+            busiest = max(work[worker] for one in self._downstream[name] for worker in one.came)
+            return (min(self._overheads) + busiest) / spout.tuples
+        # What came was little work, so this is mostly overhead: too high, and never too low.
+        return min(spout.cost, whole / tuples)
 
     def _grow(self, name: str, spout: _Spout, wanted: float, bolts_to_blame: bool, worst: _Bolt) -> None:
         """A topology that began is found out about: ever more, until a bolt or nobody is in its way."""
@@ -306,9 +338,15 @@ class Controller:
             off = log(wanted / at_limit)
         else:  # judged by what it emitted, which may be too much and is never too little
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
-        lasting = spout.drift.observe(off if bolts_to_blame else max(0.0, off))
+        off = off if bolts_to_blame else max(0.0, off)
+        lasting = spout.drift.observe(off)
+        if lasting is None and spout.is_rough and at_limit is not None:
+            # It was set by a round of another kind; so it is set right once more, and again while it grows.
+            spout.is_rough = False
+            lasting = off if abs(off) > _NEAR else None
         if lasting is None:
             return
+        spout.is_rough = spout.limit is None or abs(lasting) > _FAR
         if lasting < 0:
             limit = wanted if at_limit is None else at_limit * exp(lasting)
             self._hold(name, spout, limit if spout.limit is None else min(limit, spout.limit), worst)
@@ -354,7 +392,7 @@ class Controller:
             for other_name, other in self._spouts.items()
         )
         longest = self.target if others else _LONGEST * self.target
-        return min(max(self.target, overhead / _OVERHEAD_SHARE), max(longest, _LONGEST * overhead))
+        return min(max(self.target, overhead / _OVERHEAD_SHARE), max(longest, _SHORTEST * overhead))
 
     def _set(self, name: str, limit: float | None) -> None:
         spout = self._spouts[name]

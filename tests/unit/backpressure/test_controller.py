@@ -79,8 +79,14 @@ def slowed() -> OneSpout:
 
 def test_a_change_by_a_factor_counts_at_once() -> None:
     """F14: tuples that take ten times as long, or a tenth."""
-    assert slowed().emits(0.1) == 19
-    assert slowed().emits(0.001) == 1310
+    one = slowed()
+    assert [one.emits(0.1) for _ in range(3)] == [19, 19, 19]
+    one = slowed()
+    assert [one.emits(0.001) for _ in range(3)] == [
+        1310,
+        1858,
+        1858,
+    ]  # a short round's cost is partly overhead
 
 
 def test_a_smaller_change_counts_when_it_has_lasted() -> None:
@@ -151,12 +157,10 @@ def test_rounds_that_are_long_anyway_do_not_end_in_ever_smaller_ones() -> None:
 
 
 def test_a_stalled_bolt_that_goes_on_is_fed_at_full_speed_again() -> None:
-    """W1: half a minute for one tuple; two rounds later it has two thirds of its work, so 93 % of its rate."""
+    """W1: half a minute for one tuple, so one tuple is let in; what waited shows how fast it is now, and it has its work again."""
     one = slowed()
-    before = one.limit
     assert one.emits(30.0, executes=1) == 1
-    assert [one.emits(0.01) for _ in range(4)] == [18, 128, 128, 128]
-    assert [one.emits(0.01) for _ in range(20)][-1] == pytest.approx(before, rel=0.05)
+    assert [one.emits(0.01) for _ in range(3)] == [189, 189, 189]
 
 
 def test_a_limit_that_nobody_was_at_for_twenty_targets_goes() -> None:
