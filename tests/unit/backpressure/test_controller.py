@@ -157,7 +157,7 @@ def test_rounds_that_are_long_anyway_do_not_end_in_ever_smaller_ones() -> None:
 
 
 def test_a_stalled_bolt_that_goes_on_is_fed_at_full_speed_again() -> None:
-    """W1: half a minute for one tuple, so one tuple is let in; what waited shows how fast it is now, and it has its work again."""
+    """W1: half a minute for one tuple, so one is let in; what waited shows how fast it is now, and it has its work again."""
     one = slowed()
     assert one.emits(30.0, executes=1) == 1
     assert [one.emits(0.01) for _ in range(3)] == [189, 189, 189]
