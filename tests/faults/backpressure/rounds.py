@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from stormspark.backpressure import BoltLoad, SpoutLoad
 from stormspark.worker.step import WorkerReport
 from stormspark.worker.throttle import Throttle
 
-__all__ = ["Round", "Rounds", "rate", "seconds_to_full_speed", "utilisation"]
+__all__ = ["Round", "Rounds", "full_speed", "rate", "utilisation"]
 
 
 class Round(NamedTuple):
@@ -80,12 +81,16 @@ def utilisation(rounds: Sequence[Round]) -> float:
     return busy / (seconds * len(tasks)) if seconds and tasks else 0.0
 
 
-def seconds_to_full_speed(rounds: Sequence[Round], after: float, full: float, *, together: int = 3) -> float:
-    """How long after a moment it began to run at ``full`` tuples a second or more, and did so for some rounds; infinite if
-    it never did.
+def full_speed(rounds: Sequence[Round], after: float, full: float, *, together: int = 3) -> tuple[float, int]:
+    """How long after a moment, and how many rounds, it began to run at ``full`` tuples a second or more, and did so for some
+    rounds; infinite if it never did.
     """
+    before = 0
     for first, one in enumerate(rounds):
+        if one.began < after:
+            continue
         some = rounds[first : first + together]
-        if one.began >= after and len(some) == together and rate(some) >= full:
-            return one.began - after
-    return float("inf")
+        if len(some) == together and rate(some) >= full:
+            return one.began - after, before
+        before += 1
+    return math.inf, before

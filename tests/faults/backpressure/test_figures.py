@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from tests.faults.backpressure.rounds import Round, rate, seconds_to_full_speed, utilisation
+from tests.faults.backpressure.rounds import Round, full_speed, rate, utilisation
 from tests.faults.backpressure.watch import flatness
 
 
@@ -40,6 +42,6 @@ def test_utilisation_is_of_all_tasks_over_all_rounds() -> None:
 
 def test_one_lucky_round_is_not_full_speed() -> None:
     rounds = [round_of(n, n + 1, executed) for n, executed in enumerate([100, 10, 100, 10, 100, 100, 100])]
-    assert seconds_to_full_speed(rounds, after=0.5, full=90) == 3.5
-    assert seconds_to_full_speed(rounds, after=0.5, full=90, together=1) == 1.5
-    assert seconds_to_full_speed(rounds, after=0.5, full=101) == float("inf")
+    assert full_speed(rounds, after=0.5, full=90) == (3.5, 3)
+    assert full_speed(rounds, after=0.5, full=90, together=1) == (1.5, 1)
+    assert full_speed(rounds, after=0.5, full=101)[0] == math.inf

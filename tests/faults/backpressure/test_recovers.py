@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from stormspark.spark import SparkTopology
 from tests.faults.backpressure.components import Dial, build
-from tests.faults.backpressure.rounds import rate, seconds_to_full_speed
+from tests.faults.backpressure.rounds import full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
-from tests.spark.waiting import wait_for, worker_processes
+from tests.spark.waiting import worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -27,8 +27,9 @@ SETTLE_SECS = 4.0 if LONG_SECS else 1.5
 PAUSE_SECS = 15.0 if LONG_SECS else 2.0
 #: Each of these so often.
 TIMES = max(1, int(LONG_SECS / 60))
-#: Of what it did before; and so many seconds it may take, a new worker's start among them.
-FULL, MOST_SECS = 0.75, 30.0
+#: Of what it did before; and so many seconds it may take, a new worker's start among them. On a machine that others use as well
+#: neither says much in a short run.
+FULL, MOST_SECS = (0.75, 30.0) if LONG_SECS else (0.3, 90.0)
 
 
 class _Scene:
@@ -36,14 +37,6 @@ class _Scene:
 
     def __init__(self, running: SparkTopology, watch: Watch, dial: Dial) -> None:
         self.running, self.watch, self.dial = running, watch, dial
-
-    def is_held(self) -> bool:
-        pressure = self.watch.statistics().pressure
-        assert pressure is not None
-        return pressure.spouts["flood"].throttled_by == "slow"
-
-    def processes(self) -> list[psutil.Process]:
-        return list(worker_processes(self.running.name).values())
 
 
 def _kill_spouts_worker(scene: _Scene) -> None:
@@ -100,7 +93,7 @@ if LONG_SECS:
 
 
 def _recovery(watch: Watch, over: float, full: float) -> float:
-    return seconds_to_full_speed(watch.rounds, over, full, together=2)
+    return full_speed(watch.rounds, over, full, together=2)[0]
 
 
 def _is_fast(watch: Watch, over: float, full: float) -> bool:
@@ -129,7 +122,7 @@ def test_a_topology_that_is_held_goes_on_at_full_speed(
     watch.until(lambda: watch.rounds, 60, "the first round")
     for what, hurt in list(HURTS.items()) * TIMES:
         watch.run(SETTLE_SECS)
-        watch.until(scene.is_held, MOST_SECS, "the spout to be held")
+        watch.until(partial(watch.is_held_by, "slow"), MOST_SECS, "the spout to be held")
         full = FULL * rate(watch.rounds[-3:])
         hurt(scene)
         over = time.monotonic()
@@ -141,9 +134,6 @@ def test_a_topology_that_is_held_goes_on_at_full_speed(
             full_speed_after_s=f"{_recovery(watch, over, full):.1f}",
             before_per_s=f"{full / FULL:.0f}",
             queued_at_most=max(one.queued for one in watch.rounds),
-        )
-        wait_for(
-            lambda: scene.is_held() or watch.rounds[-1].limit is None, message="somebody to look at limits"
         )
     now = watch.statistics()
     running.stop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,10 @@ from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
 COST_SECS = 0.001
-SECS = LONG_SECS or 9.0
-#: Of the bolt's own rate; a short run is mostly the beginning, on a machine that does other things too.
-LEAST_SHARE = 0.9 if LONG_SECS else 0.35
+SECS = LONG_SECS or 7.0
+#: Of the bolt's own rate. A short run is over before it has settled, on a machine that does other things too, where a bolt
+#: beside its spout gets the least.
+LEAST_SHARE = 0.9 if LONG_SECS else 0.1
 #: What a flat series may rise over the run, and its highest value be above the median, as shares of the median, and MB besides.
 MAY_RISE, MAY_STAND_OUT, SLACK_MB = (0.05, 0.15, 8.0) if LONG_SECS else (0.2, 0.3, 25.0)
 
@@ -54,17 +56,22 @@ def test_memory_is_flat_and_the_bolt_busy(
     running = start(topology, conf={"topology.workers": workers, "stormspark.log.dir": str(tmp_path)})
     watch = Watch(running, spark, say)
     watch.until(lambda: watch.rounds, 60, "the first round")
+    # A bolt beside its spout takes the spout's time, which is what stops that.
+    named = run.startswith("across")
+    if named:
+        watch.until(partial(watch.is_held_by, "slow"), 60, "the spout to be held")
+    held_before = watch.held_ms("slow")
     began = time.monotonic()
     watch.begin()
     watch.run(SECS)
     watch.save(folder)
-    now = watch.statistics()
+    now, held = watch.statistics(), watch.held_ms("slow") - held_before
     running.stop()
 
     assert running.error is None and now.pressure is not None
     settled = watch.rounds.since(began + SECS / 5)
     share = utilisation(settled)
-    changes = [one for one in now.pressure.history if one.seconds > SECS / 5]
+    changes = now.pressure.limit_changes - watch.samples[len(watch.samples) // 5].limit_changes
     slow, flood = now.components["slow"], now.components["flood"]
     series = {
         name: [getattr(sample, name) for sample in watch.samples]
@@ -78,7 +85,7 @@ def test_memory_is_flat_and_the_bolt_busy(
         tuples_a_second=f"{rate(settled):.0f}",
         of_its_own_rate=f"{share:.1%}",
         queued_at_most=max(one.queued for one in watch.rounds),
-        limit_changes=f"{now.pressure.limit_changes}, {len(changes)} when settled",
+        limit_changes=f"{now.pressure.limit_changes}, {changes} when settled",
         failed=flood.failed,
         timed_out=flood.timed_out,
         **{
@@ -94,12 +101,11 @@ def test_memory_is_flat_and_the_bolt_busy(
         middle, (rise, peak) = sorted(values)[len(values) // 2], flatness(values)
         assert rise <= MAY_RISE * middle + SLACK_MB, f"{name} grows: {values}"
         assert peak <= MAY_STAND_OUT * middle + SLACK_MB, f"{name} is not flat: {values}"
-    held = now.pressure.spouts["flood"].throttled_ms
-    if run.startswith("across"):  # a bolt beside its spout takes the spout's time, which is what stops that
-        assert max(held, key=lambda bolt: held[bolt]) == "slow"
-        assert held["slow"] > SECS * 1000 / 2
+    if named:
+        assert set(now.pressure.spouts["flood"].throttled_ms) == {"slow"}
+        assert held > SECS * 1000 / 2
         assert flood.skipped_backpressure_ms > 0
-    assert len(changes) <= max(3, len(settled) // 4), changes
+    assert changes <= max(3, len(settled) // 4), now.pressure.history
 
 
 @pytest.mark.skipif(
@@ -129,5 +135,5 @@ def test_without_limits_memory_grows_and_that_is_noticed(
     running.kill()
     note("A spout at full speed, a slow bolt", run="without limits", seconds=20, queued_at_most=queued,
          worker_MB=f"{sorted(series)[len(series) // 2]:.0f}, rise {rise:+.1f}, peak {peak:+.1f}")  # fmt: skip
-    assert rise > 2 * (MAY_RISE * series[0] + SLACK_MB), series
+    assert rise > MAY_RISE * series[0] + SLACK_MB, series
     assert queued > 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import statistics
 import time
@@ -29,6 +30,7 @@ LONG_SECS = float(os.environ.get("BACKPRESSURE_SECS", "0"))
 Say = Callable[[str], None]
 _MB = 1024 * 1024
 _TURN_SECS = 0.1
+_COLLECTIONS = 3 if LONG_SECS else 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,18 @@ class Watch:
                 self._say(f"{self.running.name}: {self.look(collect=False).line()}")
             time.sleep(_TURN_SECS)
 
+    def is_held_by(self, bolt: str) -> bool:
+        """Whether a spout was in the last round, because of that bolt."""
+        pressure = self.statistics().pressure
+        assert pressure is not None
+        return any(spout.throttled_by == bolt for spout in pressure.spouts.values())
+
+    def held_ms(self, bolt: str) -> float:
+        """For how long all spouts were held because of that bolt."""
+        pressure = self.statistics().pressure
+        assert pressure is not None
+        return math.fsum(spout.throttled_ms.get(bolt, 0.0) for spout in pressure.spouts.values())
+
     def begin(self) -> None:
         """Forget what was before: the topology has begun to run."""
         self.samples.clear()
@@ -155,12 +169,16 @@ def _rss_mb(process: psutil.Process) -> float:
 
 
 def heap_after_gc(spark: SparkSession) -> float:
-    """What the driver's JVM holds on to, in MB: its heap after a full collection, which takes it some 50 ms."""
+    """What the driver's JVM holds on to, in MB: its heap after a full collection, which takes it some 50 ms. The least of a few,
+    because the topology goes on meanwhile.
+    """
     jvm: Any = spark.sparkContext._jvm
-    jvm.java.lang.System.gc()
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
-    used: float = memory.getHeapMemoryUsage().getUsed() / _MB
-    return round(used, 1)
+    used: list[float] = []
+    for _ in range(_COLLECTIONS):
+        jvm.java.lang.System.gc()
+        used.append(memory.getHeapMemoryUsage().getUsed() / _MB)
+    return round(min(used), 1)
 
 
 def flatness(series: Sequence[float], *, skip: float = 0.2) -> tuple[float, float]:
