@@ -92,7 +92,9 @@ def test_spark_s_kafka_source_has_its_limit_changed(
     kafka: KafkaBroker, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """F10, K3: smaller while a bolt is slow, larger when it is fast; every message once, in the checkpoint's order."""
-    monkeypatch.setattr(trigger_limits, "_PATIENCE", {-1: 16, 1: 4})
+    monkeypatch.setattr(trigger_limits, "TOO_MANY_ROUNDS", 5)
+    monkeypatch.setattr(trigger_limits, "_ROUNDS", 1)
+    monkeypatch.setattr(trigger_limits, "_PATIENCE", {-1: 5, 1: 4})
     kafka.create_topic("natively-held", partitions=2)
     kafka.produce("natively-held", [b"%d" % n for n in range(ROWS)])
     out = tmp_path / "out"

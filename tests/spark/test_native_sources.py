@@ -123,11 +123,13 @@ def test_a_limit_that_is_wrong_by_a_factor_is_changed_between_two_batches(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """F10: the query is started again; bolts keep their memory, nothing fails, nothing comes twice."""
-    monkeypatch.setattr(trigger_limits, "_PATIENCE", {-1: 16, 1: 4})
+    monkeypatch.setattr(trigger_limits, "TOO_MANY_ROUNDS", 5)
+    monkeypatch.setattr(trigger_limits, "_ROUNDS", 1)
+    monkeypatch.setattr(trigger_limits, "_PATIENCE", {-1: 5, 1: 4})
     out = tmp_path / "out"
-    set_pace(out, 4)
+    set_pace(out, 12)
     for part in range(90):
-        write_numbers(tmp_path / "in", f"{part:02}.json", range(part * 100, part * 100 + 100))
+        write_numbers(tmp_path / "in", f"{part:02}.json", range(part * 25, part * 25 + 25))
 
     def read(spark: Any, limit: int) -> Any:
         path = str(tmp_path / "in")
@@ -139,16 +141,16 @@ def test_a_limit_that_is_wrong_by_a_factor_is_changed_between_two_batches(
     assert 1 <= running.source_limits["numbers"] <= 10
     pids = {worker: process.pid for worker, process in worker_processes("bites").items()}
     set_pace(out, 0)
-    wait_for_acks(running, 9000)
+    wait_for_acks(running, 2250)
     wait_until_idle(running)
     assert {worker: process.pid for worker, process in worker_processes("bites").items()} == pids
     running.stop()
     assert running.error is None
-    assert worked(out) == Counter(range(9000)), "each row once"
+    assert worked(out) == Counter(range(2250)), "each row once"
     assert len(notes(out, "prepare")) == 2
-    assert sum(notes(out, "count")) == 9000, "they remember what they did before the restart"
+    assert sum(notes(out, "count")) == 2250, "they remember what they did before the restart"
     numbers = running.statistics().components["numbers"]
-    assert (numbers.failed, numbers.worker_lost, numbers.acked) == (0, 0, 9000)
+    assert (numbers.failed, numbers.worker_lost, numbers.acked) == (0, 0, 2250)
 
 
 def test_how_many_restarts_a_bolt_costs_that_is_slower_for_a_while(start: Start, tmp_path: Path) -> None:
