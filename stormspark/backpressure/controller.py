@@ -51,8 +51,9 @@ _OVERHEAD_SHARE = 0.05
 _LONGEST = 2.5
 #: And never shorter than so many times what it takes anyway.
 _SHORTEST = 3.0
-#: A limit that was just set is set right once more if it is off by more than the one (a logarithm), and again while by the other.
-_NEAR, _FAR = 0.1, 0.3
+#: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
+#: second of them, and the round after that too, if it grew by the third.
+_FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
 #: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
@@ -136,7 +137,7 @@ class _Spout:
     #: What of it is left when what waits is taken off.
     brake: float = 1.0
     because_of: str | None = None
-    #: Whether its limit was just set, by a round that was much too long or much too short.
+    #: Whether its limit was set by a round that was much too long or much too short.
     is_rough: bool = False
     #: Whether that bolt is still to blame.
     named: bool = False
@@ -341,12 +342,12 @@ class Controller:
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
         if lasting is None and spout.is_rough and at_limit is not None:
-            # It was set by a round of another kind; so it is set right once more, and again while it grows.
-            spout.is_rough = False
             lasting = off if abs(off) > _NEAR else None
+            spout.is_rough = off > _GROWS
+        elif lasting is not None:
+            spout.is_rough = spout.limit is None or abs(lasting) > _FAR
         if lasting is None:
             return
-        spout.is_rough = spout.limit is None or abs(lasting) > _FAR
         if lasting < 0:
             limit = wanted if at_limit is None else at_limit * exp(lasting)
             self._hold(name, spout, limit if spout.limit is None else min(limit, spout.limit), worst)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stormspark.backpressure import BoltLoad, Controller, SpoutLoad, TaskLoad
@@ -19,6 +19,9 @@ from stormspark.backpressure.simulation import (
     Simulation,
     our_controller,
 )
+
+#: A simulation takes some 30 ms.
+FEWER = settings(max_examples=settings().max_examples // 3)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def rate(rounds: list[Round]) -> float:
     return sum(one.executed["b"] for one in rounds) / sum(one.seconds for one in rounds)
 
 
+@FEWER
 @given(SHAPES)
 def test_a_steady_load_has_a_steady_limit_and_all_of_the_rate(shape: Shape) -> None:
     """F14, F9: whatever a topology costs: once it has settled no limit changes, what waits is bounded, the bolt is busy."""
@@ -133,6 +137,7 @@ def standing_still_for_a_while(shape: Shape) -> Callable[[float], float]:
 QUICK = SHAPES.filter(lambda shape: shape.overhead < 0.3 and shape.jitter < 0.3 and not shape.has_turns)
 
 
+@FEWER
 @given(QUICK, st.one_of(st.none(), st.floats(2, 300)))
 def test_a_bolt_that_was_slow_is_fed_at_full_speed_again(shape: Shape, factor: float | None) -> None:
     """F14, W1, F9: a slowdown or a stall ends, what waits is worked off, and three targets later the rate is what it was.
@@ -200,6 +205,7 @@ def test_whatever_it_hears_its_limits_make_sense(
         assert pressure.limit_changes >= len(pressure.history) > 0
 
 
+@FEWER
 @given(SHAPES, st.floats(0, 1), st.integers(1, 2000))
 def test_a_source_with_little_is_never_held_up(shape: Shape, part: float, every: int) -> None:
     """F14: where bolts can do all that there is, all of it is done at once, in bursts or evenly, and no bolt is named."""
