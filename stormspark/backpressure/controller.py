@@ -54,6 +54,8 @@ _SHORTEST = 3.0
 #: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
 #: second of them, and the round after that too, if it grew by the third.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
+#: And while nobody is.
+_SPOUTS_OVERHEAD_SHARE = 0.1
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
 #: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
@@ -240,6 +242,8 @@ class Controller:
     def begin(self) -> None:
         """The topology begins, or begins anew with workers that are new: nothing is known of how fast it is."""
         self._overheads.clear()
+        #: The least since the beginning: at full speed it grows with what is done, and would not be told from work.
+        self._least_overhead = 0.0
         for bolt in self._bolts.values():
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
         for name, spout in self._spouts.items():
@@ -263,6 +267,7 @@ class Controller:
             bolt.fed = sum(self._spouts[spout].emitted for spout in self._upstream[name])
         this = _Round(seconds, self._bolts.values())
         self._overheads.append(this.overhead)
+        self._least_overhead = min(this.overhead, self._least_overhead or this.overhead)
         for name, spout in self._spouts.items():
             self._steer(name, spout, this)
             self._share_out(spout)
@@ -431,6 +436,13 @@ class Controller:
     def limits(self) -> Limits:
         """What tasks of spouts may emit in the next round."""
         return {task: limit for spout in self._spouts.values() for task, limit in spout.by_task.items()}
+
+    @property
+    def round_target(self) -> float:
+        """How long the next round should be, in seconds, where nobody is held: the target, or so long that what a round takes
+        whatever it does is a tenth of it.
+        """
+        return min(max(self.target, self._least_overhead / _SPOUTS_OVERHEAD_SHARE), _LONGEST * self.target)
 
     def limit_of(self, spout: str) -> int | None:
         """What all tasks of a spout together may emit in the next round."""

@@ -213,7 +213,8 @@ class LocalTopology:
             self._sources.feed(self.workers)
         # Where time is simulated batches take none, so nothing can be learnt from them.
         limit_of = self._throttle.limit_of if self._thread is not None else _no_limit
-        reports = self.workers.run_batch(self._throttle.limits if self._thread is not None else None)
+        limits = self._throttle.limits if self._thread is not None else None
+        reports = self.workers.run_batch(limits, self._throttle.round_target)
         self._sources.told(reports, limit_of)
         seconds = time.monotonic() - begun
         self._throttle.observe(reports, seconds)

@@ -137,7 +137,8 @@ class QueryRun:
         began = time.monotonic()
         # On the query's own thread: so the tasks of this round have it.
         acker_time = self.acker.time if self.acker is not None and tell_acker else None
-        said = round_property(acker_time, self.throttle.limits, number)
+        throttle = self.throttle
+        said = round_property(acker_time, throttle.limits, throttle.round_target, number)
         self.session.sparkContext.setLocalProperty(*said)
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
@@ -151,9 +152,11 @@ class QueryRun:
                 f"batch {self.batch_number} ended without a report of each of {self.plan.workers} workers"
             )
             self._to_the_gate()
+        first = self._last_ended is None
         seconds = self._seconds_since(began)
         self.tally.add_batch(reports, seconds)
-        self.throttle.observe(reports, seconds)
+        # Before the first round workers may have had to be started, which says nothing of tuples.
+        throttle.observe(reports, max(report.worked for report in reports) if first else seconds)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()

@@ -28,7 +28,7 @@ import pyarrow as pa
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
 from stormspark.acker.records import AckerTime, Record
 from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
-from stormspark.backpressure import Limits, SpoutQuantum, TaskLoad, WaterMarks
+from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
@@ -108,6 +108,7 @@ class Worker:
         self._settings = settings
         self._running = RunningClock(settings.clock_gap_ms / 1000)
         self._next_look = 0.0
+        self._worked = 0.0  # seconds, in this round
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
@@ -219,7 +220,7 @@ class Worker:
         phase = self.plan.phase(step.superstep)
         if phase == 0 and step[:3] != self._begun:
             self._begun = step[:3]
-            self._begin_round(now, step.limits)
+            self._begin_round(now, step)
         self._running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(self._running.seconds, self.stories.explain)
@@ -238,13 +239,17 @@ class Worker:
         self._work(deadline, deadline if self._sheds else min(deadline, now + share))
         self._enter(None)
         self.stories.end_superstep()
+        self._worked += self._clock() - now
         if phase == self.plan.last_superstep:
             self._running.end_batch(self._clock())
             return [self._report(step)]
         self._running.advance(self._clock())
         return self._hand_out()
 
-    def _begin_round(self, now: float, limits: Limits | None) -> None:
+    def _begin_round(self, now: float, step: Step) -> None:
+        self._worked = 0.0
+        if step.target is not None:
+            self._quantum.target = step.target
         if self._batch_began is not None:
             self._quantum.batch_took(now - self._batch_began, used_up=self._quantum_used_up)
         self._batch_began = now
@@ -253,7 +258,7 @@ class Worker:
         assert self._begun is not None
         self._acker_log.begin_batch(self._begun[0])
         for spout in self._spouts:
-            spout.begin_round(now, None if limits is None else limits.get(spout.id))
+            spout.begin_round(now, None if step.limits is None else step.limits.get(spout.id))
 
     def _spare_those_that_wait(self) -> None:
         """A tuple that no bolt could be given yet is not late: its trees have their whole timeout again (W2, W3).
@@ -508,6 +513,7 @@ class Worker:
             backlog=self.backlog,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
             loads=loads,
+            worked=self._worked,
             sources=self._progress(step.batch),
             acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
         )

@@ -29,6 +29,8 @@ class Step(NamedTuple):
     acker_time: AckerTime | None = None
     #: What spouts may emit in this round; see `stormspark.backpressure`.
     limits: Limits | None = None
+    #: How long this round should be, in seconds; None: ``stormspark.batch.target.ms``.
+    target: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class WorkerReport:
     acker: tuple[tuple[int, bytes], ...] = ()
     #: What each task did in this round, for the controller of backpressure.
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
+    #: Seconds that the worker was at work in this round.
+    worked: float = 0.0
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:

@@ -49,6 +49,12 @@ class Throttle:
         with self._lock:
             return self._controller.limits if self._slows else None
 
+    @property
+    def round_target(self) -> float:
+        """How long the next round should be, in seconds."""
+        with self._lock:
+            return self._controller.round_target
+
     def limit_of(self, spout: str) -> int | None:
         """What all tasks of a spout together may."""
         with self._lock:
