@@ -256,8 +256,13 @@ class Controller:
 
     # -- what follows from a round ---------------------------------------------------------------------------
 
-    def observe(self, loads: Mapping[int, TaskLoad], seconds: float, *, pause: float = 0.0) -> None:
-        """A round took ``seconds``, with what each task did in it; ``pause`` is the time before it that was nobody's."""
+    def observe(
+        self, loads: Mapping[int, TaskLoad], seconds: float, *, pause: float = 0.0, whole: bool = True
+    ) -> None:
+        """A round took ``seconds``, with what each task did in it; ``pause`` is the time before it that was nobody's.
+
+        Not ``whole``: these are the workers' seconds only, because what the round took beside them was another thing than usual.
+        """
         self._seconds += seconds + pause
         for bolt in self._bolts.values():
             bolt.observe(loads, self._worker_of)
@@ -266,8 +271,9 @@ class Controller:
         for name, bolt in self._bolts.items():
             bolt.fed = sum(self._spouts[spout].emitted for spout in self._upstream[name])
         this = _Round(seconds, self._bolts.values())
-        self._overheads.append(this.overhead)
-        self._least_overhead = min(this.overhead, self._least_overhead or this.overhead)
+        if whole:
+            self._overheads.append(this.overhead)
+            self._least_overhead = min(this.overhead, self._least_overhead or this.overhead)
         for name, spout in self._spouts.items():
             self._steer(name, spout, this)
             self._share_out(spout)
@@ -390,7 +396,7 @@ class Controller:
 
         Not longer where spouts that nobody holds would have to wait for a bolt that does not hear of them.
         """
-        overhead = min(self._overheads)
+        overhead = min(self._overheads, default=0.0)
         others = any(
             other.emitted
             and other.because_of is None

@@ -155,8 +155,7 @@ class QueryRun:
         first = self._last_ended is None
         seconds = self._seconds_since(began)
         self.tally.add_batch(reports, seconds)
-        # Before the first round workers may have had to be started, which says nothing of tuples.
-        throttle.observe(reports, max(report.worked for report in reports) if first else seconds)
+        throttle.observe(reports, seconds, first=first)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()

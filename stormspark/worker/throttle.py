@@ -26,6 +26,7 @@ class Throttle:
             {component.id: component.tasks for component in components if component.kind == "bolt"},
             upstream_spouts(plan),
             target=settings.batch_target_ms / 1000,
+            worker_of={task.id: task.worker for task in plan.tasks.values()},
             tuple_marks=settings.tuple_marks,
             byte_marks=settings.byte_marks,
         )
@@ -35,13 +36,20 @@ class Throttle:
         with self._lock:
             self._controller.begin()
 
-    def observe(self, reports: Iterable[WorkerReport], seconds: float, pause: float = 0.0) -> None:
-        """A round has ended that took ``seconds``, ``pause`` after the one before it."""
+    def observe(self, reports: Iterable[WorkerReport], seconds: float, *, first: bool = False) -> None:
+        """A round has ended that took ``seconds``; the ``first`` one of an attempt, for which workers may have had to be started,
+        which says nothing of tuples.
+        """
         loads: dict[int, TaskLoad] = {}
+        worked = 0.0
         for report in reports:
             loads.update(report.loads)
+            worked = max(worked, report.worked)
         with self._lock:
-            self._controller.observe(loads, seconds, pause=pause)
+            if first:
+                self._controller.observe(loads, worked, pause=seconds - worked, whole=False)
+            else:
+                self._controller.observe(loads, seconds)
 
     @property
     def limits(self) -> Limits | None:
