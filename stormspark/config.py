@@ -139,6 +139,8 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
+    #: A spout with more open trees than this, all of its tasks together, emits one tuple a round and task until half are left.
+    open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: What happens above the marks: spouts are slowed down, or tuples are dropped, or failed (X51).
     backpressure: str | None = _setting("stormspark.backpressure.strategy", None, str)
     #: Heron's way to say "drop" (F10).
@@ -249,6 +251,11 @@ class Settings:
             _Marks(*storm, self.storm_high_mark, self.storm_low_mark, 0.9, queue),
             _Marks(*jstorm, self.jstorm_high_mark, self.jstorm_low_mark, 0.8, queue),
         )
+
+    @property
+    def tree_marks(self) -> tuple[int, int]:
+        """High and low mark of a spout's open trees, all of its tasks together."""
+        return self.open_trees_high_mark, self.open_trees_high_mark // 2
 
     @property
     def worker_byte_marks(self) -> tuple[int, int]:

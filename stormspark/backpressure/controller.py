@@ -38,7 +38,18 @@ from stormspark.backpressure.pressure import BoltPressure, LimitChange, Pressure
 from stormspark.backpressure.signals import BoltLoad, Limits, SpoutLoad, TaskLoad
 from stormspark.backpressure.water_marks import WaterMarks
 
-__all__ = ["FIRST_LIMIT", "BoltPressure", "Controller", "LimitChange", "Pressure", "SpoutPressure"]
+__all__ = [
+    "FIRST_LIMIT",
+    "OPEN_TREES",
+    "BoltPressure",
+    "Controller",
+    "LimitChange",
+    "Pressure",
+    "SpoutPressure",
+]
+
+#: Who is to blame where bolts hold more tuples, in windows or joins, than a spout may have open.
+OPEN_TREES = "open trees"
 
 #: Tuples that a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
@@ -153,10 +164,14 @@ class _Spout:
     loads: Mapping[int, SpoutLoad] = field(default_factory=dict)
     #: Of the work that waits behind it, rows of a source among it, in targets.
     behind: WaterMarks = field(default_factory=lambda: WaterMarks(*_BEHIND))
+    #: Of its trees that have not ended.
+    trees: WaterMarks = field(default_factory=lambda: WaterMarks(1, 0))
 
     @property
     def allowed(self) -> int | None:
         """What all its tasks may emit in the next round."""
+        if self.trees.closed:  # what holds them may need a tuple to let them go
+            return len(self.tasks)
         return None if self.limit is None else max(int(self.limit * self.brake), len(self.tasks))
 
     def observe(self, loads: Mapping[int, TaskLoad]) -> None:
@@ -164,6 +179,14 @@ class _Spout:
         self.emitted = sum(load.emitted for load in self.loads.values())
         self.hungry = any(load.hungry for load in self.loads.values())
         self.limited = any(load.limited for load in self.loads.values())
+        self.trees.observe(sum(load.open_trees for load in self.loads.values()))
+
+    @property
+    def blamed(self) -> str | None:
+        """Who stopped it in this round."""
+        if not self.limited:
+            return None
+        return OPEN_TREES if self.trees.closed else self.because_of
 
 
 class _Round:
@@ -198,7 +221,8 @@ class Controller:
     """Not thread-safe. ``spouts`` and ``bolts`` are task ids by component, ``upstream`` the spouts whose tuples reach a bolt.
 
     ``worker_of`` are the workers of tasks; without it each task is taken to have one of its own. Marks are of a bolt, all of
-    its tasks together: high and low, in tuples and in bytes. Seconds are seconds.
+    its tasks together: high and low, in tuples and in bytes; ``tree_marks`` of a spout's open trees, its other limits being
+    bolts' (what they hold in windows and joins waits in no queue). Seconds are seconds.
 
     >>> controller = Controller({"words": [1]}, {"count": [2]}, {"count": {"words"}}, target=1.0)
     >>> controller.limits
@@ -218,6 +242,7 @@ class Controller:
         worker_of: Mapping[int, int] | None = None,
         tuple_marks: tuple[int, int] = (1_000_000, 500_000),
         byte_marks: tuple[int, int] = (100 * 1024 * 1024, 50 * 1024 * 1024),
+        tree_marks: tuple[int, int] = (5_000_000, 2_500_000),
     ) -> None:
         self.target = target
         tasks = [task for component in bolts.values() for task in component]
@@ -226,7 +251,7 @@ class Controller:
             name: _Bolt(tasks, WaterMarks(*tuple_marks), WaterMarks(*byte_marks))
             for name, tasks in bolts.items()
         }
-        self._spouts = {name: _Spout(tasks) for name, tasks in spouts.items()}
+        self._spouts = {name: _Spout(tasks, trees=WaterMarks(*tree_marks)) for name, tasks in spouts.items()}
         self._upstream = {bolt: frozenset(upstream.get(bolt, ())) for bolt in bolts}
         self._downstream = {
             spout: [self._bolts[bolt] for bolt in bolts if spout in self._upstream[bolt]] for spout in spouts
@@ -282,9 +307,9 @@ class Controller:
             spout.behind.observe((rows * (spout.cost or 0.0) + backlog) / self.target)
 
     def _steer(self, name: str, spout: _Spout, this: _Round) -> None:
-        if spout.limited and spout.because_of is not None:
-            before = spout.throttled_ms.get(spout.because_of, 0.0)
-            spout.throttled_ms[spout.because_of] = before + this.seconds * 1000
+        if spout.blamed is not None:
+            before = spout.throttled_ms.get(spout.blamed, 0.0)
+            spout.throttled_ms[spout.blamed] = before + this.seconds * 1000
         spout.calm = 0.0 if spout.limited else spout.calm + min(this.seconds, self.target)
         spout.unused = 0 if spout.limited or not spout.hungry else spout.unused + 1
         if self._downstream[name]:
@@ -416,7 +441,7 @@ class Controller:
 
     def _share_out(self, spout: _Spout) -> None:
         """A spout's limit over its tasks: those that have little need what they had and some more, the others share the rest."""
-        if spout.limit is None:
+        if spout.allowed is None:
             spout.by_task = {}
             return
         wants = {
@@ -464,7 +489,7 @@ class Controller:
             spouts={
                 name: SpoutPressure(
                     self.limit_of(name),
-                    spout.because_of if spout.limited and spout.named else None,
+                    spout.blamed if spout.named or spout.trees.closed else None,
                     dict(spout.throttled_ms),
                 )
                 for name, spout in self._spouts.items()

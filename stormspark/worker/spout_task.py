@@ -329,7 +329,9 @@ class SpoutTask(Task):
     def load(self) -> SpoutLoad:
         """What it did in this round."""
         rows = self._rows.waiting if self._rows is not None else 0
-        return SpoutLoad(self._emitted_in_round, self._hungry, self._limited, rows)
+        account = self.account
+        trees = account.pending + len(account.ended)
+        return SpoutLoad(self._emitted_in_round, self._hungry, self._limited, rows, trees)
 
     def _end_call(self) -> None:
         """Unwind a suspended ``next_tuple``: its instance ends."""

@@ -29,6 +29,7 @@ class Throttle:
             worker_of={task.id: task.worker for task in plan.tasks.values()},
             tuple_marks=settings.tuple_marks,
             byte_marks=settings.byte_marks,
+            tree_marks=settings.tree_marks,
         )
 
     def begin(self) -> None:

@@ -40,7 +40,7 @@ class Rounds(list[Round]):
         observe = throttle.observe
 
         def observe_and_note(
-            reports: Iterable[WorkerReport], seconds: float, *more: float, **named: float
+            reports: Iterable[WorkerReport], seconds: float, *more: float, **named: bool
         ) -> None:
             reports, ended = list(reports), time.monotonic()
             observe(reports, seconds, *more, **named)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stormspark.backpressure import BoltLoad, Controller, SpoutLoad, TaskLoad
+from stormspark.backpressure import OPEN_TREES, BoltLoad, Controller, SpoutLoad, TaskLoad
 
 
 class OneSpout:
@@ -302,3 +302,22 @@ def test_the_history_does_not_grow_for_ever() -> None:
     pressure = one.controller.pressure()
     assert len(pressure.history) == 1000 < pressure.limit_changes
     assert pressure.history[-1].limit == one.limit
+
+
+def test_a_spout_with_too_many_open_trees_waits_for_some_to_end_but_never_quite() -> None:
+    """F8, W1: what a window holds is in no queue; it may need one more tuple to let its tuples go."""
+    controller = Controller({"s": [1, 3]}, {"b": [2]}, {"b": {"s"}}, target=1.0, tree_marks=(1000, 500))
+
+    def emits(open_trees: int) -> dict[int, int]:
+        each = SpoutLoad(40, True, True, open_trees=open_trees // 2)
+        controller.observe({1: each, 3: each, 2: BoltLoad(80, 0.01, 0, 0)}, 0.2)
+        return dict(controller.limits)
+
+    grows = emits(400)
+    assert min(grows.values()) > 40
+    assert emits(1002) == {1: 1, 3: 1}
+    assert controller.pressure().spouts["s"].throttled_by == OPEN_TREES
+    assert emits(600) == {1: 1, 3: 1}, "between the marks nothing changes"
+    assert min(emits(498).values()) > 40
+    assert controller.pressure().spouts["s"].throttled_by is None
+    assert controller.pressure().spouts["s"].throttled_ms == {OPEN_TREES: 400.0}
