@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stormspark.backpressure import OPEN_TREES
 from stormspark.metrics import TopologyStatistics
 from stormspark.ui.throttling import throttled_by, why_throttled
 
@@ -126,12 +127,14 @@ class Speedometer:
 
 def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
     """Who slows spouts down, and why; what a tuple costs is of the last few seconds, like the rates."""
-    bolt = throttled_by(statistics)
-    if bolt is None or statistics.pressure is None:
+    pressure, bolt = statistics.pressure, throttled_by(statistics)
+    if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
+        return OPEN_TREES
+    if bolt is None or pressure is None:
         return None
     (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
     if executed == executed_before:  # the first look, or one tuple that takes for ever: of the whole run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None
-    return f"{bolt} ({why_throttled(statistics.pressure.bolts[bolt], cost)})"
+    return f"{bolt} ({why_throttled(pressure.bolts[bolt], cost)})"

@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stormspark.backpressure import BoltLoad, Controller, SpoutLoad, TaskLoad
+from stormspark.backpressure import OPEN_TREES, BoltLoad, Controller, SpoutLoad, TaskLoad
 from stormspark.backpressure.controller import FIRST_LIMIT
 from stormspark.backpressure.simulation import (
     Round,
@@ -201,7 +201,7 @@ def test_whatever_it_hears_its_limits_make_sense(
             if limit is not None:
                 assert all(limits[task] >= 1 for task in tasks)
                 assert sum(limits[task] for task in tasks) <= limit
-            assert pressure.spouts[name].throttled_by in {None, "x", "y"}
+            assert pressure.spouts[name].throttled_by in {None, OPEN_TREES, "x", "y"}
         assert pressure.limit_changes >= len(pressure.history) > 0
 
 
