@@ -97,7 +97,7 @@ def test_the_lag_falls_as_fast_as_the_bolts_can_take_it(
         watch_lag(1)
     waited = max(one.queued for one in watch.rounds)
     dial.set(FAST_SECS)
-    faster = time.monotonic()
+    faster, slow_samples = time.monotonic(), len(watch.samples)
     watch.until(lambda: watch.statistics().components["kafka"].acked >= MESSAGES, 120 + LONG_SECS, "all acks")
     took = time.monotonic() - faster
     fast = [one for one in watch.rounds.since(faster) if one.executed]
@@ -112,7 +112,9 @@ def test_the_lag_falls_as_fast_as_the_bolts_can_take_it(
     fell = -statistics.linear_regression(*zip(*settled, strict=True)).slope
     spout = now.components["kafka"]
     workers = [sample.worker_mb for sample in watch.samples]
-    rise, peak = flatness(workers)
+    # A fast bolt needs more of what is fetched ahead, so each part is flat by itself; a short run is too short to say so.
+    parts = [workers[:slow_samples], workers[slow_samples:]] if LONG_SECS else [workers]
+    rise, peak = max(flatness(part, skip=0.3) for part in parts)
     note(
         "A backlog in Kafka",
         messages=f"{MESSAGES:,}",
