@@ -133,7 +133,6 @@ class Worker:
         #: Batch, attempt and first superstep of the round; superstep 0 may bring several requests.
         self._begun: tuple[int, int, int] | None = None
         self._quantum_used_up = False
-        self._limited = False  # some spout had a limit in this round
         self._sources = {
             (task.id, stream.id): TupleSource(component.id, task.id, stream.id, Fields(stream.fields))
             for component in plan.components.values()
@@ -252,10 +251,9 @@ class Worker:
         if step.target is not None:
             self._quantum.target = step.target
         if self._batch_began is not None:
-            # A round with limits says nothing of how much time spouts may have without.
-            used_up = self._quantum_used_up and not self._limited
+            # A round in which a limit stopped a spout says nothing of how much time spouts may have without.
+            used_up = self._quantum_used_up and not any(spout.limited for spout in self._spouts)
             self._quantum.batch_took(now - self._batch_began, used_up=used_up)
-        self._limited = bool(step.limits)
         self._batch_began = now
         self._quantum_used_up = False
         self._running.begin_batch(now)

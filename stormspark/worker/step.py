@@ -81,7 +81,7 @@ def merge_progress(told: Iterable[Mapping[str, SourceProgress]]) -> dict[str, So
     """What several tasks, or workers, say of each source spout in one batch, as one.
 
     >>> merge_progress([{"s": SourceProgress(3, {"t-0": 7, "t-1": 2})}, {"s": SourceProgress(1, {"t-0": 5})}])
-    {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0)}
+    {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0, limit=None)}
     """
     by_component: dict[str, list[SourceProgress]] = {}
     for one in told:
