@@ -8,12 +8,12 @@ and limits follow round by round meanwhile. The signal is read anew after each r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from stormspark.backpressure import BoltLoad, SpoutLoad, TaskLoad
+from stormspark.backpressure import BoltLoad, SpoutLoad
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.trigger_limits import Bite
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, merge_loads
 from stormspark.worker.throttle import Throttle
 
 __all__ = ["Prolonging"]
@@ -49,11 +49,10 @@ class Prolonging:
         """Rows wait, and for some rounds nobody has taken any: deactivated, or nothing is acked."""
         return self._not_fewer >= _STALLED_ROUNDS
 
-    def observe(self, reports: Iterable[WorkerReport]) -> None:
+    def observe(self, reports: Sequence[WorkerReport]) -> None:
         """A round has ended."""
-        loads: dict[int, TaskLoad] = {}
+        loads = merge_loads(reports)
         for report in reports:
-            loads.update(report.loads)
             for component, progress in report.sources.items():
                 self.came[component] += progress.came
         self._busy += max(

@@ -492,16 +492,13 @@ class Worker:
         return ready
 
     def _report(self, step: Step) -> Frame:
+        loads: dict[int, TaskLoad] = {}
         for spout in self._spouts:
-            # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
-            spout.counters.pending = spout.account.pending + len(spout.account.ended)
-            spout.counters.queued = spout.rows_waiting
+            loads[spout.id] = held = spout.load()
+            spout.counters.pending, spout.counters.queued = held.open_trees, spout.rows_waiting
         for bolt in self._bolts:
-            bolt.counters.queued = bolt.waiting
-        loads: dict[int, TaskLoad] = {spout.id: spout.load() for spout in self._spouts}
-        for bolt in self._bolts:
-            loads[bolt.id] = load = bolt.load()
-            bolt.counters.queued_bytes = load.queued_bytes
+            loads[bolt.id] = waits = bolt.load()
+            bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
         if step.acker_time is not None:
             self._acker_log.add(self._acker_changes(step.acker_time))
         report = WorkerReport(

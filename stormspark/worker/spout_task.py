@@ -331,6 +331,7 @@ class SpoutTask(Task):
         """What it did in this round."""
         rows = self._rows.waiting if self._rows is not None else 0
         account = self.account
+        # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
         trees = account.pending + len(account.ended)
         return SpoutLoad(self._emitted_in_round, self._hungry, self.limited, rows, trees)
 

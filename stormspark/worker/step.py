@@ -12,7 +12,7 @@ from stormspark.backpressure import Limits, TaskLoad
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 
-__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_progress"]
+__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_loads", "merge_progress"]
 
 
 class Step(NamedTuple):
@@ -75,6 +75,11 @@ class WorkerReport:
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
     """Why the topology has to stop after a batch with these reports, or None."""
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
+
+
+def merge_loads(reports: Iterable[WorkerReport]) -> dict[int, TaskLoad]:
+    """What the tasks of all workers did in a round, by task id."""
+    return {task: load for report in reports for task, load in report.loads.items()}
 
 
 def merge_progress(told: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:

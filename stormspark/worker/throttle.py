@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stormspark.backpressure import Controller, Limits, Pressure, TaskLoad
+from stormspark.backpressure import Controller, Limits, Pressure
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Throttle", "upstream_spouts"]
 
@@ -37,15 +37,12 @@ class Throttle:
         with self._lock:
             self._controller.begin()
 
-    def observe(self, reports: Iterable[WorkerReport], seconds: float, *, first: bool = False) -> None:
+    def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
         """A round has ended that took ``seconds``; the ``first`` one of an attempt, for which workers may have had to be started,
         which says nothing of tuples.
         """
-        loads: dict[int, TaskLoad] = {}
-        worked = 0.0
-        for report in reports:
-            loads.update(report.loads)
-            worked = max(worked, report.worked)
+        loads = merge_loads(reports)
+        worked = max((report.worked for report in reports), default=0.0)
         with self._lock:
             if first:
                 self._controller.observe(loads, worked, pause=seconds - worked, whole=False)

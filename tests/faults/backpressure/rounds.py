@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from stormspark.backpressure import BoltLoad, SpoutLoad
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, merge_loads
 from stormspark.worker.throttle import Throttle
 
 __all__ = ["Round", "Rounds", "full_speed", "rate", "utilisation"]
@@ -44,7 +44,7 @@ class Rounds(list[Round]):
         ) -> None:
             reports, ended = list(reports), time.monotonic()
             observe(reports, seconds, *more, **named)
-            loads = {task: load for report in reports for task, load in report.loads.items()}
+            loads = merge_loads(reports)
             bolts = {task: load for task, load in loads.items() if isinstance(load, BoltLoad)}
             limits = throttle.limits
             self.append(
