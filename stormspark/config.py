@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple
@@ -215,8 +216,11 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """When a superstep ends at the latest."""
-        return 3 * self.batch_target_ms if self.superstep_deadline is None else self.superstep_deadline
+        """When a superstep ends at the latest: what waits in a worker is spared a timeout between its turns only (W2)."""
+        if self.superstep_deadline is not None:
+            return self.superstep_deadline
+        quarter = 250 * self.message_timeout_secs if self.enable_message_timeouts else math.inf
+        return max(min(5 * self.batch_target_ms, quarter), self.batch_target_ms)
 
     @property
     def byte_marks(self) -> tuple[int, int]:

@@ -59,14 +59,16 @@ _SHARE = 0.5
 _STILL = 0.67
 #: While a bolt is at fault a round may be longer than the target, so that what is not its work is a small share of it.
 _OVERHEAD_SHARE = 0.05
-_LONGEST = 2.5
+_LONGEST = 4.0
 #: And never shorter than so many times what it takes anyway.
 _SHORTEST = 3.0
 #: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
 #: second of them, and the round after that too, if it grew by the third.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
 #: And while nobody is.
-_SPOUTS_OVERHEAD_SHARE = 0.1
+_SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST = 0.1, 2.5
+#: Where time, and no limit, is what stops a spout, a bolt has taken it if it had this share of the round.
+_TAKES = 0.75
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
 #: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
@@ -154,6 +156,8 @@ class _Spout:
     is_rough: bool = False
     #: Whether that bolt is still to blame.
     named: bool = False
+    #: The bolt that took nearly all of a round in which time was what stopped it.
+    crowded_out_by: str | None = None
     drift: Drift = field(default_factory=Drift)
     calm: float = 0.0
     unused: int = 0
@@ -185,7 +189,7 @@ class _Spout:
     def blamed(self) -> str | None:
         """Who stopped it in this round."""
         if not self.limited:
-            return None
+            return self.crowded_out_by
         return OPEN_TREES if self.trees.closed else self.because_of
 
 
@@ -273,6 +277,7 @@ class Controller:
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
         for name, spout in self._spouts.items():
             spout.cost, spout.because_of, spout.named, spout.loads = None, None, False, {}
+            spout.crowded_out_by = None
             spout.arrived = {}
             spout.brake, spout.calm, spout.unused = 1.0, 0.0, 0
             spout.drift.reset()
@@ -307,6 +312,11 @@ class Controller:
             spout.behind.observe((rows * (spout.cost or 0.0) + backlog) / self.target)
 
     def _steer(self, name: str, spout: _Spout, this: _Round) -> None:
+        spout.crowded_out_by = None
+        if spout.hungry and not spout.limited and self._downstream[name]:
+            worst = max(self._downstream[name], key=lambda bolt: bolt.work)
+            if worst.work >= _TAKES * this.seconds:
+                spout.crowded_out_by = self._names[id(worst)]
         if spout.blamed is not None:
             before = spout.throttled_ms.get(spout.blamed, 0.0)
             spout.throttled_ms[spout.blamed] = before + this.seconds * 1000
@@ -471,9 +481,13 @@ class Controller:
     @property
     def round_target(self) -> float:
         """How long the next round should be, in seconds, where nobody is held: the target, or so long that what a round takes
-        whatever it does is a tenth of it.
+        whatever it does is a tenth of it; less of it where a bolt is what holds up the others.
         """
-        return min(max(self.target, self._least_overhead / _SPOUTS_OVERHEAD_SHARE), _LONGEST * self.target)
+        crowded = any(spout.crowded_out_by for spout in self._spouts.values())
+        share, longest = (
+            (_OVERHEAD_SHARE, _LONGEST) if crowded else (_SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST)
+        )
+        return min(max(self.target, self._least_overhead / share), longest * self.target)
 
     def limit_of(self, spout: str) -> int | None:
         """What all tasks of a spout together may emit in the next round."""
@@ -489,7 +503,7 @@ class Controller:
             spouts={
                 name: SpoutPressure(
                     self.limit_of(name),
-                    spout.blamed if spout.named or spout.trees.closed else None,
+                    spout.blamed if spout.named or spout.trees.closed or spout.crowded_out_by else None,
                     dict(spout.throttled_ms),
                 )
                 for name, spout in self._spouts.items()

@@ -88,7 +88,7 @@ class Scenario:
     target: float = 1.0
     overhead: float = 0.1  #: what a round takes whatever it does
     overhead_jitter: float = 0.1
-    deadline: float = 3.0
+    deadline: float = 5.0
     pauses: Mapping[float, float] = field(default_factory=dict)  #: nobody's fault: when, and how long
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stormspark.backpressure import Controller, Limits, Pressure
+from stormspark.backpressure import Controller, Limits, Pressure, SpoutPressure
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import WorkerReport, merge_loads
 
@@ -77,7 +77,7 @@ class Throttle:
             pressure = self._controller.pressure()
         if self._slows:
             return pressure
-        spouts = {name: replace(spout, limit=None) for name, spout in pressure.spouts.items()}
+        spouts = dict.fromkeys(pressure.spouts, SpoutPressure(None, None, {}))
         return replace(pressure, spouts=spouts, limit_changes=0, history=())
 
 

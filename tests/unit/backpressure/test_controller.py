@@ -321,3 +321,18 @@ def test_a_spout_with_too_many_open_trees_waits_for_some_to_end_but_never_quite(
     assert min(emits(498).values()) > 40
     assert controller.pressure().spouts["s"].throttled_by is None
     assert controller.pressure().spouts["s"].throttled_ms == {OPEN_TREES: 400.0}
+
+
+def test_a_bolt_that_takes_the_spouts_time_is_named_though_nothing_is_limited() -> None:
+    """F6, F11: side by side in one worker time is what holds the spout, and the bolt has three quarters of it."""
+    controller = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0, worker_of={1: 0, 2: 0})
+    for _ in range(4):
+        controller.observe({1: SpoutLoad(90, True, False), 2: BoltLoad(90, 0.9, 0, 0)}, 1.05)
+    spout = controller.pressure().spouts["s"]
+    assert (spout.limit, spout.throttled_by) == (None, "b")
+    assert spout.throttled_ms == {"b": pytest.approx(4200)}
+    assert controller.round_target == pytest.approx(0.15 / 0.05)
+    controller.observe({1: SpoutLoad(90, True, False), 2: BoltLoad(90, 0.5, 0, 0)}, 1.05)
+    assert controller.pressure().spouts["s"].throttled_by is None
+    controller.observe({1: SpoutLoad(10, False, False), 2: BoltLoad(10, 0.1, 0, 0)}, 0.11)
+    assert controller.pressure().spouts["s"].throttled_by is None
