@@ -109,8 +109,9 @@ FUZZ_TOPOLOGIES ?= 500
 FUZZ_SPARK ?= 40
 FAULT_MESSAGES ?= 100000
 FAULT_INJECTIONS ?= 5
+BACKPRESSURE_SECS ?= 300
 .PHONY: soak
-soak: java $(INSTALLED) soak-faults ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+soak: java $(INSTALLED) soak-faults soak-backpressure ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
 	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
 	@HYPOTHESIS_PROFILE=soak FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(BIN)/pytest -q tests/fuzz
@@ -118,6 +119,10 @@ soak: java $(INSTALLED) soak-faults ## the fault tests ROUNDS times, the state m
 .PHONY: soak-faults
 soak-faults: java $(INSTALLED) ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
 	@FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(BIN)/pytest -q tests/faults/nothing_lost
+
+.PHONY: soak-backpressure
+soak-backpressure: java $(INSTALLED) ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure
+	@BACKPRESSURE_SECS=$(BACKPRESSURE_SECS) $(BIN)/pytest -q tests/faults/backpressure
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple
@@ -113,8 +114,8 @@ class Settings:
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets, one
-    #: where tuples are dropped or failed in the place of slowing spouts down.
+    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets;
+    #: where tuples are dropped or failed in the place of slowing spouts down, all supersteps of a round at most one target.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of what waits, by default 100 MB and a million tuples; the low ones are by default half of the high ones.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
@@ -139,6 +140,8 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
+    #: A spout with more open trees than this, all of its tasks together, emits one tuple a round and task until half are left.
+    open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: What happens above the marks: spouts are slowed down, or tuples are dropped, or failed (X51).
     backpressure: str | None = _setting("stormspark.backpressure.strategy", None, str)
     #: Heron's way to say "drop" (F10).
@@ -213,10 +216,11 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """When a superstep ends at the latest; sooner where spouts are not to wait for slow bolts."""
+        """When a superstep ends at the latest: what waits in a worker is spared a timeout between its turns only (W2)."""
         if self.superstep_deadline is not None:
             return self.superstep_deadline
-        return (3 if self.backpressure_strategy == "slow" else 1) * self.batch_target_ms
+        quarter = 250 * self.message_timeout_secs if self.enable_message_timeouts else math.inf
+        return max(min(5 * self.batch_target_ms, quarter), self.batch_target_ms)
 
     @property
     def byte_marks(self) -> tuple[int, int]:
@@ -251,6 +255,11 @@ class Settings:
             _Marks(*storm, self.storm_high_mark, self.storm_low_mark, 0.9, queue),
             _Marks(*jstorm, self.jstorm_high_mark, self.jstorm_low_mark, 0.8, queue),
         )
+
+    @property
+    def tree_marks(self) -> tuple[int, int]:
+        """High and low mark of a spout's open trees, all of its tasks together."""
+        return self.open_trees_high_mark, self.open_trees_high_mark // 2
 
     @property
     def worker_byte_marks(self) -> tuple[int, int]:

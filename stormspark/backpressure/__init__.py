@@ -1,11 +1,19 @@
 """May this spout emit, and for how long? Pure: time and levels are arguments."""
 
-from stormspark.backpressure.controller import BoltPressure, Controller, LimitChange, Pressure, SpoutPressure
+from stormspark.backpressure.controller import (
+    OPEN_TREES,
+    BoltPressure,
+    Controller,
+    LimitChange,
+    Pressure,
+    SpoutPressure,
+)
 from stormspark.backpressure.quantum import SpoutQuantum
 from stormspark.backpressure.signals import BoltLoad, Limits, SpoutLoad, TaskLoad
 from stormspark.backpressure.water_marks import WaterMarks
 
 __all__ = [
+    "OPEN_TREES",
     "BoltLoad",
     "BoltPressure",
     "Controller",

@@ -33,5 +33,5 @@ class SpoutQuantum:
         """Learn from a batch that took ``seconds`` from its start to the start of the next one."""
         if not used_up or seconds <= 0:
             return
-        ideal = self.seconds + (self.target - seconds) / 2
+        ideal = self.seconds * self.target / seconds
         self.seconds = min(max(ideal, self.seconds / 2, self.least), self.seconds * 2, self.target)

@@ -25,6 +25,8 @@ class SpoutLoad(NamedTuple):
     limited: bool
     #: Rows of a source that wait to be emitted.
     rows_waiting: int = 0
+    #: Its trees that have not ended.
+    open_trees: int = 0
 
 
 class BoltLoad(NamedTuple):

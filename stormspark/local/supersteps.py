@@ -52,11 +52,13 @@ class InProcessWorkers:
         for worker in self.workers:
             worker.open(active)
 
-    def run_batch(self, limits: Limits | None = None) -> list[WorkerReport]:
-        """Run the supersteps of one batch, in which spouts may emit ``limits``; return what every worker reports."""
+    def run_batch(self, limits: Limits | None = None, target: float | None = None) -> list[WorkerReport]:
+        """Run the supersteps of one batch, in which spouts may emit ``limits`` and which should take ``target`` seconds; return
+        what every worker reports.
+        """
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for superstep in range(self.plan.last_superstep + 1):
-            step = Step(self._batch, self._attempt, superstep, limits=limits)
+            step = Step(self._batch, self._attempt, superstep, limits=limits, target=target)
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
             inbound = [
                 sorted(

@@ -211,12 +211,15 @@ class LocalTopology:
         begun = time.monotonic()
         if self._active:
             self._sources.feed(self.workers)
-        # Where time is simulated batches take none, so nothing can be learnt from them.
-        limit_of = self._throttle.limit_of if self._thread is not None else _no_limit
-        reports = self.workers.run_batch(self._throttle.limits if self._thread is not None else None)
-        self._sources.told(reports, limit_of)
+        throttle = self._throttle
+        if self._thread is not None:
+            reports = self.workers.run_batch(throttle.limits, throttle.round_target)
+            self._sources.told(reports, throttle.limit_of)
+        else:  # where time is simulated batches take none, so nothing can be learnt from them
+            reports = self.workers.run_batch()
+            self._sources.told(reports, _no_limit)
         seconds = time.monotonic() - begun
-        self._throttle.observe(reports, seconds)
+        throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         self.error = fatal_error(reports)

@@ -18,6 +18,9 @@ from stormspark.metrics.metric import DataPoint
 
 __all__ = ["ComponentStatistics", "TaskCounters", "TopologyStatistics", "summarise"]
 
+#: Of the changes of limits so many are in the JSON summary, the last ones.
+_CHANGES_SHOWN = 100
+
 
 @dataclass
 class TaskCounters:
@@ -124,7 +127,7 @@ class TopologyStatistics:
         return sum(getattr(c, name) for c in self.components.values() if kind in (None, c.kind))
 
     def as_json(self) -> dict[str, Any]:
-        """The JSON summary of ``stormspark run --json``."""
+        """The JSON summary of ``stormspark run --json``. ``backpressure`` is described in ``docs/backpressure.md``."""
         return {
             "topology": self.topology,
             "engine": self.engine,
@@ -133,7 +136,28 @@ class TopologyStatistics:
             "batch_ms": asdict(self.batch_ms),
             "backlog": self.backlog,
             "components": {name: component.as_json() for name, component in self.components.items()},
+            "backpressure": None if self.pressure is None else _as_json(self.pressure, self.seconds),
         }
+
+
+def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
+    """Who was slowed down because of whom, and what waits against the marks; of the limits over time the last ones."""
+    return {
+        "limit_changes": pressure.limit_changes,
+        "spouts": {
+            name: {
+                "limit": spout.limit,
+                "throttled_by": spout.throttled_by,
+                "throttled_ms": {bolt: round(ms, 1) for bolt, ms in spout.throttled_ms.items()},
+                "throttled_share": round(sum(spout.throttled_ms.values()) / 1000 / seconds, 4)
+                if seconds
+                else 0.0,
+            }
+            for name, spout in pressure.spouts.items()
+        },
+        "bolts": {name: asdict(bolt) for name, bolt in pressure.bolts.items()},
+        "history": [change._asdict() for change in pressure.history[-_CHANGES_SHOWN:]],
+    }
 
 
 def _json_value(value: Any) -> Any:

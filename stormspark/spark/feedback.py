@@ -5,7 +5,7 @@ A file on the driver's host, replaced after each batch:
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
 ``low_marks`` are those of the last batch in which the tasks were asked, null before that. ``limit`` is what they may emit in
-the next batch, null where nothing holds them.
+the next batch, null where nothing holds them; it is there before the first one, too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,15 @@ class Feedback:
         session.conf.set(FEEDBACK, str(self.path))
         session.conf.set(STORM_ID, storm_id)
 
+    def begin(self, components: Iterable[str], limit_of: Callable[[str], int | None]) -> None:
+        """Before the first batch of all: nothing waits, and a topology that begins takes little."""
+        if not self.path.exists():
+            nothing = {"waiting": 0, "low_marks": None}
+            self._replace({component: {**nothing, "limit": limit_of(component)} for component in components})
+
     def write(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
         """After a batch; ``limit_of`` says how many tuples a spout may emit in the next one."""
-        content = {}
+        content: dict[str, object] = {}
         for component, (waiting, low_marks, *_) in merge_progress(r.sources for r in reports).items():
             if low_marks is not None:
                 self._low_marks[component] = low_marks
@@ -48,6 +54,9 @@ class Feedback:
                 "limit": limit_of(component),
             }
         if content:
-            new = self.path.with_suffix(".new")
-            new.write_text(json.dumps(content), encoding="utf-8")
-            os.replace(new, self.path)
+            self._replace(content)
+
+    def _replace(self, content: Mapping[str, object]) -> None:
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(content), encoding="utf-8")
+        os.replace(new, self.path)

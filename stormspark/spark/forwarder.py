@@ -137,7 +137,7 @@ def source_forwarder(
 
 
 def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
-    number, acker_time, limits = _read_round(task.getLocalProperty(ROUND))
+    number, acker_time, limits, target = _read_round(task.getLocalProperty(ROUND))
     return Request(
         attempt.generation,
         route.incarnation,
@@ -148,20 +148,24 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
         attempt.reason,
         acker_time,
         limits,
+        target,
     )
 
 
-def round_property(acker_time: AckerTime | None, limits: Limits | None, number: int = 0) -> tuple[str, str]:
+def round_property(
+    acker_time: AckerTime | None, limits: Limits | None, target: float | None, number: int = 0
+) -> tuple[str, str]:
     """The local property, name and value, by which the tasks of a round hear what the driver has to say of it; ``number`` is
     its own, in its batch.
     """
     time = None if acker_time is None else asdict(acker_time)
-    return ROUND, json.dumps([number, time, None if limits is None else list(limits.items())])
+    return ROUND, json.dumps([number, time, None if limits is None else list(limits.items()), target])
 
 
-def _read_round(said: str | None) -> tuple[int, AckerTime | None, Limits | None]:
-    number, time, limits = (0, None, None) if said is None else json.loads(said)
-    return number, None if time is None else AckerTime(**time), None if limits is None else dict(limits)
+def _read_round(said: str | None) -> tuple[int, AckerTime | None, Limits | None, float | None]:
+    number, time, limits, target = (0, None, None, None) if said is None else json.loads(said)
+    read_time = None if time is None else AckerTime(**time)
+    return number, read_time, None if limits is None else dict(limits), target
 
 
 def _as_frames(

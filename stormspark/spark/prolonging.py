@@ -8,12 +8,12 @@ and limits follow round by round meanwhile. The signal is read anew after each r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from stormspark.backpressure import BoltLoad, SpoutLoad, TaskLoad
+from stormspark.backpressure import BoltLoad, SpoutLoad
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.trigger_limits import Bite
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, merge_loads
 from stormspark.worker.throttle import Throttle
 
 __all__ = ["Prolonging"]
@@ -28,9 +28,9 @@ class Prolonging:
     def __init__(self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str]) -> None:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
-        #: Whether to expect that this batch is prolonged: the last one was, or nothing is known.
-        self.expected = bool(spouts)
         self.begin()
+        #: Whether to expect, before a batch begins, that it is prolonged: the last one was, or nothing is known.
+        self.expected = bool(spouts)
 
     def begin(self) -> None:
         """A batch begins."""
@@ -42,17 +42,17 @@ class Prolonging:
         self._not_fewer = 0
         #: It needs another round.
         self.wanted = False
+        self.expected = False
 
     @property
     def stalled(self) -> bool:
         """Rows wait, and for some rounds nobody has taken any: deactivated, or nothing is acked."""
         return self._not_fewer >= _STALLED_ROUNDS
 
-    def observe(self, reports: Iterable[WorkerReport]) -> None:
+    def observe(self, reports: Sequence[WorkerReport]) -> None:
         """A round has ended."""
-        loads: dict[int, TaskLoad] = {}
+        loads = merge_loads(reports)
         for report in reports:
-            loads.update(report.loads)
             for component, progress in report.sources.items():
                 self.came[component] += progress.came
         self._busy += max(
@@ -70,7 +70,7 @@ class Prolonging:
                 self.wanted = True
         waiting = sum(self._waiting.values())
         self._not_fewer = self._not_fewer + 1 if waiting and waiting >= before else 0
-        self.expected = self.wanted
+        self.expected = self.expected or self.wanted
 
     def bites(self) -> Mapping[str, Bite]:
         """What the batch was for each of these sources."""

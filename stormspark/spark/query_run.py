@@ -137,7 +137,8 @@ class QueryRun:
         began = time.monotonic()
         # On the query's own thread: so the tasks of this round have it.
         acker_time = self.acker.time if self.acker is not None and tell_acker else None
-        said = round_property(acker_time, self.throttle.limits, number)
+        throttle = self.throttle
+        said = round_property(acker_time, throttle.limits, throttle.round_target, number)
         self.session.sparkContext.setLocalProperty(*said)
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
@@ -151,9 +152,10 @@ class QueryRun:
                 f"batch {self.batch_number} ended without a report of each of {self.plan.workers} workers"
             )
             self._to_the_gate()
+        first = self._last_ended is None
         seconds = self._seconds_since(began)
         self.tally.add_batch(reports, seconds)
-        self.throttle.observe(reports, seconds)
+        throttle.observe(reports, seconds, first=first)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()
@@ -183,6 +185,8 @@ class QueryRun:
 
     def start(self, checkpoint: str) -> None:
         """Start the query from its checkpoint."""
+        if self.feedback is not None:
+            self.feedback.begin((source.id for source in self.plan.sources), self.throttle.limit_of)
         sources = open_sources(self.plan, self.session, self.limits)
         self.limits.begin()
         native = [source.spout for source in sources if source.native]

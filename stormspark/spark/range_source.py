@@ -7,6 +7,7 @@ driver's host for each run of a query; nobody sees what it prints, and an except
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,7 +43,7 @@ class RangePlanner(Protocol):
     def told(self, end: _Positions, progress: SourceProgress) -> None:
         """How far tasks had come when the batch that ended at ``end`` was done.
 
-        At first, at `{}`, what is left of an earlier run. The same may be told again, and low marks older than ``end``.
+        At first, at `{}`, what is left of an earlier run. Each batch's is told once; low marks may be older than ``end``.
         """
 
     def commit(self, end: _Positions) -> None:
@@ -71,6 +72,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: _Settings) -> None:
         self._planner, _, self._component, self._feedback, self._tasks = settings
         self._start: _Positions = {}
+        self._heard: tuple[int, int] | None = None
         self._tell({})  # what is there by now is of an earlier run of the query
 
     def initialOffset(self) -> _Positions:  # noqa: N802
@@ -112,9 +114,16 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._feedback is None:
             return
         try:
-            told = json.loads(self._feedback.read_bytes()).get(self._component)
+            with self._feedback.open("rb") as file:
+                written = os.fstat(file.fileno())
+                told = json.loads(file.read()).get(self._component)
         except (OSError, ValueError):  # no batch has ended yet
             return
+        # Spark plans a batch before it commits the one before it. What that had done, told once more, would be taken for what
+        # has become of the new one's ranges.
+        if self._heard == (heard := (written.st_ino, written.st_mtime_ns)):
+            return
+        self._heard = heard
         if told is not None:
             self._planner.told(end, SourceProgress(told["waiting"], told["low_marks"], limit=told["limit"]))
 

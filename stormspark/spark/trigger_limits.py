@@ -3,11 +3,12 @@ runs.
 
 A bite that is too large harms little, since its batch is prolonged: rows wait in memory, a failure repeats more, a stop takes
 longer. One that is too small costs throughput. A new one costs a restart of the query. So a bite is changed only where it is
-wrong by a factor (`FACTOR`), has been so for some rounds in a row (`_PATIENCE`), and not often (`_PAUSE_SECS`):
+wrong by a factor, has been so for some rounds in a row, and not often (`_PAUSE_SECS`):
 
-- too large: batches take many rounds until they are worked off. The right bite is what came in a round.
-- too small: rows come in every batch, as many as the limit lets through, nobody is held, and the bolts are idle for most of
-  the time. The right bite lets the busiest of them work for half of the target, and is at most `_MOST_GROWTH` times as large.
+- too large: batches take `TOO_MANY_ROUNDS` or more until they are worked off. The next ones take `_ROUNDS`: not one, because a
+  bolt that is slow for a while is fast again.
+- too small: rows come in every batch, as many as the limit lets through, nobody is held, and the busiest bolt works for less
+  than a `FACTOR`-th of the target. The next ones let it work for all of it, and are at most `_MOST_GROWTH` times as large.
 
 Nobody tells whether a source has more than it gave. So a source that always gives a little looks as one whose limit is
 too small, once: if a larger limit brings no more rows a batch, then it was not the limit (`_full`).
@@ -23,16 +24,16 @@ from typing import NamedTuple
 
 from stormspark.api import PerTrigger
 
-__all__ = ["FACTOR", "Bite", "NewLimit", "TriggerLimits"]
+__all__ = ["FACTOR", "TOO_MANY_ROUNDS", "Bite", "NewLimit", "TriggerLimits"]
 
-#: A bite is wrong from this factor on.
+#: A bite is changed where it is wrong by this factor.
 FACTOR = 4
-#: So many rounds have to say the same; a batch that is prolonged has many.
-_PATIENCE = 12
-_PAUSE_SECS = 30.0
+TOO_MANY_ROUNDS = 16
+_ROUNDS = 4
+#: So many rounds have to say that it is too large, or too small; a batch that is prolonged has many.
+_PATIENCE = {-1: 32, 1: 12}
+_PAUSE_SECS = 10.0
 _MOST_GROWTH = 16
-#: A bolt is at work for this share of the target, if the bite is right.
-_BUSY = 0.5
 #: As many rows as a limit lets through, more or less.
 _FULL = 0.5
 
@@ -86,12 +87,10 @@ class TriggerLimits:
     >>> limits.open("orders", PerTrigger("maxOffsetsPerTrigger", 10_000))
     10000
     >>> limits.begin()
-    >>> limits.observe({"orders": Bite(10_000, 20, True, 19.0)}, first=False, now=100.0)
-    []
-    >>> limits.observe({"orders": Bite(10_000, 20, True, 19.0)}, first=False, now=120.0)
-    [NewLimit(spout='orders', option='maxOffsetsPerTrigger', before=10000, after=500, because='a batch took 20 rounds')]
+    >>> limits.observe({"orders": Bite(10_000, 40, True, 39.0)}, first=True, now=100.0)
+    [NewLimit(spout='orders', option='maxOffsetsPerTrigger', before=10000, after=1000, because='a batch took 40 rounds')]
     >>> limits.open("orders", PerTrigger("maxOffsetsPerTrigger", 10_000))
-    500
+    1000
     """
 
     def __init__(self, target: float) -> None:
@@ -148,22 +147,22 @@ class TriggerLimits:
         limit.rows_of_unit = max(limit.rows_of_unit, bite.came / limit.units)
 
     def _says(self, limit: _Limit, bite: Bite) -> int:
-        if bite.rounds >= FACTOR:
+        if bite.rounds >= TOO_MANY_ROUNDS:
             return -1
         full = bite.came >= _FULL * limit.rows_of_unit * limit.units
-        small = bite.rounds == 1 and not bite.held and bite.busy * FACTOR <= _BUSY * self._target
+        small = bite.rounds == 1 and not bite.held and bite.busy * FACTOR <= self._target
         return 1 if small and full else 0
 
     def _wanted(self, name: str, limit: _Limit) -> NewLimit | None:
-        if not limit.says or limit.rounds < _PATIENCE:
+        if not limit.says or limit.rounds < _PATIENCE[limit.says]:
             return None
         most = limit.per_trigger.most
         if limit.says < 0:
             rounds = limit.rounds / limit.batches
-            after, because = limit.units / rounds, f"a batch took {rounds:.0f} rounds"
+            after, because = limit.units * _ROUNDS / rounds, f"a batch took {rounds:.0f} rounds"
         else:
             busy = limit.busy / limit.rounds
-            after = limit.units * min(_BUSY * self._target / max(busy, 1e-9), _MOST_GROWTH)
+            after = limit.units * min(self._target / max(busy, 1e-9), _MOST_GROWTH)
             because = f"bolts worked for {busy * 1000:.0f} ms a batch"
         units = max(int(after if most is None else min(after, most)), 1)
         if max(units / limit.units, limit.units / units) < FACTOR:

@@ -7,10 +7,13 @@ taken over the last few seconds, not from one look to the next, or it would read
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stormspark.backpressure import OPEN_TREES
 from stormspark.metrics import TopologyStatistics
+from stormspark.ui.throttling import throttled_by, why_throttled
 
 __all__ = ["Progress", "Speedometer"]
 
@@ -32,18 +35,28 @@ class Progress:
     failed: int
     pending: int
     queued: int
+    #: The bolt because of which spouts are slowed down, and why that is (F11); None where nobody is.
+    throttled: str | None = None
+    #: Tuples that did not fit into the queue of a bolt and were dropped or failed (X51).
+    shed: int = 0
 
     def __str__(self) -> str:
         """The progress line.
 
         >>> print(Progress("words", 12.3, 14, 980.0, 412_300.4, 1000, 12_000, 1, 1000, 0))
         words 12 s  412,300 tuples/s  acked 12,000 (1,000/s)  failed 1  pending 1,000  batch 14: 980 ms
+        >>> throttled = "count (queue 98 MB of 100)"
+        >>> print(Progress("words", 12.3, 14, None, 1000, 0, 0, 0, 0, 0, throttled))
+        words 12 s  1,000 tuples/s  throttled by count (queue 98 MB of 100)  acked 0 (0/s)  failed 0  pending 0  batch 14
         """
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
+        # Beside the rate, because it explains it, and because the end of a line is lost on a narrow terminal.
+        throttled = f"  throttled by {self.throttled}" if self.throttled else ""
+        shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
-            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s  "
-            f"acked {self.acked:,} ({self.acked_per_s:,.0f}/s)  failed {self.failed:,}  "
+            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}  "
+            f"acked {self.acked:,} ({self.acked_per_s:,.0f}/s)  failed {self.failed:,}{shed}  "
             f"pending {self.pending:,}{queued}  batch {batch}"
         )
 
@@ -54,6 +67,8 @@ class _Sample(NamedTuple):
     acked: int
     batches: int
     batch_ms_sum: float
+    #: Of each bolt: how many tuples it executed, in how many seconds.
+    work: Mapping[str, tuple[int, float]]
 
 
 class Speedometer:
@@ -81,6 +96,11 @@ class Speedometer:
             acked=statistics.total("acked", "spout"),
             batches=statistics.batches,
             batch_ms_sum=(statistics.batch_ms.mean or 0.0) * statistics.batches,
+            work={
+                name: (component.executed, component.histogram.seconds)
+                for name, component in statistics.components.items()
+                if component.kind == "bolt"
+            },
         )
         self._samples.append(new)
         # The oldest sample kept is the last one outside the window, so that the rates span all of it.
@@ -100,4 +120,21 @@ class Speedometer:
             failed=statistics.total("failed", "spout"),
             pending=statistics.total("pending"),
             queued=statistics.total("queued"),
+            throttled=_throttled(statistics, old, new),
+            shed=statistics.total("shed"),
         )
+
+
+def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
+    """Who slows spouts down, and why; what a tuple costs is of the last few seconds, like the rates."""
+    pressure, bolt = statistics.pressure, throttled_by(statistics)
+    if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
+        return OPEN_TREES
+    if bolt is None or pressure is None:
+        return None
+    (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
+    if executed == executed_before:  # the first look, or one tuple that takes for ever: of the whole run
+        executed_before, seconds_before = 0, 0.0
+    done = executed - executed_before
+    cost = (seconds - seconds_before) / done * 1000 if done else None
+    return f"{bolt} ({why_throttled(pressure.bolts[bolt], cost)})"

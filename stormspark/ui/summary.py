@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
+from stormspark.ui.figures import three_digits
+from stormspark.ui.throttling import throttling_lines
 
 __all__ = ["print_summary", "summary_table"]
 
@@ -34,19 +36,9 @@ def _count(name: str) -> Callable[[ComponentStatistics], str]:
 def _latency(name: str) -> Callable[[ComponentStatistics], str]:
     def cell(component: ComponentStatistics) -> str:
         milliseconds = getattr(component.latency, name)
-        return "-" if milliseconds is None else _three_digits(milliseconds)
+        return "-" if milliseconds is None else three_digits(milliseconds)
 
     return cell
-
-
-def _three_digits(number: float) -> str:
-    """Enough of a latency to compare it, whether microseconds or seconds.
-
-    >>> [_three_digits(number) for number in (0.00213, 0.5, 3.14159, 42.123, 1234.5)]
-    ['0.002', '0.500', '3.14', '42.1', '1,234']
-    """
-    digits = 3 if number < 1 else 2 if number < 10 else 1 if number < 100 else 0
-    return f"{number:,.{digits}f}"
 
 
 def _failed(component: ComponentStatistics) -> str:
@@ -86,7 +78,7 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
 
 
 def print_summary(statistics: TopologyStatistics, console: Console) -> None:
-    """Print the run's figures: a line for the whole, the table, each component's last error."""
+    """Print the run's figures: a line for the whole, the table, who was slowed down, each component's last error."""
     console.print(Text(_headline(statistics)), soft_wrap=True)
     console.print(_that_fits(statistics, console))
     for line in _footnotes(statistics):
@@ -108,7 +100,7 @@ def _headline(statistics: TopologyStatistics) -> str:
     took = (
         ""
         if batch.p50 is None
-        else f" ({_three_digits(batch.p50)} ms p50, {_three_digits(batch.p99 or 0)} ms p99)"
+        else f" ({three_digits(batch.p50)} ms p50, {three_digits(batch.p99 or 0)} ms p99)"
     )
     rate = statistics.total("executed", "bolt") / statistics.seconds if statistics.seconds else 0.0
     return (
@@ -121,6 +113,7 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
     yield "ms: of a spout's tuples until their trees are acked, of a bolt's in execute"
     if any(component.kind == "spout" and component.failed for component in statistics.components.values()):
         yield "failed: (by a bolt/timed out/lost with their worker)"
+    yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
         if component.last_error:
             last_line = component.last_error.strip().splitlines()[-1]

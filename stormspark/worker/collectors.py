@@ -99,7 +99,7 @@ class SpoutCollector:
         message_id: Hashable | None = None,
     ) -> None:
         """Emit to one task on a direct stream (D11)."""
-        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        outlet = self.outlet(stream)
         values = outlet.checked(values)
         if self.emitted == self.pause_at:
             self._task.pause()
@@ -207,7 +207,7 @@ class SpoutGroup:
         if collector.emitted == collector.pause_at:
             collector._task.pause()
         collector.emitted += 1
-        return collector._outlets.get(stream) or _outlet(collector._task, stream)
+        return collector.outlet(stream)
 
 
 class BoltCollector:
@@ -239,7 +239,7 @@ class BoltCollector:
         anchors: Tuple | Iterable[Tuple] = (),
     ) -> None:
         """Emit to one task on a direct stream (D11)."""
-        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        outlet = self.outlet(stream)
         roots = self._roots(anchors) if anchors else None
         outlet.send_direct(task, outlet.checked(values), roots)
 

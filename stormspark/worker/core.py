@@ -18,6 +18,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from math import inf
 from random import Random
 from threading import get_ident
 from typing import Any
@@ -27,7 +28,7 @@ import pyarrow as pa
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
 from stormspark.acker.records import AckerTime, Record
 from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
-from stormspark.backpressure import Limits, SpoutQuantum, TaskLoad, WaterMarks
+from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
@@ -59,6 +60,8 @@ _BURST = 64
 #: A clock that tests drive stands still during a batch: then so many bursts, and so many passes over the bolts, are its end.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
+#: For so long one bolt executes while others wait, where none may hold the others up.
+_SLICE_SECONDS = 0.01
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 4096
@@ -105,10 +108,16 @@ class Worker:
         self._settings = settings
         self._running = RunningClock(settings.clock_gap_ms / 1000)
         self._next_look = 0.0
+        self._worked = 0.0  # seconds, in this round
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
         self._sheds = settings.backpressure_strategy != "slow"
+        #: How long a superstep may take. Where spouts are not to wait for slow bolts, all of a round together one target.
+        self._turn_seconds = settings.superstep_deadline_ms / 1000
+        if self._sheds:
+            whole = settings.batch_target_ms / 1000
+            self._turn_seconds = min(self._turn_seconds, whole / (plan.last_superstep + 1))
         folder = logs.directory if logs is not None else None
         self.stories = Stories(plan, index, incarnation, clock, self._epoch, lambda: self._at, folder)
         self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs, self.stories.part)
@@ -211,11 +220,11 @@ class Worker:
         phase = self.plan.phase(step.superstep)
         if phase == 0 and step[:3] != self._begun:
             self._begun = step[:3]
-            self._begin_round(now, step.limits)
+            self._begin_round(now, step)
         self._running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(self._running.seconds, self.stories.explain)
-        deadline = now + self._settings.superstep_deadline_ms / 1000
+        deadline = now + self._turn_seconds
         if self._loads.followed:
             self._refresh_loads(frames)
         for frame in frames:
@@ -227,25 +236,31 @@ class Worker:
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        self._work(deadline, min(deadline, now + share))
+        self._work(deadline, deadline if self._sheds else min(deadline, now + share))
         self._enter(None)
         self.stories.end_superstep()
+        self._worked += self._clock() - now
         if phase == self.plan.last_superstep:
             self._running.end_batch(self._clock())
             return [self._report(step)]
         self._running.advance(self._clock())
         return self._hand_out()
 
-    def _begin_round(self, now: float, limits: Limits | None) -> None:
+    def _begin_round(self, now: float, step: Step) -> None:
+        self._worked = 0.0
+        if step.target is not None:
+            self._quantum.target = step.target
         if self._batch_began is not None:
-            self._quantum.batch_took(now - self._batch_began, used_up=self._quantum_used_up)
+            # A round in which a limit stopped a spout says nothing of how much time spouts may have without.
+            used_up = self._quantum_used_up and not any(spout.limited for spout in self._spouts)
+            self._quantum.batch_took(now - self._batch_began, used_up=used_up)
         self._batch_began = now
         self._quantum_used_up = False
         self._running.begin_batch(now)
         assert self._begun is not None
         self._acker_log.begin_batch(self._begun[0])
         for spout in self._spouts:
-            spout.begin_round(now, None if limits is None else limits.get(spout.id))
+            spout.begin_round(now, None if step.limits is None else step.limits.get(spout.id))
 
     def _spare_those_that_wait(self) -> None:
         """A tuple that no bolt could be given yet is not late: its trees have their whole timeout again (W2, W3).
@@ -292,7 +307,7 @@ class Worker:
         """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too
         much waits.
         """
-        until = min(deadline, self._clock() + self._quantum.seconds)
+        until = deadline if self._sheds else min(deadline, self._clock() + self._quantum.seconds)
         still, now = 0, self._clock()
         while still < _MOST_BURSTS:
             emitted, full = False, self._full()
@@ -350,31 +365,44 @@ class Worker:
         """
         if self.guarded:
             self._take_calls(self._bolts)
-        late = False
-        for bolt in self._bolts:
-            if self._sheds:
-                self._shed(bolt)
-            waiting = bolt.waiting
-            if waiting:
-                self._enter(bolt)
-                while waiting > 0 and bolt.fatal is None:
-                    waiting -= bolt.run()
-                    self._seal_full_lanes()
-                    now = self._clock()
-                    self._at = (bolt.name, now)
-                    if now >= deadline:
-                        late = True
-                        break
-                if late:
-                    break
-        if self._sheds:
-            for bolt in self._bolts:
-                self._shed(bolt)
+        late = self._take_turns(deadline) if self._sheds else self._work_through(deadline)
         for spout in self._spouts:
             if spout.has_news:
                 self._enter(spout)
                 spout.deliver()
         return late
+
+    def _work_through(self, deadline: float) -> bool:
+        """Each bolt executes all that waits for it now."""
+        return any(bolt.waiting and self._execute(bolt, deadline) >= deadline for bolt in self._bolts)
+
+    def _take_turns(self, deadline: float) -> bool:
+        """Each bolt sheds what does not fit, then executes for at most a slice of time.
+
+        Where nobody is slowed down a bolt may be behind for good, and those after it must not starve.
+        """
+        now = self._clock()
+        late = now >= deadline
+        for bolt in self._bolts:
+            self._shed(bolt)
+            if bolt.waiting and not late:
+                now = max(now, self._execute(bolt, now + _SLICE_SECONDS))
+        for bolt in self._bolts:
+            self._shed(bolt)
+        return now >= deadline
+
+    def _execute(self, bolt: BoltTask, until: float) -> float:
+        """Execute what waits for a bolt now, chunk by chunk until then; return when the last chunk ended."""
+        self._enter(bolt)
+        waiting, now = bolt.waiting, -inf
+        while waiting > 0 and bolt.fatal is None:
+            waiting -= bolt.run()
+            self._seal_full_lanes()
+            now = self._clock()
+            self._at = (bolt.name, now)
+            if now >= until:
+                break
+        return now
 
     def _shed(self, bolt: BoltTask) -> None:
         """Drop or fail what does not fit below its marks (X51)."""
@@ -464,16 +492,13 @@ class Worker:
         return ready
 
     def _report(self, step: Step) -> Frame:
+        loads: dict[int, TaskLoad] = {}
         for spout in self._spouts:
-            # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
-            spout.counters.pending = spout.account.pending + len(spout.account.ended)
-            spout.counters.queued = spout.rows_waiting
+            loads[spout.id] = held = spout.load()
+            spout.counters.pending, spout.counters.queued = held.open_trees, spout.rows_waiting
         for bolt in self._bolts:
-            bolt.counters.queued = bolt.waiting
-        loads: dict[int, TaskLoad] = {spout.id: spout.load() for spout in self._spouts}
-        for bolt in self._bolts:
-            loads[bolt.id] = load = bolt.load()
-            bolt.counters.queued_bytes = load.queued_bytes
+            loads[bolt.id] = waits = bolt.load()
+            bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
         if step.acker_time is not None:
             self._acker_log.add(self._acker_changes(step.acker_time))
         report = WorkerReport(
@@ -487,6 +512,7 @@ class Worker:
             backlog=self.backlog,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
             loads=loads,
+            worked=self._worked,
             sources=self._progress(step.batch),
             acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
         )

@@ -73,18 +73,14 @@ class Mailbox:
 
     def take(self) -> int:
         """Do what waits now, on the task's thread; returns how many calls that was. What one raises comes out, the rest stays."""
-        taken = 0
-        for _ in range(len(self._calls)):
-            call = self._calls.popleft()
-            taken += 1
-            try:
-                call()
-            except BaseException:
-                self._wake()
-                raise
-        if taken:
-            self._wake()
-        return taken
+        waiting = len(self._calls)
+        try:
+            for _ in range(waiting):
+                self._calls.popleft()()
+        finally:
+            with self._changed:
+                self._changed.notify_all()
+        return waiting
 
     def close(self) -> None:
         """The instance has ended: what waits is nobody's any more, and so is what comes."""
@@ -93,16 +89,20 @@ class Mailbox:
             self._calls.clear()
             self._changed.notify_all()
 
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
-
 
 def _post(collector: BoltCollector | SpoutCollector, call: Callable[[], object]) -> None:
     """Leave a call in the mailbox of the collector's task, unless its instance has ended: nobody knows its tuples any more."""
     task = collector._task
     if task.has(collector):
         task.mailbox.post(call)
+
+
+def _do_here_or_post(collector: BoltCollector, call: Callable[[], None]) -> None:
+    """Do what gives nothing back: at once on the task's own thread, else soon."""
+    if get_ident() == collector._task.thread:
+        call()
+    else:
+        _post(collector, call)
 
 
 class ThreadSafeBoltCollector(BoltCollector):
@@ -137,24 +137,15 @@ class ThreadSafeBoltCollector(BoltCollector):
 
     def ack(self, tup: Tuple) -> None:
         """Close the tuple's edge."""
-        if get_ident() == self._task.thread:
-            super().ack(tup)
-        else:
-            _post(self, lambda: BoltCollector.ack(self, tup))
+        _do_here_or_post(self, lambda: BoltCollector.ack(self, tup))
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees."""
-        if get_ident() == self._task.thread:
-            super().fail(tup, reason)
-        else:
-            _post(self, lambda: BoltCollector.fail(self, tup, reason))
+        _do_here_or_post(self, lambda: BoltCollector.fail(self, tup, reason))
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout."""
-        if get_ident() == self._task.thread:
-            super().reset_timeout(tup)
-        else:
-            _post(self, lambda: BoltCollector.reset_timeout(self, tup))
+        _do_here_or_post(self, lambda: BoltCollector.reset_timeout(self, tup))
 
 
 class ThreadSafeSpoutCollector(SpoutCollector):

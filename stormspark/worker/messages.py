@@ -64,6 +64,7 @@ class Request(NamedTuple):
     #: See `stormspark.worker.step.Step`.
     acker_time: AckerTime | None = None
     limits: Limits | None = None
+    target: float | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:

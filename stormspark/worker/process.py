@@ -262,7 +262,14 @@ class WorkerProcess:
                 self._attempt = request.attempt
                 self._worker.begin_attempt(request.reason, request.batch)
             frames = frames_from(_batches(errand.batches))
-            step = Step(request.batch, request.attempt, request.superstep, request.acker_time, request.limits)
+            step = Step(
+                request.batch,
+                request.attempt,
+                request.superstep,
+                request.acker_time,
+                request.limits,
+                request.target,
+            )
             messages = list(_messages(self._worker.run(step, frames)))
         except BaseException as error:
             _log.exception("%s raised", request)

@@ -69,7 +69,8 @@ class SpoutTask(Task):
         #: Tuples that it may still emit in this round; None: no limit.
         self._left: int | None = None
         self._emitted_in_round = 0
-        self._hungry = self._limited = False
+        #: Its limit stopped it in this round; and whether it would have emitted more, whatever stopped it.
+        self._hungry = self.limited = False
         #: Why it is not asked, and since when (F6).
         self._skipped: tuple[str, float] | None = None
 
@@ -307,7 +308,7 @@ class SpoutTask(Task):
             self._skipped = None
         self._left = limit
         self._emitted_in_round = 0
-        self._hungry = self._limited = False
+        self._hungry = self.limited = False
 
     def stopped_by_marks(self) -> None:
         """So much waits in this worker that it is not asked."""
@@ -320,7 +321,7 @@ class SpoutTask(Task):
         if not self.active:
             self._skipped = ("skipped_inactive_ms", now)
         elif self._left is not None and self._left <= 0:
-            self._hungry = self._limited = True
+            self._hungry = self.limited = True
             self._skipped = ("skipped_backpressure_ms", now)
         elif limit is not None and self.account.pending >= limit:
             self._hungry = False  # its other brake holds it
@@ -329,7 +330,10 @@ class SpoutTask(Task):
     def load(self) -> SpoutLoad:
         """What it did in this round."""
         rows = self._rows.waiting if self._rows is not None else 0
-        return SpoutLoad(self._emitted_in_round, self._hungry, self._limited, rows)
+        account = self.account
+        # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
+        trees = account.pending + len(account.ended)
+        return SpoutLoad(self._emitted_in_round, self._hungry, self.limited, rows, trees)
 
     def _end_call(self) -> None:
         """Unwind a suspended ``next_tuple``: its instance ends."""

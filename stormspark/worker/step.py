@@ -12,7 +12,7 @@ from stormspark.backpressure import Limits, TaskLoad
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 
-__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_progress"]
+__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_loads", "merge_progress"]
 
 
 class Step(NamedTuple):
@@ -29,6 +29,8 @@ class Step(NamedTuple):
     acker_time: AckerTime | None = None
     #: What spouts may emit in this round; see `stormspark.backpressure`.
     limits: Limits | None = None
+    #: How long this round should be, in seconds; None: ``stormspark.batch.target.ms``.
+    target: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class WorkerReport:
     acker: tuple[tuple[int, bytes], ...] = ()
     #: What each task did in this round, for the controller of backpressure.
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
+    #: Seconds that the worker was at work in this round.
+    worked: float = 0.0
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
@@ -73,11 +77,16 @@ def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
 
 
+def merge_loads(reports: Iterable[WorkerReport]) -> dict[int, TaskLoad]:
+    """What the tasks of all workers did in a round, by task id."""
+    return {task: load for report in reports for task, load in report.loads.items()}
+
+
 def merge_progress(told: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:
     """What several tasks, or workers, say of each source spout in one batch, as one.
 
     >>> merge_progress([{"s": SourceProgress(3, {"t-0": 7, "t-1": 2})}, {"s": SourceProgress(1, {"t-0": 5})}])
-    {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0)}
+    {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0, limit=None)}
     """
     by_component: dict[str, list[SourceProgress]] = {}
     for one in told:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from stormspark.backpressure import Controller, Limits, Pressure, TaskLoad
+from stormspark.backpressure import Controller, Limits, Pressure, SpoutPressure
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Throttle", "upstream_spouts"]
 
@@ -25,8 +26,10 @@ class Throttle:
             {component.id: component.tasks for component in components if component.kind == "bolt"},
             upstream_spouts(plan),
             target=settings.batch_target_ms / 1000,
+            worker_of={task.id: task.worker for task in plan.tasks.values()},
             tuple_marks=settings.tuple_marks,
             byte_marks=settings.byte_marks,
+            tree_marks=settings.tree_marks,
         )
 
     def begin(self) -> None:
@@ -34,19 +37,29 @@ class Throttle:
         with self._lock:
             self._controller.begin()
 
-    def observe(self, reports: Iterable[WorkerReport], seconds: float, pause: float = 0.0) -> None:
-        """A round has ended that took ``seconds``, ``pause`` after the one before it."""
-        loads: dict[int, TaskLoad] = {}
-        for report in reports:
-            loads.update(report.loads)
+    def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
+        """A round has ended that took ``seconds``; the ``first`` one of an attempt, for which workers may have had to be started,
+        which says nothing of tuples.
+        """
+        loads = merge_loads(reports)
+        worked = max((report.worked for report in reports), default=0.0)
         with self._lock:
-            self._controller.observe(loads, seconds, pause=pause)
+            if first:
+                self._controller.observe(loads, worked, pause=seconds - worked, whole=False)
+            else:
+                self._controller.observe(loads, seconds)
 
     @property
     def limits(self) -> Limits | None:
         """What spouts may emit in the next round; None: what they like."""
         with self._lock:
             return self._controller.limits if self._slows else None
+
+    @property
+    def round_target(self) -> float:
+        """How long the next round should be, in seconds."""
+        with self._lock:
+            return self._controller.round_target
 
     def limit_of(self, spout: str) -> int | None:
         """What all tasks of a spout together may."""
@@ -61,7 +74,11 @@ class Throttle:
     def pressure(self) -> Pressure:
         """All of it, for people."""
         with self._lock:
-            return self._controller.pressure()
+            pressure = self._controller.pressure()
+        if self._slows:
+            return pressure
+        spouts = dict.fromkeys(pressure.spouts, SpoutPressure(None, None, {}))
+        return replace(pressure, spouts=spouts, limit_changes=0, history=())
 
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:

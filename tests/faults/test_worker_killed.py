@@ -87,16 +87,16 @@ def test_workers_that_are_killed_while_they_start_are_started_again(start, tmp_p
     running = start(word_count(10), conf=conf)
     killed: set[int] = set()
 
-    def newcomer() -> psutil.Process | None:
+    def newcomers() -> list[psutil.Process]:
         found = worker_processes("tested-word-count").get(1)
-        return found if found is not None and found.pid not in killed else None
+        return [found] if found is not None and found.pid not in killed else []
 
     try:
         for delay in (0.0, 0.2, 0.4, 0.6):
-            victim = wait_for(newcomer)
+            wait_for(newcomers)
             time.sleep(delay)
             # Once it has forked, its process is another one.
-            victim = wait_for(newcomer)
+            (victim,) = wait_for(newcomers)
             killed.add(victim.pid)
             victim.kill()
         wait_until_idle(running)

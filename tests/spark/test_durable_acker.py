@@ -52,6 +52,11 @@ class Hold(Bolt):
         pass
 
 
+def last_commit(running: SparkTopology) -> int:
+    progress = running.query.lastProgress if running.query is not None else None
+    return -1 if progress is None else int(progress["batchId"])
+
+
 class Held:
     """A topology that holds its rows, and what can be seen of it."""
 
@@ -64,15 +69,18 @@ class Held:
         builder.set_bolt("hold", Hold(), 2).fields_grouping("numbers", Fields("n"))
         self.topology = builder.create_topology("held")
 
-    def start(self, **conf: Any) -> SparkTopology:
+    def start(self, times: int = 1, **conf: Any) -> SparkTopology:
+        """Until the rows that are open have come so often, and two batches more are committed."""
         settings = {"topology.workers": 2, FOLDER: str(self.folder), "stormspark.acker.interval.ms": 200}
         running = self._start(
             self.topology,
             checkpoint=self.folder / "checkpoint",
             conf=settings | {key.replace("_", "."): value for key, value in conf.items()},
         )
-        self.wait_for(lambda seen: len(seen) == ROWS)
-        wait_for_batches(running, 2)
+        self.wait_for(lambda seen: len(seen) == ROWS and self.replayed(times))
+        # Commits, since a batch may be one of many rounds.
+        enough = last_commit(running) + 2
+        wait_for(lambda: last_commit(running) >= enough, message="two commits")
         return running
 
     def seen(self) -> Counter[int]:
@@ -128,9 +136,8 @@ def test_all_open_rows_outlive_all_workers(held: Held) -> None:
 def test_a_new_driver_goes_on_with_what_was_open(held: Held) -> None:
     """Two generations later, too: a row that is open again is open."""
     held.start().kill()
-    held.start().kill()
-    running = held.start()
-    held.wait_for(lambda _: held.replayed(3))
+    held.start(times=2).kill()
+    running = held.start(times=3)
     pending = running.pending()
     assert pending.count() == ROWS - ROWS // 10
     assert {row.component for row in pending.select("component").distinct().collect()} == {"numbers"}

@@ -1,10 +1,11 @@
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormspark.backpressure import BoltPressure, LimitChange, Pressure, SpoutPressure
 from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
 
 COUNTS = [field.name for field in fields(TaskCounters) if field.name != "latency"]
@@ -47,7 +48,8 @@ def statistics():
 
 def test_the_json_has_the_keys_that_other_tools_build_on():
     summary = json.loads(json.dumps(statistics().as_json()))
-    assert list(summary) == ["topology", "engine", "seconds", "batches", "batch_ms", "backlog", "components"]
+    keys = ["topology", "engine", "seconds", "batches", "batch_ms", "backlog", "components", "backpressure"]
+    assert list(summary) == keys and summary["backpressure"] is None
     assert summary["batch_ms"] == {"mean": 1.0, "p50": 2.0, "p99": 3.0}
     wanted = {"kind", "tasks", "emitted", "transferred", "executed", "acked", "failed", "failed_by_bolt"}
     wanted |= {"timed_out", "pending", "errors"}
@@ -61,3 +63,50 @@ def test_the_json_has_the_keys_that_other_tools_build_on():
 @pytest.mark.parametrize(("kind", "acked"), [("spout", 7), ("bolt", 8), (None, 15)])
 def test_totals_can_be_of_one_kind(kind, acked):
     assert statistics().total("acked", kind) == acked
+
+
+def test_the_json_says_who_was_slowed_down_because_of_whom():
+    """F6, F11: time throttled by bolt, limits now and over time, queues against their marks; and all of it is bounded."""
+    pressure = Pressure(
+        spouts={
+            "lines": SpoutPressure(165, "split", {"split": 3_000.04, "count": 1_000.0}),
+            "other": SpoutPressure(None, None, {}),
+        },
+        bolts={"split": BoltPressure(7, 700, 1_000_000, 104_857_600, 2.5, above=False)},
+        limit_changes=2_000,
+        history=[LimitChange(float(n), "lines", n or None, "split" if n else None) for n in range(1000)],
+    )
+    summary = json.loads(json.dumps(replace(statistics(), seconds=10.0, pressure=pressure).as_json()))
+    told = summary["backpressure"]
+    assert told["limit_changes"] == 2_000
+    assert told["spouts"]["lines"] == {
+        "limit": 165,
+        "throttled_by": "split",
+        "throttled_ms": {"split": 3000.0, "count": 1000.0},
+        "throttled_share": 0.4,
+    }
+    assert told["spouts"]["other"] == {
+        "limit": None,
+        "throttled_by": None,
+        "throttled_ms": {},
+        "throttled_share": 0.0,
+    }
+    assert told["bolts"]["split"] == {
+        "queued": 7,
+        "queued_bytes": 700,
+        "high_mark": 1_000_000,
+        "high_mark_bytes": 104_857_600,
+        "backlog_seconds": 2.5,
+        "above": False,
+    }
+    assert len(told["history"]) == 100
+    assert told["history"][-1] == {"seconds": 999.0, "spout": "lines", "limit": 999, "because_of": "split"}
+
+
+def test_what_held_a_spout_stands_with_its_counts():
+    """F6: skipped for backpressure, for max spout pending and while inactive, in milliseconds; and what a bolt has shed (X51)."""
+    held = TaskCounters(skipped_backpressure_ms=1.5, skipped_max_spout_ms=2.5, skipped_inactive_ms=3.5)
+    one = summarise("spout", 2, [held, held], None).as_json()
+    names = ("skipped_backpressure_ms", "skipped_max_spout_ms", "skipped_inactive_ms")
+    assert [one[name] for name in names] == [3.0, 5.0, 7.0]
+    assert summarise("bolt", 1, [TaskCounters(shed=9, queued_bytes=4)], None).as_json()["shed"] == 9

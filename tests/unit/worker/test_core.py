@@ -255,7 +255,7 @@ def test_max_spout_pending_over_workers_is_never_exceeded() -> None:
 
 
 def test_spouts_pause_above_the_high_mark_until_below_the_low_one() -> None:
-    """F10, W1: by levels read anew each batch; nothing is lost."""
+    """F3, F10, W1, X50: by levels read anew each batch; nothing is lost."""
     conf = {"stormspark_queue_high_mark_tuples": 100, "stormspark_queue_low_mark_tuples": 10}
     rig = Rig(two(Collect(), [(n,) for n in range(1000)]), 2, **conf)
     (spout,) = rig.tasks("a")

@@ -79,7 +79,7 @@ def test_a_later_batch_ends_the_memory_of_the_one_before(desk):
 
 
 def test_a_later_round_ends_the_memory_of_the_one_before(desk):
-    """F10: with three supersteps a round, superstep 3 begins the second one; so a batch that is prolonged for hours keeps little."""
+    """F10: with three supersteps a round, superstep 3 begins the second one; so a batch prolonged for hours keeps little."""
     desk.take(request(batch=4, superstep=2), 0, [])
     errand = run(desk, b"out")
     desk.take(request(batch=4, superstep=3), 0, [])

@@ -198,3 +198,63 @@ def test_every_tuple_is_executed_or_shed_and_every_tree_ends_once(
     for task in rig.tasks("b"):
         in_order = [value for _, value in task.bolt.seen]
         assert workers > 1 or in_order == sorted(in_order)
+
+
+class _Time:
+    """The clock of the worker, which what follows moves on."""
+
+    clock: Any = None
+
+
+class SlowBolt(Collect):
+    """A tuple takes a millisecond."""
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        _Time.clock.advance(0.001)
+        collector.emit(tup.values)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("value"))
+
+
+class FastSpout(Script):
+    """An emit takes a tenth of that."""
+
+    def next_tuple(self) -> None:
+        _Time.clock.advance(0.0001)
+        super().next_tuple()
+
+
+def test_nobody_starves_behind_a_bolt_that_is_overloaded_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """X51: a slow bolt and a fast one behind it in one worker, and a spout that is asked all the time."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", FastSpout(numbers(200_000)))
+    builder.set_bolt("slow", SlowBolt()).shuffle_grouping("a")
+    builder.set_bolt("b", Collect()).shuffle_grouping("slow")
+    rig = Rig(builder, 1, **sheds("drop", stormspark_queue_high_mark_tuples=500))
+    monkeypatch.setattr(_Time, "clock", rig.clock)
+    rig.batches(10)
+    (spout,), (bolt,), (last,) = rig.tasks("a"), rig.tasks("slow"), rig.tasks("b")
+    assert rig.clock() == pytest.approx(10, rel=0.05), "a round takes a target"
+    assert bolt.counters.executed > 5_000, "most of it is the slow bolt's"
+    assert spout.read_counters().emitted > 3 * bolt.counters.executed, "and yet the spout is faster"
+    assert bolt.counters.executed == last.counters.executed, "and the other bolt keeps up"
+    assert last.counters.shed == 0 < bolt.counters.shed
+
+
+def test_a_spout_is_asked_for_as_long_as_bolts_elsewhere_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """X51, F10: no round is longer than a target because of them; workers run one after another here."""
+    rig = Rig(
+        two(SlowBolt(), FastSpout(numbers(100_000))),
+        2,
+        **sheds("drop", stormspark_queue_high_mark_tuples=2000),
+    )
+    monkeypatch.setattr(_Time, "clock", rig.clock)
+    rig.batches(3)
+    (spout,), (bolt,) = rig.tasks("a"), rig.tasks("b")
+    began, emitted, executed = rig.clock(), spout.read_counters().emitted, bolt.counters.executed
+    rig.batches(10)
+    third = pytest.approx(10 / 3, rel=0.05)  # of ten targets: a round has three supersteps
+    assert (spout.read_counters().emitted - emitted) * 0.0001 == third
+    assert (bolt.counters.executed - executed) * 0.001 / 3 == third
+    assert (rig.clock() - began) / 4 == third, "the spout's turn, and three of the bolt's"

@@ -1,0 +1,90 @@
+"""Who is slowed down because of whom, in words: for the progress line, and for the lines below the summary's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stormspark.backpressure import BoltPressure
+from stormspark.metrics import ComponentStatistics, TopologyStatistics
+from stormspark.ui.figures import level, three_digits
+
+__all__ = ["throttled_by", "throttling_lines", "why_throttled"]
+
+#: Less work than this, in seconds, is not worth a word.
+_LEAST_WORK = 0.05
+#: Shares of a run below this are nothing that anybody would notice.
+_LEAST_SHARE = 0.005
+
+
+def throttled_by(statistics: TopologyStatistics) -> str | None:
+    """The bolt because of which spouts are slowed down now, the worst one if there are several; None: nobody is."""
+    pressure = statistics.pressure
+    if pressure is None:
+        return None
+    bolts = {spout.throttled_by for spout in pressure.spouts.values()} & pressure.bolts.keys()
+    return max(bolts, key=lambda bolt: _badness(pressure.bolts[str(bolt)]), default=None)
+
+
+def _badness(bolt: BoltPressure) -> tuple[bool, float]:
+    return bolt.above, max(_shares(bolt)) if bolt.above else bolt.backlog_seconds
+
+
+def _shares(bolt: BoltPressure) -> tuple[float, float]:
+    return bolt.queued_bytes / bolt.high_mark_bytes, bolt.queued / bolt.high_mark
+
+
+def why_throttled(bolt: BoltPressure, ms_a_tuple: float | None) -> str:
+    """A queue above its mark, or what a tuple takes and how much work waits.
+
+    >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
+    queue 98 MB of 100
+    >>> print(why_throttled(BoltPressure(980_000, 1_000_000, 1_000_000, 104_857_600, 4.0, True), 1.0))
+    queue 980,000 of 1,000,000 tuples
+    >>> print(why_throttled(BoltPressure(2100, 200_000, 1_000_000, 104_857_600, 2.1, False), 1.0))
+    1.00 ms a tuple, 2.1 s of work waits
+    >>> print(why_throttled(BoltPressure(0, 0, 1_000_000, 104_857_600, 0.0, False), 0.012))
+    0.012 ms a tuple
+    """
+    if bolt.above:
+        of_bytes, of_tuples = _shares(bolt)
+        if of_bytes >= of_tuples:
+            return f"queue {level(bolt.queued_bytes, bolt.high_mark_bytes)}"
+        return f"queue {bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
+    cost = [] if ms_a_tuple is None else [f"{three_digits(ms_a_tuple)} ms a tuple"]
+    work = [f"{bolt.backlog_seconds:.1f} s of work waits"] if bolt.backlog_seconds >= _LEAST_WORK else []
+    return ", ".join(cost + work) or "busy"
+
+
+def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
+    """What a run suffered from slow bolts, a sentence for each that it did; nothing of one that did not."""
+    seconds, pressure = statistics.seconds, statistics.pressure
+    blamed: set[str] = set()
+    for name, component in statistics.components.items():
+        throttled = pressure.spouts[name].throttled_ms if pressure and name in pressure.spouts else {}
+        held = sum(throttled.values()) / 1000
+        if pressure and seconds and held / seconds >= _LEAST_SHARE:
+            worst_first = sorted(throttled, key=lambda bolt: -throttled[bolt])
+            blamed.update(worst_first)
+            whose = ", ".join(f"{throttled[bolt] / 1000:,.1f} s by {bolt}" for bolt in worst_first)
+            limit = pressure.spouts[name].limit
+            now = "no limit now" if limit is None else f"limit now {limit:,} tuples a round"
+            yield f"{name}: throttled {held:,.1f} of {seconds:,.1f} s ({held / seconds:.0%}): {whose}; {now}"
+        yield from _other_brakes(name, component, seconds)
+    if pressure is None:
+        return
+    for name, bolt in pressure.bolts.items():
+        if name in blamed or bolt.above:
+            work = f", {bolt.backlog_seconds:.1f} s of work" if bolt.backlog_seconds >= _LEAST_WORK else ""
+            tuples = f"{bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
+            yield f"{name}: queue {tuples}, {level(bolt.queued_bytes, bolt.high_mark_bytes)}{work}"
+    if blamed:
+        yield f"limits were changed {pressure.limit_changes:,} times"
+
+
+def _other_brakes(name: str, component: ComponentStatistics, seconds: float) -> Iterator[str]:
+    """What was not asked of a spout, or not taken by a bolt, for other reasons."""
+    share = component.skipped_max_spout_ms / 1000 / (seconds * component.tasks) if seconds else 0.0
+    if share >= _LEAST_SHARE:
+        yield f"{name}: not asked for {share:.0%} of the time, at topology.max.spout.pending"
+    if component.shed:
+        yield f"{name}: {component.shed:,} tuples did not fit into its queue and were dropped or failed"

@@ -1,0 +1,127 @@
+"""Who is slowed down because of whom, in the progress line and below the summary's table."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from stormspark.backpressure import BoltPressure, LimitChange, Pressure, SpoutPressure
+from stormspark.metrics import Histogram, LatencySummary, TaskCounters, TopologyStatistics, summarise
+from stormspark.ui import Speedometer, print_summary
+from stormspark.ui.throttling import throttling_lines
+
+MB = 1024 * 1024
+
+
+def bolt(queued: int = 0, size: int = 0, work: float = 0.0, *, above: bool = False) -> BoltPressure:
+    return BoltPressure(queued, size, 1_000_000, 100 * MB, work, above)
+
+
+def held(by: str | None, limit: int | None = 100, **throttled_ms: float) -> SpoutPressure:
+    return SpoutPressure(limit, by, throttled_ms)
+
+
+def at(
+    seconds: float,
+    spouts: dict[str, SpoutPressure],
+    bolts: dict[str, BoltPressure],
+    executed: int = 0,
+    busy: float = 0.0,
+    **counts: Any,
+) -> TopologyStatistics:
+    """A topology whose bolts have executed so much, in so many seconds of work; ``counts`` are of each of its components."""
+    work = Histogram(count=executed, seconds=busy)
+    components = {name: summarise("spout", 2, [TaskCounters(**counts)], None) for name in spouts}
+    components |= {
+        name: summarise("bolt", 2, [TaskCounters(executed=executed, latency=work, **counts)], None)
+        for name in bolts
+    }
+    pressure = Pressure(spouts, bolts, 17, [LimitChange(1.0, "words", 100, "count")])
+    return TopologyStatistics("t", "local", seconds, 9, LatencySummary(), components, pressure=pressure)
+
+
+def test_the_line_names_the_bolt_and_its_queue_where_that_is_above_a_mark():
+    """F11, W1."""
+    full = bolt(5000, 98 * MB, 3.0, above=True)
+    now = Speedometer().read(at(3.0, {"words": held("count")}, {"count": full, "other": bolt()}))
+    assert "tuples/s  throttled by count (queue 98 MB of 100)  acked" in str(now)
+
+
+def test_the_line_says_what_a_tuple_takes_where_time_is_what_is_short():
+    """F11: of the last few seconds, not of the whole run."""
+    speedometer, spouts = Speedometer(), {"words": held("count")}
+    speedometer.read(at(10.0, spouts, {"count": bolt()}, executed=1_000_000, busy=10.0))
+    now = speedometer.read(at(12.0, spouts, {"count": bolt(2100, 9000, 2.1)}, executed=1_002_000, busy=12.0))
+    assert now.throttled == "count (1.00 ms a tuple, 2.1 s of work waits)"
+
+
+def test_one_tuple_that_takes_for_ever_is_told_by_what_tuples_took_before():
+    """F11: a batch in which nothing was executed says nothing of the cost."""
+    speedometer, spouts = Speedometer(), {"words": held("count")}
+    for second in (1.0, 2.0):
+        now = speedometer.read(at(second, spouts, {"count": bolt(9, 9, 4.0)}, executed=10, busy=5.0))
+    assert now.throttled == "count (500 ms a tuple, 4.0 s of work waits)"
+    assert Speedometer().read(at(1.0, spouts, {"count": bolt(9, 9)})).throttled == "count (busy)"
+
+
+def test_of_several_the_worst_is_named():
+    """F11, F13: a queue above its mark before one that is only long, then the one with most work."""
+    spouts = {"a": held("x"), "b": held("y"), "c": held("z"), "d": held(None)}
+    bolts = {
+        "x": bolt(work=9.0),
+        "y": bolt(10, 95 * MB, 1.0, above=True),
+        "z": bolt(work=3.0),
+        "w": bolt(work=99.0),
+    }
+    look = at(1.0, spouts, bolts)
+    assert Speedometer().read(look).throttled == "y (queue 95 MB of 100)"
+    del spouts["b"]
+    assert (Speedometer().read(look).throttled or "").startswith("x (")
+
+
+def test_nothing_is_said_while_nobody_is_held():
+    """F6: a limit that is in nobody's way is no news."""
+    look = at(5.0, {"words": held(None, 1000)}, {"count": bolt(10, 1000)})
+    assert "throttled" not in str(Speedometer().read(look))
+    assert list(throttling_lines(look)) == []
+    assert list(throttling_lines(replace(look, pressure=None))) == []
+
+
+def test_what_does_not_fit_is_counted_in_the_line():
+    """X51."""
+    now = Speedometer().read(at(5.0, {"words": held(None)}, {"count": bolt()}, shed=3))
+    assert "failed 0  shed 6  pending" in str(now)
+
+
+def test_the_summary_says_for_how_long_and_because_of_whom():
+    """F6, F11: time and its share by bolt, the limit now, queues against both marks, how often limits changed."""
+    spouts = {
+        "words": held("count", 2030, parse=1_100.0, count=40_100.0),
+        "other": held(None, None, count=5_000.0),
+    }
+    bolts = {"count": bolt(12_000, 1_258_291, 0.8), "parse": bolt(), "fine": bolt(3, 300)}
+    out = io.StringIO()
+    print_summary(at(50.0, spouts, bolts), Console(file=out, width=200))
+    assert out.getvalue().splitlines()[-6:] == [
+        "ms: of a spout's tuples until their trees are acked, of a bolt's in execute",
+        "words: throttled 41.2 of 50.0 s (82%): 40.1 s by count, 1.1 s by parse; limit now 2,030 tuples a round",
+        "other: throttled 5.0 of 50.0 s (10%): 5.0 s by count; no limit now",
+        "count: queue 12,000 of 1,000,000 tuples, 1.2 MB of 100, 0.8 s of work",
+        "parse: queue 0 of 1,000,000 tuples, 0 MB of 100",
+        "limits were changed 17 times",
+    ]
+
+
+def test_the_other_brake_is_told_too():
+    """B4, F8: of two tasks in ten seconds, five of their seconds; and what was shed (X51)."""
+    look = at(10.0, {"words": held(None)}, {}, skipped_max_spout_ms=5_000.0)
+    assert list(throttling_lines(look)) == [
+        "words: not asked for 25% of the time, at topology.max.spout.pending"
+    ]
+    look = at(10.0, {}, {"count": bolt()}, shed=1234)
+    assert list(throttling_lines(look)) == [
+        "count: 1,234 tuples did not fit into its queue and were dropped or failed"
+    ]
