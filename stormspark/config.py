@@ -112,6 +112,21 @@ class Settings:
     #: Pickle every tuple, also where it stays in its worker (C8).
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
+    #: Whether each batch is one transaction; None: where a component has state.
+    exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
+    #: Heron's word for it is EFFECTIVELY_ONCE (C43).
+    reliability_mode: str | None = _setting("topology.reliability.mode", None, str)
+    #: A component's attributes are its state, pickled whole at the end of each batch.
+    state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
+    #: So many batches before the last one, and all of so many hours, can be restored.
+    state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
+    state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
+    #: Of the values of a task's state so many bytes are kept as objects.
+    state_cache_bytes: int = _setting(
+        "stormspark.state.cache.bytes", 32 << 20, int, least=0, of_components=True
+    )
+    #: A source's row whose tree has failed in so many attempts at its batch is a dead letter; 0: never, the topology stops.
+    poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
     #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets;

@@ -209,6 +209,15 @@ class Ledger:
         self.parts_to_send.clear()
         return len(lost)
 
+    def roll_back(self, reason: str) -> int:
+        """All that was under way is gone, here and everywhere: fail the open trees, and forget parts of other workers' ones."""
+        open_trees = list(self.open_trees())
+        for tree in open_trees:
+            self._end(tree, Verdict(Outcome.WORKER_LOST, reason))
+        self.parts_to_send.clear()
+        self._parts, self._older_parts, self._forgotten_parts = {}, {}, {}
+        return len(open_trees)
+
     def forget(self, account: SpoutAccount) -> int:
         """A spout task starts anew: its trees are gone, without ack or fail (B10, E35)."""
         mine = [tree for bucket in (self._newest, self._oldest) for tree in bucket if tree.account is account]

@@ -13,6 +13,7 @@ from stormspark.api.components import Component, Spout
 from stormspark.api.fields import Fields
 from stormspark.api.pickling import pickled
 from stormspark.api.source import SourceSpout
+from stormspark.api.state import kind_of_state
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
 from stormspark.api.user_line import raised_at, user_line
 from stormspark.api.windows import LATE_TUPLE_FIELD, WindowedBolt, WindowTime
@@ -57,6 +58,8 @@ class ComponentDeclaration:
     window_time: WindowTime | None = None
     #: The class of a spout that Spark reads for, else empty.
     kind_of_source: str = ""
+    #: ``storm`` or ``heron`` for one that asks for state, else empty.
+    kind_of_state: str = ""
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
@@ -111,6 +114,7 @@ class Declarer(ComponentConfiguration):
             declared_at=self._declared_at,
             window_time=windowed.window_time if windowed else None,
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
+            kind_of_state=kind_of_state(component),
             subscribed_at=dict(self._subscribed_at),
         )
 

@@ -8,7 +8,14 @@ from typing import Any, Generic, TypeVar
 
 from stormspark.api.components import Bolt
 
-__all__ = ["KeyValueState", "State", "StatefulBolt", "StatefulComponent", "TwoPhaseStatefulComponent"]
+__all__ = [
+    "KeyValueState",
+    "State",
+    "StatefulBolt",
+    "StatefulComponent",
+    "TwoPhaseStatefulComponent",
+    "kind_of_state",
+]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -151,3 +158,10 @@ class TwoPhaseStatefulComponent(StatefulComponent):
     @abstractmethod
     def pre_restore(self, checkpoint_id: int) -> None:
         """The component returns to checkpoint ``checkpoint_id``: undo outside what came after it."""
+
+
+def kind_of_state(component: object) -> str:
+    """How a component asks for state: ``storm`` (`StatefulBolt`), ``heron`` (`StatefulComponent`), or not at all: ``""``."""
+    if isinstance(component, StatefulBolt):
+        return "storm"
+    return "heron" if isinstance(component, StatefulComponent) else ""

@@ -484,9 +484,7 @@ class Controller:
         whatever it does is a tenth of it; less of it where a bolt is what holds up the others.
         """
         crowded = any(spout.crowded_out_by for spout in self._spouts.values())
-        share, longest = (
-            (_OVERHEAD_SHARE, _LONGEST) if crowded else (_SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST)
-        )
+        share, longest = (_OVERHEAD_SHARE, _LONGEST) if crowded else (_SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST)
         return min(max(self.target, self._least_overhead / share), longest * self.target)
 
     def limit_of(self, spout: str) -> int | None:

@@ -10,12 +10,14 @@ from random import Random
 from typing import Any
 
 from stormspark.backpressure import Limits
+from stormspark.errors import ComponentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
 from stormspark.worker.spout_task import SpoutTask
-from stormspark.worker.step import Step, WorkerReport
+from stormspark.worker.step import Step, WorkerReport, fatal_error
+from stormspark.worker.transaction import FailedRows, Transaction
 
 __all__ = ["InProcessWorkers"]
 
@@ -46,6 +48,8 @@ class InProcessWorkers:
         ]
         self._batch = 0
         self._attempt = 0
+        self._committed, self._failures = -1, 0
+        self._failed_rows = FailedRows(plan.settings.poison_attempts)
 
     def open(self, active: bool = True) -> None:
         """Prepare every task, open the spouts if ``active``; raises `ComponentError`."""
@@ -53,12 +57,56 @@ class InProcessWorkers:
             worker.open(active)
 
     def run_batch(self, limits: Limits | None = None, target: float | None = None) -> list[WorkerReport]:
-        """Run the supersteps of one batch, in which spouts may emit ``limits`` and which should take ``target`` seconds; return
-        what every worker reports.
+        """Run one batch, in which spouts may emit ``limits`` and which should take ``target`` seconds; return what every worker
+        reports at its end. A batch that is a transaction goes on until it is done, as often as it fails.
+
+        Raises `ComponentError` where it has failed ``stormspark.max.attempts`` times.
         """
+        if not self.plan.exactly_once:
+            reports = self._round(limits, target)
+        else:
+            while not (reports := self._transact(limits, target)):
+                pass
+        self._batch += 1
+        return reports
+
+    def _transact(self, limits: Limits | None, target: float | None) -> list[WorkerReport]:
+        """An attempt at a batch; no reports where it has to run again."""
+        transaction = Transaction(self.plan)
+        while not transaction.prepared:
+            reports = self._round(limits, target, transaction)
+            transaction.observe(reports)
+            if transaction.aborts is None and fatal_error(reports) is None:
+                continue
+            if fatal_error(reports) is not None:
+                return reports
+            self._failed_rows.add(self._batch, transaction.failed_rows)
+            self._failures += 1
+            if self._failures >= self.plan.settings.max_attempts:
+                msg = f"batch {self._batch} failed {self._failures} times (stormspark.max.attempts): {transaction.aborts}"
+                raise ComponentError(msg)
+            self._attempt += 1
+            for worker in self.workers:
+                worker.begin_attempt(f"the batch was taken back: {transaction.aborts}", self._batch)
+            return []
+        self._committed, self._failures = self._batch, 0
+        return reports
+
+    def _round(
+        self, limits: Limits | None, target: float | None, transaction: Transaction | None = None
+    ) -> list[WorkerReport]:
+        batch, skip = self._failed_rows.given_up()
+        first = (self.plan.last_superstep + 1) * (transaction.rounds if transaction is not None else 0)
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for superstep in range(self.plan.last_superstep + 1):
-            step = Step(self._batch, self._attempt, superstep, limits=limits, target=target)
+            step = Step(self._batch, self._attempt, first + superstep, limits=limits, target=target)
+            if transaction is not None:
+                step = step._replace(
+                    committed=self._committed,
+                    commits=transaction.commits,
+                    asks=transaction.asks,
+                    skip=skip if batch == self._batch else None,
+                )
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
             inbound = [
                 sorted(
@@ -67,7 +115,6 @@ class InProcessWorkers:
                 )
                 for index in range(len(self.workers))
             ]
-        self._batch += 1
         return [pickle.loads(frame.payload) for frames in inbound for frame in frames]
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -84,4 +131,4 @@ class InProcessWorkers:
     def close(self) -> None:
         """The graceful end of every task."""
         for worker in self.workers:
-            worker.close()
+            worker.close(self._committed)

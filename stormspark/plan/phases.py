@@ -15,6 +15,7 @@ from stormspark.plan.crossing import cut_edges
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
+from stormspark.plan.state import check_state, ends_in_one_round, is_exactly_once, kind_of_state
 from stormspark.plan.supersteps import count_supersteps
 from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
 from stormspark.plan.validation import validate
@@ -41,6 +42,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     validate(topology, conf)
     settings = Settings.read(conf)
     check_windows(topology, conf)
+    check_state(topology, conf)
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
     numbered = number_tasks(sizes, system_tasks(settings, conf))
@@ -62,6 +64,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
                 declared_at=one.declared_at,
                 kind_of_source=one.kind_of_source,
+                kind_of_state=kind_of_state(one, conf),
                 own_conf=one.conf,
                 wanted_tasks=wanted_tasks(one, settings),
             )
@@ -72,4 +75,6 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
         workers=settings.workers,
         supersteps=supersteps,
         worker_hooks=topology.worker_hooks,
+        exactly_once=is_exactly_once(topology, conf),
+        ends_in_one_round=ends_in_one_round(topology, edges, conf),
     )

@@ -66,6 +66,8 @@ class ComponentPlan:
     declared_at: str
     #: The class of a spout that Spark reads for; empty for every other component.
     kind_of_source: str = ""
+    #: How its tasks' state comes to them: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), or empty: none.
+    kind_of_state: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 
@@ -97,6 +99,10 @@ class PhysicalPlan:
     workers: int
     supersteps: int
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
+    #: Whether a batch is one transaction: state, outputs and offsets of it all happen once, or not at all.
+    exactly_once: bool = False
+    #: Whether a round in which nobody is cut short leaves nothing queued.
+    ends_in_one_round: bool = True
 
     @property
     def last_superstep(self) -> int:

@@ -3,6 +3,7 @@
 <checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
 <checkpoint>/stormspark/acker/log       the durable acker's table
 <checkpoint>/stormspark/acker/query     Spark's checkpoint of the acker query
+<checkpoint>/stormspark/state           the state table of a topology whose batches are transactions
 <checkpoint>/spark                      Spark's offsets and commits of the data query
 """
 
@@ -43,6 +44,11 @@ class CheckpointFolder:
     def acker_table(self) -> str:
         """The location of the durable acker's table, for delta-rs and for Spark."""
         return f"{self._location}/stormspark/acker/log"
+
+    @property
+    def state_table(self) -> str:
+        """The location of the state table, for delta-rs and for Spark."""
+        return f"{self._location}/stormspark/state"
 
     @property
     def acker_query(self) -> str:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from multiprocessing import AuthenticationError
@@ -87,6 +87,8 @@ class Attempt:
     key: bytes
     log_folder: str
     start_timeout_secs: float
+    #: A batch, and which of its rows are given up, by task.
+    skip: tuple[int, Mapping[int, tuple[Hashable, ...]]] = (-1, {})
 
 
 def forwarder(
@@ -137,11 +139,14 @@ def source_forwarder(
 
 
 def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
-    number, acker_time, limits, target = _read_round(task.getLocalProperty(ROUND))
+    said = _read_round(task.getLocalProperty(ROUND))
+    number, acker_time, limits, target = said[:4]
+    batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
+    of_batch, skip = attempt.skip
     return Request(
         attempt.generation,
         route.incarnation,
-        int(task.getLocalProperty("streaming.sql.batchId") or -1),
+        batch,
         attempt.attempt,
         number * attempt.supersteps + superstep,
         partition,
@@ -149,23 +154,35 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
         acker_time,
         limits,
         target,
+        *said[4:],
+        skip if batch == of_batch else None,
     )
 
 
 def round_property(
-    acker_time: AckerTime | None, limits: Limits | None, target: float | None, number: int = 0
+    acker_time: AckerTime | None,
+    limits: Limits | None,
+    target: float | None,
+    number: int = 0,
+    *,
+    committed: int = -1,
+    commits: bool = False,
+    asks: bool = True,
 ) -> tuple[str, str]:
     """The local property, name and value, by which the tasks of a round hear what the driver has to say of it; ``number`` is
     its own, in its batch.
     """
     time = None if acker_time is None else asdict(acker_time)
-    return ROUND, json.dumps([number, time, None if limits is None else list(limits.items()), target])
+    pairs = None if limits is None else list(limits.items())
+    return ROUND, json.dumps([number, time, pairs, target, committed, commits, asks])
 
 
-def _read_round(said: str | None) -> tuple[int, AckerTime | None, Limits | None, float | None]:
-    number, time, limits, target = (0, None, None, None) if said is None else json.loads(said)
+def _read_round(
+    said: str | None,
+) -> tuple[int, AckerTime | None, Limits | None, float | None, int, bool, bool]:
+    number, time, limits, target, *transaction = json.loads(said or "[0, null, null, null, -1, false, true]")
     read_time = None if time is None else AckerTime(**time)
-    return number, read_time, None if limits is None else dict(limits), target
+    return number, read_time, None if limits is None else dict(limits), target, *transaction
 
 
 def _as_frames(

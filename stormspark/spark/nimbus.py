@@ -28,6 +28,7 @@ from typing import Any
 
 from stormspark.errors import StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
+from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.launch import end_process
 from stormspark.worker.link import Door, Endpoint, peer_host
 from stormspark.worker.messages import (
@@ -95,6 +96,7 @@ class Nimbus:
         active: bool = True,
         stuck_secs: float = 10.0,
         stuck_timeout_secs: float = 0.0,
+        state: Callable[[], StateAccess | None] = lambda: None,
     ) -> None:
         self._plan, self._host = plan, host
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -105,7 +107,7 @@ class Nimbus:
         self._links: dict[int, _Link] = {}
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not come yet
         self._orders = Orders(active=active)
-        self._storm_id = storm_id
+        self._storm_id, self._state = storm_id, state
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._error: BaseException | None = None
         self.key = secrets.token_bytes(32)
@@ -161,15 +163,15 @@ class Nimbus:
         """Have spouts asked for tuples, or not (B13)."""
         self._give(self._orders._replace(active=active))
 
-    def close_workers(self, timeout: float) -> bool:
+    def close_workers(self, timeout: float, committed: int = -1) -> bool:
         """Have all workers close their spouts, clean up their bolts and end; false if one did not within
-        ``timeout``.
+        ``timeout``. ``committed`` is the last batch that is, where batches are transactions.
         """
         with self._changed:
             self._assignments.end("the topology stops")
             waited_for = {link.worker for link in self._links.values()}
             self._changed.notify_all()
-        self._give(self._orders._replace(active=False, close=True))
+        self._give(self._orders._replace(active=False, close=True, committed=committed))
         with self._changed:
             return self._changed.wait_for(lambda: waited_for <= self._gone(), timeout)
 
@@ -283,7 +285,14 @@ class Nimbus:
             active = self._orders.active
         host = peer_host(link.connection) or self._host or "127.0.0.1"
         welcome = Welcome(
-            self._plan, self._lease, host, self._module_path, self._storm_id, active, len(adoptions)
+            self._plan,
+            self._lease,
+            host,
+            self._module_path,
+            self._storm_id,
+            active,
+            len(adoptions),
+            self._state(),
         )
         with contextlib.suppress(OSError):  # it is gone already: that is heard below
             for message in (welcome, *adoptions):

@@ -7,6 +7,8 @@ never decides, and it never lets an exception of a failed batch out to Spark.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import pickle
 import threading
 import time
@@ -15,7 +17,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stormspark.errors import StormsparkError
+from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
@@ -29,9 +33,15 @@ from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
+from stormspark.worker.transaction import Transaction
 
 __all__ = ["QueryRun"]
 
+_log = logging.getLogger(__name__)
+
+#: A batch that is not worked off is left uncommitted so many rounds after the end was wanted, and told of after so many.
+_ROUNDS_TO_THE_END = 3
+_ROUNDS_UNTIL_WARNED = 20
 #: The longest text of an error of Spark's that is passed on.
 _ERROR_TEXT = 4000
 
@@ -54,6 +64,8 @@ class QueryRun:
     feedback: Feedback | None = None
     #: Read what is there now, and end when it is worked off.
     available_now: bool = False
+    #: Where batches are transactions: what makes them happen.
+    commits: BatchCommits | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -71,6 +83,8 @@ class QueryRun:
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
         self._one_more: DataFrame | None = None
+        #: The attempt at the batch that runs, or ran last, where batches are transactions.
+        self.transaction: Transaction | None = None
 
     # -- the query's thread ----------------------------------------------------------------------------------
 
@@ -83,7 +97,16 @@ class QueryRun:
         if self.stop_wanted.is_set() or self.new_limits:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
-        reports = self._work_off(frames)
+        reached("driver.batch_begins")
+        if self.commits is None:
+            reports = self._work_off(frames)
+        elif number <= self.commits.last:
+            # Committed, and then the driver died before Spark knew: all of it has happened.
+            _log.info("batch %d of %s is committed already", number, self.plan.topology)
+            self._running = False
+            return
+        else:
+            reports = self._transact(frames, self.commits)
         if self.acker is not None:
             try:
                 self.acker.write(reports)
@@ -100,6 +123,7 @@ class QueryRun:
         self._running = False
         if self.stop_wanted.is_set() or self.new_limits:
             self.wake.set()
+        reached("driver.batch_ends")
 
     def _work_off(self, frames: DataFrame) -> list[WorkerReport]:
         """The rounds of a batch; returns the last one's reports."""
@@ -116,6 +140,44 @@ class QueryRun:
             reports = self._round(self._frames_of_round(), number, tell_acker=False)
         if self.acker is not None and not told:
             reports = self._round(self._frames_of_round(), number + 1, tell_acker=True)
+        return reports
+
+    def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
+        """Rounds until nothing of the batch is left anywhere, then its commit; to the gate where it has to run again."""
+        prolonging, one_more = self._prolonging, frames
+        transaction = self.transaction = Transaction(self.plan, prolonged=prolonging.expected)
+        prolonging.begin()
+        while not transaction.prepared:
+            reports = self._round(one_more, transaction.rounds, tell_acker=False)
+            transaction.observe(reports)
+            if transaction.aborts is not None:
+                self.failure = f"the batch was taken back: {transaction.aborts}"
+                self._to_the_gate()
+            if (
+                self.stop_wanted.is_set()
+                and not transaction.prepared
+                and transaction.rounds > _ROUNDS_TO_THE_END
+            ):
+                self._to_the_gate()  # it stays uncommitted, and runs again
+            if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
+                _log.warning(
+                    "batch %d of %s can't be committed after %d rounds, since %d tuples still wait: a loop that does not end?",
+                    self.batch_number,
+                    self.plan.topology,
+                    transaction.rounds,
+                    transaction.left,
+                )
+            one_more = self._frames_of_round()
+        try:
+            commits.commit(self.batch_number, transaction.files)
+        except FencedError as error:
+            self.error = error
+            self._to_the_gate()
+        except CheckpointError as error:
+            self.failure = str(error)
+            self._to_the_gate()
+        with contextlib.suppress(CheckpointError):  # the next commit tells if there is trouble that lasts
+            commits.tidy()
         return reports
 
     def _ends_here(self) -> bool:
@@ -138,7 +200,16 @@ class QueryRun:
         # On the query's own thread: so the tasks of this round have it.
         acker_time = self.acker.time if self.acker is not None and tell_acker else None
         throttle = self.throttle
-        said = round_property(acker_time, throttle.limits, throttle.round_target, number)
+        transaction = self.transaction
+        said = round_property(
+            acker_time,
+            throttle.limits,
+            throttle.round_target,
+            number,
+            committed=-1 if self.commits is None else self.commits.last,
+            commits=transaction is not None and transaction.commits,
+            asks=transaction is None or transaction.asks,
+        )
         self.session.sparkContext.setLocalProperty(*said)
         try:
             reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]

@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import ExponentialBackoff, Topology
+from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.control import next_generation
 from stormspark.config import DELTA_PACKAGE, merged
 from stormspark.engine import AliveTopologies
@@ -52,10 +53,12 @@ from stormspark.spark.query_run import QueryRun
 from stormspark.spark.session import check_session, default_log_folder, local_session
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
+from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.launch import own_folder
 from stormspark.worker.story import Story, read_stories, stories_of
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
+from stormspark.worker.transaction import FailedRows
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
@@ -124,9 +127,11 @@ class SparkTopology:
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
         try:
             self._generation = next_generation(self._folder.control_file(), plan).generation
+            self._commits = self._batch_commits()
         except BaseException:
             self._tidy_up()
             raise
+        self._failed_rows = FailedRows(plan.settings.poison_attempts)
         self._log_folder = plan.settings.log_dir or str(default_log_folder() / plan.topology)
         self._throttle = Throttle(plan)
         self._limits = TriggerLimits(plan.settings.batch_target_ms / 1000)
@@ -151,6 +156,7 @@ class SparkTopology:
             active=active,
             stuck_secs=plan.settings.stuck_warning_secs,
             stuck_timeout_secs=plan.settings.stuck_timeout_secs,
+            state=self._state_access,
         )
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
@@ -297,6 +303,7 @@ class SparkTopology:
                 self._acker,
                 self._feedback,
                 self._available_now,
+                self._commits,
             )
             try:
                 self._recover()
@@ -331,11 +338,15 @@ class SparkTopology:
             backoff = ExponentialBackoff(0.0, 0.1, self._settings.restart_max_delay_secs)
             if self._stop_wanted.wait(backoff.delay(failures)):
                 return
+            if run.transaction is not None:
+                self._failed_rows.add(failed_batch, run.transaction.failed_rows)
             self._nimbus.begin_attempt(attempt)
             self._throttle.begin()
 
     def _recover(self) -> None:
         """Give workers that are new what their earlier lives left open; no batch runs meanwhile."""
+        if self._commits is not None:
+            self._commits.reopen()
         if self._acker is None or not self._unrecovered:
             return
         first = self._folder.last_committed_batch() + 1
@@ -348,6 +359,8 @@ class SparkTopology:
     def _durable_acker(self) -> DurableAcker | None:
         """Tier 3, for a topology with rows that can outlive their batch."""
         wanted = self._settings.acker_durable
+        if self._plan.exactly_once:  # no tree outlives its batch
+            return None
         if not self._plan.sources or not self._settings.acking or wanted is False:
             return None
         if not reads_delta(self._session):
@@ -361,6 +374,20 @@ class SparkTopology:
             _log.warning("%s: %s", self.name, msg)
             return None
         return DurableAcker(self._session, self._plan, self._folder, self._generation, self._nimbus.adopt)
+
+    def _batch_commits(self) -> BatchCommits | None:
+        """Where batches are transactions; whoever wrote to this checkpoint before can't from now on."""
+        if not self._plan.exactly_once:
+            return None
+        commits = BatchCommits(self._plan, self._folder.state_table, self._generation)
+        commits.open(self._folder.last_committed_batch())
+        return commits
+
+    def _state_access(self) -> StateAccess | None:
+        commits = self._commits
+        if commits is None:
+            return None
+        return StateAccess(commits.location, commits.generation, commits.last, commits.storage_options)
 
     def _watch(self, run: QueryRun) -> None:
         """Return once the query has ended: by the gate, by itself, or because the end was wanted between two
@@ -385,7 +412,7 @@ class SparkTopology:
     def _end_workers(self) -> None:
         if self._killed.is_set() or self._error is not None:
             self._nimbus.kill_workers()
-        elif not self._nimbus.close_workers(_CLOSE_SECS):
+        elif not self._nimbus.close_workers(_CLOSE_SECS, -1 if self._commits is None else self._commits.last):
             _log.warning("a worker of %s did not close within %g s, it is killed", self.name, _CLOSE_SECS)
             self._nimbus.kill_workers()
 
@@ -401,6 +428,7 @@ class SparkTopology:
             key=self._nimbus.key,
             log_folder=self._log_folder,
             start_timeout_secs=self._settings.worker_start_timeout_secs,
+            skip=self._failed_rows.given_up(),
         )
 
 

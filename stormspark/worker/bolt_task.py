@@ -21,7 +21,7 @@ from stormspark.api import (
     WindowedBolt,
 )
 from stormspark.backpressure import BoltLoad
-from stormspark.errors import FailedException, ReportedFailedException
+from stormspark.errors import ComponentError, FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.foreign_calls import ThreadSafeBoltCollector, emit_in_one_thread
 from stormspark.worker.outlets import Delivery
@@ -87,6 +87,8 @@ class BoltTask(Task):
             self.set_timer(self._settings.tick_freq_secs, self._tick)
         if isinstance(instance, WindowedBolt):
             instance = WindowedBoltExecutor(instance)
+        if self.state is not None:
+            self.state.before(instance)
         if isinstance(instance, BasicBolt):
             self._collector = None
             instance.prepare(self._conf, context)
@@ -96,6 +98,29 @@ class BoltTask(Task):
                 self.guard()
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
+        if self.state is not None:
+            of_the_process = {"context": context, "collector": self._collector, "conf": self._conf}
+            self.state.after(instance, of_the_process)
+
+    @property
+    def instance(self) -> Bolt | BasicBolt:
+        """The bolt."""
+        return self.bolt
+
+    def begin_anew(self) -> None:
+        """Another instance, which knows nothing of what was executed."""
+        try:
+            self.start()
+        except ComponentError as error:
+            self.stop_topology(error)
+
+    def forget_tuples(self) -> None:
+        """What waits and what is held belongs to a batch that comes again."""
+        self.inbox.clear()  # the same list: senders hold its append
+        self._taken, self._next, self._ticks = [], 0, 0
+        for held in list(self._held):
+            held.state = 1
+        self._held.clear()
 
     def _tick(self) -> None:
         """A tick waits behind what waits already (C9)."""
@@ -354,6 +379,8 @@ class BoltTask(Task):
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
             self.tell_failed(tup)
+        if not isinstance(error, FailedException):
+            self.abort(f"{where} raised {verdict.reason}")
         if isinstance(error, FailedException):
             if isinstance(error, ReportedFailedException) or tup is None:
                 self.report_error(error)

@@ -35,6 +35,7 @@ from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.acker_log import AckerLog, change_table
+from stormspark.worker.batch_state import BatchState, StateAccess
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.collectors import reset_timeouts
 from stormspark.worker.foreign_calls import watch_for_threads
@@ -44,7 +45,7 @@ from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Push, Subscription, make_outlet
 from stormspark.worker.source_rows import decode
 from stormspark.worker.spout_task import SpoutTask
-from stormspark.worker.step import ErrorReport, Step, WorkerReport, merge_progress
+from stormspark.worker.step import ErrorReport, Step, TransactionReport, WorkerReport, merge_progress
 from stormspark.worker.stories import Stories
 from stormspark.worker.task import Task
 from stormspark.worker.task_logs import TaskLogs
@@ -87,6 +88,7 @@ class Worker:
         random: Random | None = None,
         logs: TaskLogs | None = None,
         storm_id: str | None = None,
+        state: StateAccess | None = None,
     ) -> None:
         self.plan = plan
         self.index = index
@@ -130,6 +132,10 @@ class Worker:
         self._ready_bytes = 0
         self._sequence = 0
         self._batch_began: float | None = None
+        #: When the first round of the batch began; and why its earlier attempt is to be taken back, when its next one begins.
+        self._batch_began_at = 0.0
+        self._batch_and_attempt = (-1, -1)
+        self._rolls_back: str | None = None
         #: Batch, attempt and first superstep of the round; superstep 0 may bring several requests.
         self._begun: tuple[int, int, int] | None = None
         self._quantum_used_up = False
@@ -144,6 +150,10 @@ class Worker:
         self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
+        self._transactions = plan.exactly_once
+        self._states = BatchState(self.tasks.values(), state)
+        for spout in self._spouts:
+            spout.waits_for_commit = self._transactions
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._lanes.values())
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
@@ -163,6 +173,7 @@ class Worker:
         self.thread = get_ident()
         self._at = ("a worker hook", self._clock())
         self._hooks.start()
+        self._states.restore()
         for bolt in self._bolts:
             self._enter(bolt)
             bolt.start()
@@ -180,8 +191,14 @@ class Worker:
             spout.activate_or_stop(active)
         self._enter(None)
 
-    def close(self) -> None:
-        """The graceful end: spouts are deactivated and closed, bolts cleaned up, worker hooks shut down."""
+    def close(self, committed: int = -1) -> None:
+        """The graceful end: spouts are deactivated and closed, bolts cleaned up, worker hooks shut down.
+
+        ``committed``, where batches are transactions, is the last one that is: first of all it is told of.
+        """
+        if committed > self._states.last:
+            self._states.committed(committed)
+            self._deliver_verdicts()
         for task in [*self._spouts, *self._bolts]:
             self._enter(task)
             task.stop()
@@ -196,12 +213,58 @@ class Worker:
         is lost.
 
         Trees with something outside of this worker fail with ``reason``; what is queued here stays, and so
-        does what bolts hold.
+        does what bolts hold. Where batches are transactions nothing of it stays: see `roll_back`.
         """
+        if self._transactions:
+            self._rolls_back = reason  # when the round says what is committed
+            return
         self.ledger.abandon(reason)
         if batch is not None:
             for spout in self._spouts:
                 spout.forget_batch(batch)
+
+    def roll_back(self, batch: int, committed: int, reason: str) -> None:
+        """All that came of ``batch`` here is taken back; after ``committed``, the batch comes again."""
+        if committed > self._states.last:  # the batch that it has known as the last is committed after all
+            self._states.committed(committed)
+            self._deliver_verdicts()
+        self.ledger.roll_back(reason)
+        for lanes in self._lanes.values():
+            lanes.clear()
+        self._ready, self._ready_bytes = [], 0
+        for bolt in self._bolts:
+            bolt.forget_tuples()
+        for spout in self._spouts:
+            spout.roll_back(batch, reason)
+        for task in self.tasks.values():
+            task.aborts = None
+            self._enter(task)
+            # An instance without state may know of the batch all the same.
+            if task.state is None and isinstance(task, BoltTask):
+                task.begin_anew()
+        self._states.roll_back(committed)
+        self._deliver_verdicts()
+
+    def _settle(self, step: Step) -> None:
+        """A round begins: take back what is not committed, or hear that it is."""
+        reason, self._rolls_back = self._rolls_back, None
+        if reason is not None:
+            self.roll_back(step.batch, step.committed, reason)
+        elif step.committed > self._states.last:
+            self._states.committed(step.committed)
+            self._deliver_verdicts()
+        for spout in self._spouts:
+            spout.skip((step.skip or {}).get(spout.id, ()))
+
+    def _deliver_verdicts(self) -> None:
+        """Spouts hear of the batch that is committed, or of the one that is not to be."""
+        for spout in self._spouts:
+            spout.waits_for_commit = False
+            if spout.has_news:
+                self._enter(spout)
+                spout.deliver()
+            spout.waits_for_commit = True
+        self._enter(None)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
         """Rows of a source that an earlier life of this worker left open, from the durable acker: they are emitted again."""
@@ -220,6 +283,8 @@ class Worker:
         phase = self.plan.phase(step.superstep)
         if phase == 0 and step[:3] != self._begun:
             self._begun = step[:3]
+            if self._transactions:
+                self._settle(step)
             self._begin_round(now, step)
         self._running.advance(now)
         self._spare_those_that_wait()
@@ -232,11 +297,13 @@ class Worker:
             self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
         if phase == 0 and self._fatal() is None:
             self._fire_timers(now)
-            self._ask_spouts(deadline)
+            self._ask_spouts(
+                deadline, self._spouts if step.asks else [s for s in self._spouts if s.must_go_on]
+            )
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        self._work(deadline, deadline if self._sheds else min(deadline, now + share))
+        self._work(deadline, deadline if self._sheds or self._transactions else min(deadline, now + share))
         self._enter(None)
         self.stories.end_superstep()
         self._worked += self._clock() - now
@@ -255,6 +322,8 @@ class Worker:
             used_up = self._quantum_used_up and not any(spout.limited for spout in self._spouts)
             self._quantum.batch_took(now - self._batch_began, used_up=used_up)
         self._batch_began = now
+        if (step.batch, step.attempt) != self._batch_and_attempt:
+            self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
         self._quantum_used_up = False
         self._running.begin_batch(now)
         assert self._begun is not None
@@ -303,7 +372,7 @@ class Worker:
         assert isinstance(bolt, BoltTask)
         return bolt.waiting
 
-    def _ask_spouts(self, deadline: float) -> None:
+    def _ask_spouts(self, deadline: float, spouts: Sequence[SpoutTask]) -> None:
         """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too
         much waits.
         """
@@ -312,15 +381,15 @@ class Worker:
         while still < _MOST_BURSTS:
             emitted, full = False, self._full()
             if self.guarded and not full:
-                self._take_calls(self._spouts)
-            for spout in self._spouts:
+                self._take_calls(spouts)
+            for spout in spouts:
                 if spout.has_news or spout.may_emit:
                     self._enter(spout)
                     spout.deliver()
                     if spout.may_emit and not full:
                         emitted |= spout.ask(_BURST, until)
             if full:
-                for spout in self._spouts:
+                for spout in spouts:
                     spout.stopped_by_marks()
             self._seal_full_lanes()
             self._pass(until)
@@ -335,10 +404,10 @@ class Worker:
                 break
             if full or self._fatal() is not None:
                 break
-            if not emitted and not any(spout.has_news for spout in self._spouts):
+            if not emitted and not any(spout.has_news for spout in spouts):
                 break
         now = self._clock()
-        for spout in self._spouts:
+        for spout in spouts:
             spout.end_asking(now)
         self._enter(None)
 
@@ -499,6 +568,7 @@ class Worker:
         for bolt in self._bolts:
             loads[bolt.id] = waits = bolt.load()
             bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
+        transaction = self._transaction(step) if self._transactions else None
         if step.acker_time is not None:
             self._acker_log.add(self._acker_changes(step.acker_time))
         report = WorkerReport(
@@ -515,8 +585,36 @@ class Worker:
             worked=self._worked,
             sources=self._progress(step.batch),
             acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
+            transaction=transaction,
         )
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
+
+    def _transaction(self, step: Step) -> TransactionReport:
+        """The end of a round: prepare the batch for its commit if it is worked off here."""
+        left = self._waiting() + sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
+        for spout in self._spouts:
+            spout.note_failures(self._batch_began_at)
+        prepared, file = False, None
+        if step.commits and not left and self._aborts() is None and self._fatal() is None:
+            self._warn_of_held()
+            file = self._states.prepare(step.batch)
+            prepared = self._aborts() is None and self._fatal() is None
+        failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
+        return TransactionReport(left, self._aborts(), prepared, file if prepared else None, failed)
+
+    def _aborts(self) -> str | None:
+        return next((task.aborts for task in self.tasks.values() if task.aborts is not None), None)
+
+    def _warn_of_held(self) -> None:
+        """What a bolt holds over the end of a batch, and not in its state, is lost with its process."""
+        for bolt in self._bolts:
+            held = bolt.held()
+            if held:
+                bolt.tell_failure(
+                    "held",
+                    f"holds {len(held)} tuples over the end of a batch outside of its state: they are lost if its worker dies. "
+                    f"Keep what you need of them in the state, and ack them",
+                )
 
     def _acker_changes(self, time: AckerTime) -> Iterator[pa.Table]:
         for spout in self._spouts:

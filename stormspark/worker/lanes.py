@@ -98,6 +98,11 @@ class Lanes:
             waiting[target] += len(lane)
         return waiting
 
+    def clear(self) -> None:
+        """Forget all that waits."""
+        for lane in self._lanes.values():
+            lane.clear()  # the same list: senders hold its append
+
     def estimated_bytes(self) -> int:
         """A guess at the size of what waits, by the newest tuple of each lane."""
         return sum(len(lane) * sum(map(sys.getsizeof, lane[-1][0])) for lane in self._lanes.values() if lane)

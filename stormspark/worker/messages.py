@@ -10,10 +10,12 @@ authenticated.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 from stormspark.acker.records import AckerTime
 from stormspark.backpressure import Limits
+from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.link import Endpoint
 
 __all__ = [
@@ -65,6 +67,10 @@ class Request(NamedTuple):
     acker_time: AckerTime | None = None
     limits: Limits | None = None
     target: float | None = None
+    committed: int = -1
+    commits: bool = False
+    asks: bool = True
+    skip: Mapping[int, tuple[Hashable, ...]] | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -150,6 +156,8 @@ class Welcome(NamedTuple):
     active: bool
     #: So many `Adopt` follow at once.
     adoptions: int = 0
+    #: Where its tasks' state is; None for a topology without.
+    state: StateAccess | None = None
 
 
 class Ready(NamedTuple):
@@ -200,3 +208,5 @@ class Orders(NamedTuple):
     active: bool = True
     close: bool = False
     exit: bool = False
+    #: With ``close``: the batch that was committed last.
+    committed: int = -1

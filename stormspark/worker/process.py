@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_batch
+from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
 from stormspark.worker.desk import Desk, Errand, RefusedError
 from stormspark.worker.garbage import GarbageBetweenBatches
@@ -119,6 +120,7 @@ class WorkerProcess:
         self._attempt = launch.attempt
         self._active = True
         self._storm_id = ""
+        self._state: StateAccess | None = None
         self._worker: Worker | None = None
         self._adoptions: list[Adopt] = []  # from the driver, before the tasks are open
         self._desk: Desk
@@ -141,7 +143,12 @@ class WorkerProcess:
         )
         try:
             self._worker = Worker(
-                plan, launch.worker, incarnation=launch.incarnation, logs=logs, storm_id=self._storm_id
+                plan,
+                launch.worker,
+                incarnation=launch.incarnation,
+                logs=logs,
+                storm_id=self._storm_id,
+                state=self._state,
             )
             self._worker.open(self._active)
             for adoption in self._adoptions:
@@ -195,7 +202,7 @@ class WorkerProcess:
         assert isinstance(answer, Welcome), answer
         _report_up(Path(launch.log_folder, f"worker-{launch.worker}.out"))
         self._host = None if launch.nimbus.tcp is None else answer.host
-        self._active, self._storm_id = answer.active, answer.storm_id
+        self._active, self._storm_id, self._state = answer.active, answer.storm_id, answer.state
         try:
             self._adoptions = [link.recv() for _ in range(answer.adoptions)]
         except (OSError, EOFError) as error:
@@ -249,7 +256,7 @@ class WorkerProcess:
             elif isinstance(orders, Adopt):
                 self._worker.adopt(orders.task, orders.rows)
             elif orders.close:
-                self._worker.close()
+                self._worker.close(orders.committed)
                 self.end("it was closed")
             else:
                 self._worker.set_active(orders.active)
@@ -269,6 +276,10 @@ class WorkerProcess:
                 request.acker_time,
                 request.limits,
                 request.target,
+                request.committed,
+                request.commits,
+                request.asks,
+                request.skip,
             )
             messages = list(_messages(self._worker.run(step, frames)))
         except BaseException as error:

@@ -79,6 +79,14 @@ class RowSpout(Spout):
     def next_tuple(self) -> None:
         """Emit a row; those that nothing is made of are done with at once, and the next one is taken."""
         while (row := self._rows.next(self._clock())) is not None:
+            if row.id in self._rows.skipped:
+                self._give_up(
+                    row,
+                    "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)",
+                )
+                self._rows.done(row.id)
+                self.source.ack(row.id)
+                continue
             try:
                 translated = self.source.translate(row.values)
             except Exception as error:

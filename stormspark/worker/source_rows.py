@@ -75,6 +75,8 @@ class SourceRows:
         self._closed: list[Record] = []  # since the last report
         self._fails: Counter[Hashable] = Counter()
         self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps their order
+        #: Ids of rows that are not to be emitted any more.
+        self.skipped: frozenset[Hashable] = frozenset()
         self._numbered = 0
         #: Rows, or ranges, since somebody set it to 0.
         self.came = 0

@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from stormspark.acker import Outcome, SpoutAccount
+from stormspark.acker import Outcome, SpoutAccount, Verdict
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api import (
     RangeSpout,
@@ -40,6 +40,8 @@ __all__ = ["SpoutTask"]
 
 #: Emits inside one call of ``next_tuple`` after which the clock is looked at, and bolts get their turn.
 _EMITS_A_TURN = 1024
+#: So many rows that failed are told of in an attempt.
+_MOST_FAILED_ROWS = 1000
 
 
 class SpoutTask(Task):
@@ -54,6 +56,8 @@ class SpoutTask(Task):
         self.spout: Spout
         self.active = False
         self.opened = False
+        #: It hears of acks and fails when the batch is committed, and not before.
+        self.waits_for_commit = False
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
@@ -71,6 +75,8 @@ class SpoutTask(Task):
         self._emitted_in_round = 0
         #: Its limit stopped it in this round; and whether it would have emitted more, whatever stopped it.
         self._hungry = self.limited = False
+        #: Of a source, whose trees failed since somebody asked.
+        self.failed_rows: list[Hashable] = []
         #: Why it is not asked, and since when (F6).
         self._skipped: tuple[str, float] | None = None
 
@@ -89,7 +95,12 @@ class SpoutTask(Task):
             folder = self._settings.dead_letter_dir
             instance = RowSpout(instance, rows, self._clock, folder, self._gave_up)
         self.spout = instance
+        if self.state is not None:
+            self.state.before(instance)
         instance.open(self._conf, context, self._collector)
+        if self.state is not None:
+            of_the_process = {"context": context, "collector": self._collector, "conf": self._conf}
+            self.state.after(instance, of_the_process)
         self.opened = True
         if self.active:
             self.active = False
@@ -187,6 +198,56 @@ class SpoutTask(Task):
         elif isinstance(source, RangeSpout):
             self._rows.read_with(source)
         return self._rows
+
+    # -- batches that are transactions ------------------------------------------------------------------------
+
+    @property
+    def instance(self) -> Spout | None:
+        """The spout; None before it is opened (B2)."""
+        return self.spout if self.opened else None
+
+    @property
+    def must_finish(self) -> bool:
+        """It is in the middle of a ``next_tuple``, and so is its state."""
+        return self.suspended and self.state is not None
+
+    @property
+    def must_go_on(self) -> bool:
+        """What it has to emit belongs to the batch that runs."""
+        return self.component.source or self.must_finish
+
+    def note_failures(self, batch_began: float) -> None:
+        """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
+        for tree in self.account.ended:
+            verdict = tree.verdict
+            assert verdict is not None
+            if verdict.outcome is not Outcome.ACKED and tree.emitted_at >= batch_began:
+                self.abort(f"message {tree.message_id!r} failed: {verdict.reason}")
+                if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
+                    self.failed_rows.append(tree.message_id)
+
+    def take_failed_rows(self) -> list[Hashable]:
+        """Ids of rows of a source whose trees failed in this attempt, some of them."""
+        rows, self.failed_rows = self.failed_rows, []
+        return rows
+
+    def skip(self, rows: Iterable[Hashable]) -> None:
+        """These rows have failed in too many attempts: they are dead letters."""
+        if self._rows is not None:
+            self._rows.skipped = frozenset(rows)
+
+    def roll_back(self, batch: int, reason: str) -> None:
+        """The batch comes again: all that was emitted in it has failed, acked or not.
+
+        A spout with state begins anew, and hears of nothing.
+        """
+        self.forget_batch(batch)
+        self.failed_rows.clear()
+        lost = Verdict(Outcome.WORKER_LOST, reason)
+        for tree in self.account.ended:
+            tree.verdict = lost
+        if self.state is not None:
+            self.account.ended.clear()
 
     # -- tuples ----------------------------------------------------------------------------------------------
 
@@ -350,12 +411,12 @@ class SpoutTask(Task):
     @property
     def has_news(self) -> bool:
         """Trees have ended, and the spout may hear of them now."""
-        return bool(self.account.ended) and not self.suspended
+        return bool(self.account.ended) and not self.suspended and not self.waits_for_commit
 
     def deliver(self) -> None:
         """Call ``ack`` or ``fail`` for every tree that has ended."""
         account = self.account
-        while account.ended and not self.suspended and self.fatal is None:
+        while self.has_news and self.fatal is None:
             ended, account.ended = account.ended, []
             counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
             collector.now = now = self._clock()

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import Limits, TaskLoad
+from stormspark.checkpoint.state_table import FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 
-__all__ = ["ErrorReport", "Step", "WorkerReport", "fatal_error", "merge_loads", "merge_progress"]
+__all__ = [
+    "ErrorReport",
+    "Step",
+    "TransactionReport",
+    "WorkerReport",
+    "fatal_error",
+    "merge_loads",
+    "merge_progress",
+]
 
 
 class Step(NamedTuple):
@@ -31,6 +40,13 @@ class Step(NamedTuple):
     limits: Limits | None = None
     #: How long this round should be, in seconds; None: ``stormspark.batch.target.ms``.
     target: float | None = None
+    #: Of a topology whose batches are transactions (`PhysicalPlan.exactly_once`): the batch that was committed last, whether
+    #: this round may be the batch's last one, and whether spouts that are no sources may emit in it.
+    committed: int = -1
+    commits: bool = False
+    asks: bool = True
+    #: Rows of sources, by task, that are not to be emitted any more.
+    skip: Mapping[int, tuple[Hashable, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,20 @@ class ErrorReport:
     component: str
     task: int
     text: str
+
+
+class TransactionReport(NamedTuple):
+    """How far a worker is with a batch that is a transaction."""
+
+    #: Tuples and rows that wait for another round.
+    left: int
+    #: Why the batch can't be committed, or None.
+    aborts: str | None
+    #: It is worked off here, and its changes are in ``file``; None where nothing has changed.
+    prepared: bool
+    file: FileDescription | None
+    #: Ids of rows of sources whose trees failed, by task.
+    failed_rows: Mapping[int, tuple[Hashable, ...]]
 
 
 @dataclass(frozen=True)
@@ -70,6 +100,8 @@ class WorkerReport:
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
     #: Seconds that the worker was at work in this round.
     worked: float = 0.0
+    #: Of a topology whose batches are transactions: how the batch ends here.
+    transaction: TransactionReport | None = None
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:

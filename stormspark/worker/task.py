@@ -15,6 +15,7 @@ import cloudpickle
 from stormspark.acker import Ledger, Roots
 from stormspark.api import EmitInfo, TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
+from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.config import Settings
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
@@ -24,6 +25,7 @@ from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.outlets import Outlet, Send
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories import Stories
+from stormspark.worker.task_state import TaskState
 
 __all__ = ["Host", "Task"]
 
@@ -88,6 +90,12 @@ class Task:
         self._starting = False
         self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
         self._failures_told: dict[str, deque[float]] = {}  # the same of failures of trees, by their kind
+        #: What outlives its instances and its process; None for a component without state.
+        self.state: TaskState | None = None
+        if component.kind_of_state:
+            self.state = TaskState(component, plan.id, self.name, self._settings.state_cache_bytes)
+        #: Why the batch can't be committed: the first thing that went wrong in it.
+        self.aborts: str | None = None
         #: Calls of users' own threads, once there are any.
         self.mailbox = Mailbox(self.name, self.report_error)
 
@@ -162,6 +170,45 @@ class Task:
                 hook.cleanup()
             except Exception as error:
                 self.report_error(error)
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    @property
+    def instance(self) -> Any:
+        """The spout or bolt as it is now, if it has begun."""
+        raise NotImplementedError
+
+    def prepare_state(self, txid: int) -> TaskChanges | None:
+        """What changed in the batch; None where a method of the component raised, and then the batch can't be committed."""
+        assert self.state is not None
+        try:
+            return self.state.prepare(self.instance, txid)
+        except Exception as error:
+            self.raised("pre_prepare, pre_save or pre_commit", error)
+            return None
+
+    def commit_state(self, txid: int) -> None:
+        """The batch is committed."""
+        assert self.state is not None
+        try:
+            self.state.committed(self.instance, txid)
+        except Exception as error:
+            self.report_error(error)
+
+    def roll_back_state(self, txid: int) -> None:
+        """The batch after ``txid`` comes again, to a new instance."""
+        assert self.state is not None
+        instance = self.instance
+        try:
+            self.state.rolled_back(instance, txid)
+        except Exception as error:
+            self.report_error(error)
+        if instance is None:
+            return
+        try:
+            self.start()
+        except ComponentError as error:
+            self.stop_topology(error)
 
     # -- what a context offers -------------------------------------------------------------------------------
 
@@ -278,8 +325,14 @@ class Task:
 
     def raised(self, where: str, error: Exception) -> None:
         """A callback of the task raised ``error``: report it and begin anew (W22)."""
+        self.abort(f"{where} raised {type(error).__name__}: {error}")
         self.report_error(error)
         self._restart(where, error)
+
+    def abort(self, reason: str) -> None:
+        """The batch can't be committed, where that matters; the first reason counts."""
+        if self.aborts is None:
+            self.aborts = f"{self.name}: {reason}"[:1000]
 
     def stop_topology(self, error: ComponentError) -> None:
         """Nothing more is asked of this task; the driver stops the topology when the batch ends."""

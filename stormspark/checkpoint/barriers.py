@@ -1,0 +1,41 @@
+"""Named steps of the commit protocol at which tests kill a process.
+
+A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named like a barrier: whichever process comes
+to that barrier first takes the file away and kills itself, as ``kill -9`` would. Without the variable a barrier costs a
+comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+__all__ = ["BARRIERS", "reached"]
+
+#: In the order in which a batch comes by them.
+BARRIERS = (
+    "driver.batch_begins",
+    "worker.before_prepare",
+    "worker.prepared",
+    "worker.written",
+    "driver.before_commit",
+    "driver.committed",
+    "driver.batch_ends",
+    "worker.before_commit",
+    "worker.committed",
+    "worker.before_rollback",
+    "worker.rolled_back",
+)
+
+_FOLDER = os.environ.get("STORMSPARK_BARRIERS")
+
+
+def reached(barrier: str) -> None:
+    """Come by a barrier; where a test has put its file, the process ends here."""
+    if _FOLDER is None:
+        return
+    try:
+        os.rename(os.path.join(_FOLDER, barrier), os.path.join(_FOLDER, f"{barrier}.{os.getpid()}.killed"))
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,82 @@
+"""Which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from stormspark.api import ComponentDeclaration, Topology
+from stormspark.config import Settings, merged
+from stormspark.errors import InvalidTopologyError
+from stormspark.plan.physical import EdgePlan
+from stormspark.plan.supersteps import strong_components
+
+__all__ = ["check_state", "ends_in_one_round", "is_exactly_once", "kind_of_state"]
+
+
+def kind_of_state(component: ComponentDeclaration, topology_conf: Mapping[str, Any]) -> str:
+    """See `ComponentPlan.kind_of_state`."""
+    pickles = Settings.read(merged(topology_conf, component.conf)).state_pickle
+    return component.kind_of_state or ("pickle" if pickles and not component.kind_of_source else "")
+
+
+def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
+    """Whether a batch is one transaction: where that is asked for, by our setting or Heron's, else where anybody has state."""
+    settings = Settings.read(conf)
+    if settings.exactly_once is not None:
+        return settings.exactly_once
+    return settings.reliability_mode == "EFFECTIVELY_ONCE" or any(_with_state(topology, conf))
+
+
+def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
+    """Raise `InvalidTopologyError` for what can't be: state without transactions, and windows inside of one."""
+    settings = Settings.read(conf)
+    with_state = list(_with_state(topology, conf))
+    if settings.exactly_once is False and with_state:
+        msg = (
+            f"{_place(with_state[0])} has state, and stormspark.exactly.once is false: a state that is committed batch by batch "
+            f"needs batches that are. Leave the setting away"
+        )
+        raise InvalidTopologyError(msg)
+    if not is_exactly_once(topology, conf):
+        return
+    for component in topology.components.values():
+        if component.window_time is not None:
+            msg = (
+                f"{_place(component)} keeps its windows in memory, and this topology's batches are transactions "
+                f"(stormspark.exactly.once): with its worker they would be lost. Build the windows into a StatefulBolt's state, "
+                f"or run it as a topology of its own"
+            )
+            raise InvalidTopologyError(msg)
+    if settings.backpressure_strategy != "slow":
+        msg = (
+            f"stormspark.backpressure.strategy is {settings.backpressure_strategy}, and this topology's batches are transactions "
+            f"(stormspark.exactly.once), in which nothing may be dropped: leave it at slow"
+        )
+        raise InvalidTopologyError(msg)
+
+
+def ends_in_one_round(topology: Topology, edges: Iterable[EdgePlan], conf: Mapping[str, Any]) -> bool:
+    """See `PhysicalPlan.ends_in_one_round`: no loop crosses workers, and no spout with rows of a source waits for acks before it
+    emits the next ones (B4).
+    """
+    edges = list(edges)
+    successors: dict[str, list[str]] = {component: [] for component in topology.components}
+    for edge in edges:
+        successors[edge.source].append(edge.target)
+    group_of = strong_components(successors)
+    if any(edge.crosses and group_of[edge.source] == group_of[edge.target] for edge in edges):
+        return False
+    return not any(
+        Settings.read(merged(conf, component.conf)).max_spout_pending
+        for component in topology.components.values()
+        if component.kind_of_source
+    )
+
+
+def _with_state(topology: Topology, conf: Mapping[str, Any]) -> Iterator[ComponentDeclaration]:
+    return (component for component in topology.components.values() if kind_of_state(component, conf))
+
+
+def _place(component: ComponentDeclaration) -> str:
+    return f"{component.declared_at}: {component.kind} {component.id!r}"

@@ -1,0 +1,87 @@
+"""The state of a worker's tasks, batch by batch: restored, prepared, committed, rolled back.
+
+The worker only ever prepares: it writes what its tasks changed to a file and says so in its report. Whether the batch is
+committed is decided by the driver's one entry in the table, and the worker hears of it with the next batch, or the next attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.state_table import FileDescription, StateTable, write_changes
+from stormspark.worker.task import Task
+
+__all__ = ["BatchState", "StateAccess"]
+
+
+class StateAccess(NamedTuple):
+    """Where the state of a topology is, who may write to it, and the batch that was committed last (-1: none)."""
+
+    location: str
+    generation: int
+    committed: int = -1
+    storage_options: Mapping[str, str] | None = None
+
+
+class BatchState:
+    """For the ``tasks`` of one worker. Without ``access`` state is kept in memory only: it ends with the process."""
+
+    def __init__(self, tasks: Iterable[Task], access: StateAccess | None = None) -> None:
+        self._tasks = [task for task in tasks if task.state is not None]
+        self._access = access
+        #: The batch that was committed last, as far as it is known here.
+        self.last = -1 if access is None else access.committed
+
+    def restore(self) -> None:
+        """Fill the stores before the tasks begin; raises `CheckpointError`."""
+        access = self._access
+        if access is None or access.committed < 0 or not self._tasks:
+            return
+        table = StateTable(access.location, storage_options=access.storage_options)
+        table.refresh()
+        for task in self._tasks:
+            assert task.state is not None
+            task.state.load(table.restore(task.component.id, task.id, access.committed))
+
+    def prepare(self, txid: int) -> FileDescription | None:
+        """Batch ``txid`` is worked off here: write what changed; None where nothing did, or where a task raised."""
+        reached("worker.before_prepare")
+        changes = []
+        for task in self._tasks:
+            changed = task.prepare_state(txid)
+            if changed is None:
+                return None
+            changes.append(changed)
+        if self._access is None:
+            return None
+        reached("worker.prepared")
+        access = self._access
+        file = write_changes(
+            access.location,
+            changes,
+            generation=access.generation,
+            txid=txid,
+            storage_options=access.storage_options,
+        )
+        reached("worker.written")
+        return file
+
+    def committed(self, txid: int) -> None:
+        """Batch ``txid`` is committed, if we did not know that."""
+        if txid <= self.last:
+            return
+        reached("worker.before_commit")
+        for task in self._tasks:
+            task.commit_state(txid)
+        self.last = txid
+        reached("worker.committed")
+
+    def roll_back(self, txid: int) -> None:
+        """The batch after ``txid`` comes again."""
+        self.committed(txid)
+        reached("worker.before_rollback")
+        for task in self._tasks:
+            task.roll_back_state(txid)
+        reached("worker.rolled_back")

@@ -1,0 +1,76 @@
+"""A batch that is a transaction, as its rounds go by: goes on, commits, or aborts (C44).
+
+A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed: then all
+workers have prepared, and the driver commits. In most topologies that is the first one; loops that cross workers, sources with
+more rows than a round takes, and a round that was cut short need more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+from stormspark.checkpoint.state_table import FileDescription
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.step import WorkerReport
+
+__all__ = ["FailedRows", "Transaction"]
+
+
+class Transaction:
+    """One attempt at one batch. ``prolonged``: more rows have come than a round takes, so the first will not be the last."""
+
+    def __init__(self, plan: PhysicalPlan, *, prolonged: bool = False) -> None:
+        #: Of the round that comes: whether workers prepare if nothing waits, and whether spouts that are no sources may emit.
+        self.commits = plan.ends_in_one_round and not prolonged
+        self.asks = True
+        self.rounds = 0
+        #: All workers are prepared, and these are their files.
+        self.prepared = False
+        self.files: list[FileDescription | None] = []
+        #: Why the batch has to run again, or None; and the rows of sources that failed, by task.
+        self.aborts: str | None = None
+        self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
+        #: Tuples and rows that wait.
+        self.left = 0
+
+    def observe(self, reports: Iterable[WorkerReport]) -> None:
+        """A round has ended."""
+        told = [report.transaction for report in reports if report.transaction is not None]
+        self.rounds += 1
+        self.asks = False
+        self.aborts = next((one.aborts for one in told if one.aborts is not None), None)
+        self.failed_rows = {task: rows for one in told for task, rows in one.failed_rows.items()}
+        self.prepared = self.aborts is None and all(one.prepared for one in told)
+        self.files = [one.file for one in told]
+        self.left = sum(one.left for one in told)
+        self.commits = not self.left
+
+
+class FailedRows:
+    """Rows of sources whose trees fail in attempt after attempt at a batch; ``most`` attempts, 0: never mind how many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._batch = -1
+        self._attempts: Counter[tuple[int, Hashable]] = Counter()
+
+    def add(self, batch: int, rows: Mapping[int, Iterable[Hashable]]) -> None:
+        """These failed in an attempt at ``batch``, by task."""
+        if batch != self._batch:
+            self._batch = batch
+            self._attempts.clear()
+        self._attempts.update((task, row) for task, of_task in rows.items() for row in of_task)
+
+    def given_up(self) -> tuple[int, Mapping[int, tuple[Hashable, ...]]]:
+        """The batch, and which of its rows are not to be emitted any more, by task.
+
+        >>> rows = FailedRows(2)
+        >>> rows.add(7, {3: ["a", "b"]}); rows.add(7, {3: ["b"]}); rows.given_up()
+        (7, {3: ('b',)})
+        """
+        skip: dict[int, tuple[Hashable, ...]] = {}
+        for (task, row), attempts in self._attempts.items():
+            if self._most and attempts >= self._most:
+                skip[task] = (*skip.get(task, ()), row)
+        return self._batch, skip
