@@ -108,7 +108,7 @@ def test_what_waits_is_told_of_too(workers: int, where: str) -> None:
     rig = Rig(two(Collect(), [(n,) for n in range(5)]), workers)
     home = next(worker for worker in rig.workers if worker._spouts)
     home._pass = lambda deadline: True  # type: ignore[method-assign]  # bolts get no turn
-    home._ask_spouts(deadline=1.0)
+    home._ask_spouts(1.0, home._spouts)
     why = home.stories.explain(list(home.ledger.open_trees()))
     assert len(why) == 5
     assert set(why.values()) == {f"1 tuple {where}"}
