@@ -35,6 +35,7 @@ from stormspark.config import DELTA_PACKAGE, merged
 from stormspark.engine import AliveTopologies
 from stormspark.errors import (
     CheckpointError,
+    FencedError,
     InvalidTopologyError,
     StormsparkError,
     UnsupportedEnvironmentError,
@@ -307,6 +308,9 @@ class SparkTopology:
             )
             try:
                 self._recover()
+            except FencedError as error:
+                self._error = error
+                return
             except (CheckpointError, OSError) as error:
                 run.failure, run.batch_number = str(error), failed_batch
             else:
