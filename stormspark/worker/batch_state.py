@@ -43,7 +43,7 @@ class BatchState:
         table.refresh()
         for task in self._tasks:
             assert task.state is not None
-            task.state.load(table.restore(task.component.id, task.id, access.committed))
+            task.state.load(table.restore(task.component.id, task.index, access.committed))
 
     def prepare(self, txid: int) -> FileDescription | None:
         """Batch ``txid`` is worked off here: write what changed; None where nothing did, or where a task raised."""

@@ -69,6 +69,8 @@ class Task:
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
         self.id = plan.id
+        #: Its index among its component's tasks: the state goes by it, since ids shift with what else there is (A18, C36).
+        self.index = plan.index
         self.component = component
         self.name = f"{component.id}[{plan.index}]"
         self.counters = TaskCounters()
@@ -93,7 +95,7 @@ class Task:
         #: What outlives its instances and its process; None for a component without state.
         self.state: TaskState | None = None
         if component.kind_of_state:
-            self.state = TaskState(component, plan.id, self.name, self._settings.state_cache_bytes)
+            self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
         #: Why the batch can't be committed: the first thing that went wrong in it.
         self.aborts: str | None = None
         #: Calls of users' own threads, once there are any.

@@ -24,7 +24,7 @@ from stormspark.api.state import StatefulBolt, StatefulComponent, TwoPhaseStatef
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.errors import SerializationError
-from stormspark.plan.physical import ComponentPlan
+from stormspark.plan.physical import ComponentPlan, TaskPlan
 
 __all__ = ["TaskState"]
 
@@ -33,12 +33,13 @@ _ATTRIBUTES = "attributes"
 
 
 class TaskState:
-    """Of task ``task``, called ``name`` in messages; kept over all instances of the task."""
+    """Of ``task``, called ``name`` in messages; kept over all instances of the task."""
 
-    def __init__(self, component: ComponentPlan, task: int, name: str, cache_bytes: int) -> None:
-        self._component, self._task, self._name = component, task, name
+    def __init__(self, component: ComponentPlan, task: TaskPlan, name: str, cache_bytes: int) -> None:
+        self._component, self._task, self._name = component, task.id, name
+        self._index = task.index
         self._kind = component.kind_of_state
-        self.store = KeyValueStore(f"{component.place}, task {task} ({name})", cache_bytes=cache_bytes)
+        self.store = KeyValueStore(f"{component.place}, task {task.id} ({name})", cache_bytes=cache_bytes)
         #: What belongs to the process and not to the state, by name: collector, context, configuration.
         self._surroundings: Mapping[str, Any] = {}
         self._saved: bytes | None = None  # pickled attributes as they are in the store
@@ -81,7 +82,7 @@ class TaskState:
         self.prepared = txid
         if isinstance(instance, StatefulBolt):
             instance.pre_commit(txid)
-        return TaskChanges(self._component.id, self._task, self.store.changes())
+        return TaskChanges(self._component.id, self._index, self.store.changes())
 
     def committed(self, instance: Any, txid: int) -> None:
         """Batch ``txid`` is committed everywhere; raises what ``post_save`` does."""

@@ -1,0 +1,64 @@
+"""A topology's workers in this process whose batches are committed to a state table on disk, as on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from stormspark import Topology
+from stormspark.backpressure import Limits
+from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.local import InProcessWorkers, SimulatedClock
+from stormspark.plan import plan_topology
+from stormspark.worker.batch_state import StateAccess
+from stormspark.worker.core import Worker
+from stormspark.worker.step import WorkerReport
+
+
+class DurableWorkers(InProcessWorkers):
+    """One life of a driver: the next one is another object on the same folder, with the next generation."""
+
+    def __init__(self, topology: Topology, folder: Path, conf: dict[str, Any], generation: int = 0) -> None:
+        plan = plan_topology(topology, conf)
+        clock = SimulatedClock()
+        super().__init__(plan, clock, Random(5))
+        self.clock = clock
+        self.commits = BatchCommits(plan, str(folder), generation)
+        table_there = (folder / "_delta_log").exists()
+        self.commits.open(_last(folder) if table_there else -1)
+        access = StateAccess(self.commits.location, generation, self.commits.last)
+        self.workers = [
+            Worker(plan, index, clock=clock, epoch=0.0, random=Random(index), state=access)
+            for index in range(plan.workers)
+        ]
+        self._batch = self.commits.last + 1
+        self._committed = self.commits.last
+        self.open()
+
+    def _transact(self, limits: Limits | None, target: float | None) -> list[WorkerReport]:
+        reports = super()._transact(limits, target)
+        if reports:
+            files = [one.transaction.file for one in reports if one.transaction is not None]
+            self.commits.commit(self._batch, files)
+        return reports
+
+    def state(self, component: str) -> dict[Any, Any]:
+        """What the tasks of a component have now, together; no key may be with two of them."""
+        together: dict[Any, Any] = {}
+        for worker in self.workers:
+            for task in worker.tasks.values():
+                if task.component.id == component:
+                    assert task.state is not None
+                    mine = dict(task.state.store)
+                    assert not set(mine) & set(together), "a key is with two tasks"
+                    together |= mine
+        return together
+
+
+def _last(folder: Path) -> int:
+    from stormspark.checkpoint.state_table import StateTable
+
+    table = StateTable(folder)
+    table.refresh()
+    return table.last_txid
