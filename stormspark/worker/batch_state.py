@@ -6,11 +6,15 @@ committed is decided by the driver's one entry in the table, and the worker hear
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import NamedTuple
 
 from stormspark.checkpoint.barriers import reached
-from stormspark.checkpoint.state_table import FileDescription, StateTable, write_changes
+from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
+from stormspark.checkpoint.state_components import component_states
+from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
+from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.task import Task
 
 __all__ = ["BatchState", "StateAccess"]
@@ -28,9 +32,14 @@ class StateAccess(NamedTuple):
 class BatchState:
     """For the ``tasks`` of one worker. Without ``access`` state is kept in memory only: it ends with the process."""
 
-    def __init__(self, tasks: Iterable[Task], access: StateAccess | None = None) -> None:
+    def __init__(self, plan: PhysicalPlan, tasks: Iterable[Task], access: StateAccess | None = None) -> None:
+        self._plan = plan
         self._tasks = [task for task in tasks if task.state is not None]
+        #: Of components with another number of tasks than before, what their tasks here have from now on; until that is committed.
+        self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
+        #: Whose driver this is; 0 where nothing is kept.
+        self.generation = 0 if access is None else access.generation
         #: The batch that was committed last, as far as it is known here.
         self.last = -1 if access is None else access.committed
 
@@ -41,9 +50,19 @@ class BatchState:
             return
         table = StateTable(access.location, storage_options=access.storage_options)
         table.refresh()
-        for task in self._tasks:
-            assert task.state is not None
-            task.state.load(table.restore(task.component.id, task.index, access.committed))
+        known = component_states(table.metadata(access.committed))
+        for name, tasks in groupby(self._tasks, key=lambda task: task.component.id):
+            mine = {task.index: task for task in tasks}
+            component = self._plan.components[name]
+            before = known.get(name)
+            if before is not None and before.tasks != len(component.tasks):
+                self._dealt[name] = deal(self._plan, component, table, access.committed, mine)
+            for index, task in mine.items():
+                assert task.state is not None
+                if name in self._dealt:
+                    task.state.load([as_batch(self._dealt[name][index])])
+                else:
+                    task.state.load(table.restore(name, index, access.committed))
 
     def prepare(self, txid: int) -> FileDescription | None:
         """Batch ``txid`` is worked off here: write what changed; None where nothing did, or where a task raised."""
@@ -56,6 +75,8 @@ class BatchState:
             changes.append(changed)
         if self._access is None:
             return None
+        if self._dealt:
+            changes = list(self._with_moves(changes))
         reached("worker.prepared")
         access = self._access
         file = write_changes(
@@ -68,6 +89,14 @@ class BatchState:
         reached("worker.written")
         return file
 
+    def _with_moves(self, changes: list[TaskChanges]) -> Iterator[TaskChanges]:
+        """What has changed, and what has moved."""
+        for name, dealt in self._dealt.items():
+            own = {one.task: one.items for one in changes if one.component == name}
+            for index, items in moves(dealt, own):
+                yield TaskChanges(name, index, items.items())
+        yield from (one for one in changes if one.component not in self._dealt)
+
     def committed(self, txid: int) -> None:
         """Batch ``txid`` is committed, if we did not know that."""
         if txid <= self.last:
@@ -75,12 +104,12 @@ class BatchState:
         reached("worker.before_commit")
         for task in self._tasks:
             task.commit_state(txid)
+        self._dealt.clear()
         self.last = txid
         reached("worker.committed")
 
     def roll_back(self, txid: int) -> None:
-        """The batch after ``txid`` comes again."""
-        self.committed(txid)
+        """The batch after ``txid`` comes again; `committed` has heard of that one."""
         reached("worker.before_rollback")
         for task in self._tasks:
             task.roll_back_state(txid)

@@ -239,15 +239,13 @@ class SpoutTask(Task):
     def roll_back(self, batch: int, reason: str) -> None:
         """The batch comes again: all that was emitted in it has failed, acked or not.
 
-        A spout with state begins anew, and hears of nothing.
+        A spout with state begins anew after this, and hears of nothing.
         """
         self.forget_batch(batch)
         self.failed_rows.clear()
         lost = Verdict(Outcome.WORKER_LOST, reason)
         for tree in self.account.ended:
             tree.verdict = lost
-        if self.state is not None:
-            self.account.ended.clear()
 
     # -- tuples ----------------------------------------------------------------------------------------------
 

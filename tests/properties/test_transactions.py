@@ -40,6 +40,9 @@ MESSAGES, KEYS = 12, 3
 acked: Counter[int] = Counter()
 saved: list[tuple[int, int]] = []
 dice = Random()
+clock = SimulatedClock()
+#: Longer than a superstep may take, so that what waits stays queued.
+LONG_SECS = 6.0
 
 
 class Numbers(StatefulComponent, Spout):
@@ -85,6 +88,8 @@ class Choose(StatefulBolt[KeyValueState[Any, Any]]):
 
     def execute(self, tup: Tuple) -> None:
         assert tup["n"] not in self.state
+        if dice.random() < 0.1:
+            clock.advance(LONG_SECS)
         if dice.random() < 0.03:
             self.collector.fail(tup)
             return
@@ -135,7 +140,6 @@ class Engine:
     def __init__(self, plan: PhysicalPlan, folder: Path, random: Random, deaths: float) -> None:
         self.plan, self.folder, self.random, self.deaths = plan, folder, random, deaths
         self.offsets, self.generation, self.died = -1, -1, 0
-        self.clock = SimulatedClock()
         self.begin()
 
     def begin(self) -> None:
@@ -153,7 +157,7 @@ class Engine:
             self.plan,
             index,
             incarnation=self.died,
-            clock=self.clock,
+            clock=clock,
             random=Random(self.random.random()),
             state=access,
         )
@@ -234,7 +238,9 @@ def test_all_happens_once(workers: int, seed: int, deaths: float) -> None:
     builder.set_spout("numbers", Numbers())
     builder.set_bolt("choose", Choose(), 2).fields_grouping("numbers", Fields("n"))
     builder.set_bolt("total", Total(), 2).fields_grouping("choose", Fields("key"))
-    plan = plan_topology(builder.create_topology("t"), {"topology.workers": workers})
+    plan = plan_topology(
+        builder.create_topology("t"), {"topology.workers": workers, "topology.message.timeout.secs": 1000}
+    )
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(plan, Path(folder) / "state", random, deaths)
         for _ in range(200):
@@ -244,6 +250,9 @@ def test_all_happens_once(workers: int, seed: int, deaths: float) -> None:
             if committed == MESSAGES:
                 break
         engine.batch()
+        for one in engine.workers:
+            one.validate()
+            assert not one.backlog and not any(one.ledger.open_trees())
         drawn, totals = engine.state("choose"), engine.state("total")
         assert sorted(drawn) == list(range(MESSAGES))
         for key in range(KEYS):
