@@ -58,7 +58,7 @@ class ComponentDeclaration:
     window_time: WindowTime | None = None
     #: The class of a spout that Spark reads for, else empty.
     kind_of_source: str = ""
-    #: ``storm`` or ``heron`` for one that asks for state, else empty.
+    #: ``storm`` or ``heron`` for one that asks for state, ``sink`` for one that makes do without, else empty.
     kind_of_state: str = ""
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ __all__ = [
     "State",
     "StatefulBolt",
     "StatefulComponent",
+    "TransactionalSink",
     "TwoPhaseStatefulComponent",
     "kind_of_state",
 ]
@@ -160,8 +161,31 @@ class TwoPhaseStatefulComponent(StatefulComponent):
         """The component returns to checkpoint ``checkpoint_id``: undo outside what came after it."""
 
 
+class TransactionalSink(TwoPhaseStatefulComponent):
+    """Mixed into a bolt that writes to something outside, so that it takes part in batches that are transactions (C42).
+
+    Where the topology's batches are not, it is an ordinary bolt: nothing of this is called, and it acks a tuple when that
+    is safe. Where they are, `init_state` comes before ``prepare``. It may then ack at once, since all of the batch comes
+    again if it fails; what has to be written by then is written, or put into the state, in `pre_save`, which raises where
+    it can't be. What is in the state then is committed with the batch, and delivered in `post_save`.
+    `stormspark.connectors.Outbox` is the state of such a sink.
+    """
+
+    @property
+    def needs_transactions(self) -> bool:
+        """Whether the topology's batches are to be transactions because of this sink."""
+        return False
+
+    def pre_restore(self, checkpoint_id: int) -> None:
+        """Nothing was delivered of what comes again."""
+
+
 def kind_of_state(component: object) -> str:
-    """How a component asks for state: ``storm`` (`StatefulBolt`), ``heron`` (`StatefulComponent`), or not at all: ``""``."""
+    """How a component asks for state: ``storm`` (`StatefulBolt`), ``heron`` (`StatefulComponent`), ``sink`` (a
+    `TransactionalSink` that makes do without), or not at all: ``""``.
+    """
     if isinstance(component, StatefulBolt):
         return "storm"
+    if isinstance(component, TransactionalSink) and not component.needs_transactions:
+        return "sink"
     return "heron" if isinstance(component, StatefulComponent) else ""

@@ -34,6 +34,7 @@ from stormspark.connectors.kafka_bolt import (
     FieldNameTopicSelector,
     KafkaBolt,
 )
+from stormspark.connectors.outbox import Outbox
 
 __all__ = [
     "ByTopicRecordTranslator",
@@ -58,6 +59,7 @@ __all__ = [
     "KafkaSpoutConfig",
     "MoveFileAction",
     "NoRotationPolicy",
+    "Outbox",
     "ProcessingGuarantee",
     "SimpleRecordTranslator",
     "SyncPolicy",

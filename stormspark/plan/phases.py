@@ -43,6 +43,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     settings = Settings.read(conf)
     check_windows(topology, conf)
     check_state(topology, conf)
+    exactly_once = is_exactly_once(topology, conf)
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
     numbered = number_tasks(sizes, system_tasks(settings, conf))
@@ -64,7 +65,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
                 declared_at=one.declared_at,
                 kind_of_source=one.kind_of_source,
-                kind_of_state=kind_of_state(one, conf),
+                kind_of_state=kind_of_state(one, conf, exactly_once),
                 own_conf=one.conf,
                 wanted_tasks=wanted_tasks(one, settings),
             )
@@ -75,6 +76,6 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
         workers=settings.workers,
         supersteps=supersteps,
         worker_hooks=topology.worker_hooks,
-        exactly_once=is_exactly_once(topology, conf),
+        exactly_once=exactly_once,
         ends_in_one_round=ends_in_one_round(topology, edges, conf),
     )

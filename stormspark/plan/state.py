@@ -14,10 +14,14 @@ from stormspark.plan.supersteps import strong_components
 __all__ = ["check_state", "ends_in_one_round", "is_exactly_once", "kind_of_state"]
 
 
-def kind_of_state(component: ComponentDeclaration, topology_conf: Mapping[str, Any]) -> str:
-    """See `ComponentPlan.kind_of_state`."""
-    pickles = Settings.read(merged(topology_conf, component.conf)).state_pickle
-    return component.kind_of_state or ("pickle" if pickles and not component.kind_of_source else "")
+def kind_of_state(
+    component: ComponentDeclaration, topology_conf: Mapping[str, Any], exactly_once: bool = True
+) -> str:
+    """See `ComponentPlan.kind_of_state`; sinks have state where batches are transactions."""
+    kind = _wanted_kind(component, topology_conf)
+    if kind == "sink":
+        return "heron" if exactly_once else ""
+    return kind
 
 
 def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
@@ -75,7 +79,12 @@ def ends_in_one_round(topology: Topology, edges: Iterable[EdgePlan], conf: Mappi
 
 
 def _with_state(topology: Topology, conf: Mapping[str, Any]) -> Iterator[ComponentDeclaration]:
-    return (component for component in topology.components.values() if kind_of_state(component, conf))
+    return (one for one in topology.components.values() if _wanted_kind(one, conf) not in ("", "sink"))
+
+
+def _wanted_kind(component: ComponentDeclaration, topology_conf: Mapping[str, Any]) -> str:
+    pickles = Settings.read(merged(topology_conf, component.conf)).state_pickle
+    return component.kind_of_state or ("pickle" if pickles and not component.kind_of_source else "")
 
 
 def _place(component: ComponentDeclaration) -> str:
