@@ -8,20 +8,24 @@ Spark's own checkpoint, and at most one batch ahead.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 
 from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.redistribution import keys_are_of_grouping
+from stormspark.checkpoint.state_components import component_states, described, states_of
 from stormspark.checkpoint.state_table import FileDescription, StateTable
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["BatchCommits"]
 
+_log = logging.getLogger(__name__)
+
 #: Tidying takes so much of the time, at most; and so long at once.
 _TIDY_SHARE = 0.05
 _TIDY_SECS = 0.02
-_TASKS = b"tasks/"
 
 
 class BatchCommits:
@@ -55,7 +59,7 @@ class BatchCommits:
         """Take the table over, or make it; ``last_offsets`` is the last batch whose offsets Spark has committed.
 
         Raises `CheckpointError` where the two are of different pasts, or where the number of tasks of a component with
-        state has changed; `FencedError` where a later driver has it.
+        state has changed and its keys can't be dealt out (`redistribution`); `FencedError` where a later driver has it.
         """
         self._table.open(self.generation, last_offsets + 1)
         if not last_offsets <= self.last <= last_offsets + 1:
@@ -74,7 +78,7 @@ class BatchCommits:
     def commit(self, txid: int, files: Sequence[FileDescription | None]) -> None:
         """Batch ``txid`` has happened: from now on, and for good. Raises `CheckpointError` and `FencedError`."""
         reached("driver.before_commit")
-        self._table.commit(txid, files, None if self._told else self._tasks())
+        self._table.commit(txid, files, None if self._told else self._metadata)
         self._told = True
         reached("driver.committed")
 
@@ -91,24 +95,29 @@ class BatchCommits:
         """Write no more."""
         self._table.close()
 
-    def _tasks(self) -> dict[bytes, bytes | None]:
-        """How many tasks each component with state has: their state goes by task (C36)."""
-        return {
-            _TASKS + name.encode(): str(len(component.tasks)).encode()
-            for name, component in self._plan.components.items()
-            if component.kind_of_state
-        }
+    @property
+    def _metadata(self) -> dict[bytes, bytes | None]:
+        """Of which tasks the state is: it goes by them (C36)."""
+        return described(states_of(self._plan.components.values()))
 
     def _check_tasks(self) -> None:
         known = self._table.metadata() if self.last >= 0 else {}
-        self._told = self._tasks().items() <= known.items()
-        for key, now in self._tasks().items():
-            before = known.get(key)
-            if before is not None and before != now:
-                component = self._plan.components[key.removeprefix(_TASKS).decode()]
-                was = before.decode()
-                msg = (
-                    f"{component.place} has {len(component.tasks)} tasks, and its state in {self.location} is of {was}: it goes by "
-                    f"task (C36). Give it {was} tasks again, or begin with a new checkpoint folder"
+        self._told = self._metadata.items() <= known.items()
+        for name, before in component_states(known).items():
+            component = self._plan.components.get(name)
+            if component is None or not component.kind_of_state or before.tasks == len(component.tasks):
+                continue
+            if keys_are_of_grouping(self._plan, component):
+                _log.warning(
+                    "%s has %d tasks, and had %d: its state is dealt out anew with the first batch",
+                    component.place,
+                    len(component.tasks),
+                    before.tasks,
                 )
-                raise CheckpointError(msg)
+                continue
+            msg = (
+                f"{component.place} has {len(component.tasks)} tasks, and its state in {self.location} is of {before.tasks}: it "
+                f"goes by task (C36). Give it {before.tasks} tasks again, or begin with a new checkpoint folder; where the keys of its "
+                f"state are the values of its fields groupings, say so by stormspark.state.keys: grouping, and they are dealt out anew"
+            )
+            raise CheckpointError(msg)

@@ -21,6 +21,7 @@ import io
 import math
 import pickle
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 from stormspark.errors import SerializationError
@@ -62,13 +63,13 @@ def encode_key(key: Any) -> bytes:
     return bytes(out)
 
 
-def decode_key(data: bytes) -> Any:
-    """What `encode_key` was given.
+def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any:
+    """What `encode_key` was given; ``loads`` reads keys, or items of tuples, of the last kind.
 
     >>> decode_key(encode_key((1, b"x", None, ("y", 2.5))))
     (1, b'x', None, ('y', 2.5))
     """
-    key, end = _read(data, 0)
+    key, end = _read(data, 0, loads)
     if end != len(data):
         msg = f"{data[:40]!r} is no key of a state: {len(data) - end} bytes follow its end"
         raise ValueError(msg)
@@ -177,7 +178,7 @@ def _pickled(key: Any) -> bytes:
     return out.getvalue()
 
 
-def _read(data: bytes, at: int) -> tuple[Any, int]:
+def _read(data: bytes, at: int, loads: Callable[[bytes], Any]) -> tuple[Any, int]:
     code = data[at]
     at += 1
     if code == _STR:
@@ -186,7 +187,7 @@ def _read(data: bytes, at: int) -> tuple[Any, int]:
     if code == _BYTES:
         return _read_until_end(data, at)
     if code == _TUPLE:
-        return _read_tuple(data, at)
+        return _read_tuple(data, at, loads)
     if code == _NONE:
         return None, at
     if code in {_FALSE, _TRUE}:
@@ -199,7 +200,7 @@ def _read(data: bytes, at: int) -> tuple[Any, int]:
         return struct.unpack(">d", bits.to_bytes(8, "big"))[0], at + 8
     if code == _PICKLED:
         pickled, at = _read_until_end(data, at)
-        return pickle.loads(pickled), at
+        return loads(pickled), at
     msg = f"{data[:40]!r} is no key of a state: no type has the code {code:#x}"
     raise ValueError(msg)
 
@@ -211,7 +212,7 @@ def _read_until_end(data: bytes, at: int) -> tuple[bytes, int]:
     return data[at:end].replace(_ESCAPED_ZERO, _END), end + 1
 
 
-def _read_tuple(data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
+def _read_tuple(data: bytes, at: int, loads: Callable[[bytes], Any]) -> tuple[tuple[Any, ...], int]:
     items: list[Any] = []
     while True:
         if data[at] == _NONE:
@@ -220,7 +221,7 @@ def _read_tuple(data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
             items.append(None)
             at += 2
         else:
-            item, at = _read(data, at)
+            item, at = _read(data, at, loads)
             items.append(item)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from stormspark.api import ComponentDeclaration, Topology
 from stormspark.config import Settings, merged
 from stormspark.errors import InvalidTopologyError
+from stormspark.grouping import FieldsGrouping
 from stormspark.plan.physical import EdgePlan
 from stormspark.plan.supersteps import strong_components
 
@@ -42,6 +43,8 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
             f"needs batches that are. Leave the setting away"
         )
         raise InvalidTopologyError(msg)
+    for component in topology.components.values():
+        _check_keys(component)
     if not is_exactly_once(topology, conf):
         return
     for component in topology.components.values():
@@ -76,6 +79,37 @@ def ends_in_one_round(topology: Topology, edges: Iterable[EdgePlan], conf: Mappi
         for component in topology.components.values()
         if component.kind_of_source
     )
+
+
+def _check_keys(component: ComponentDeclaration) -> None:
+    """State can be dealt out by its keys (``stormspark.state.keys``) where those are what all of a bolt's groupings go by."""
+    keys = Settings.read(component.conf).state_keys
+    if keys is None:
+        return
+    if keys != "grouping":
+        msg = f"{_place(component)}: stormspark.state.keys is {keys!r}; it may be grouping, or is left away"
+        raise InvalidTopologyError(msg)
+    if component.kind_of_state not in ("storm", "heron"):
+        msg = (
+            f"{_place(component)} has stormspark.state.keys: grouping, and no state with keys: make it a StatefulBolt, or leave "
+            f"the setting away"
+        )
+        raise InvalidTopologyError(msg)
+    widths = set()
+    for (source, stream), grouping in component.inputs.items():
+        if not isinstance(grouping, FieldsGrouping) or not grouping.fields:
+            msg = (
+                f"{_place(component)} has stormspark.state.keys: grouping, and subscribes to stream {stream!r} of {source!r} by "
+                f"{grouping.describe()}: all of its groupings must be by fields. Leave the setting away, or group by fields"
+            )
+            raise InvalidTopologyError(msg)
+        widths.add(len(grouping.fields))
+    if len(widths) != 1:
+        msg = (
+            f"{_place(component)} has stormspark.state.keys: grouping, and its groupings go by {sorted(widths)} fields: which of "
+            f"them a key of its state stands for must be clear. Group by as many fields everywhere, or leave the setting away"
+        )
+        raise InvalidTopologyError(msg)
 
 
 def _with_state(topology: Topology, conf: Mapping[str, Any]) -> Iterator[ComponentDeclaration]:

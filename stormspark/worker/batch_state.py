@@ -35,7 +35,7 @@ class BatchState:
     def __init__(self, plan: PhysicalPlan, tasks: Iterable[Task], access: StateAccess | None = None) -> None:
         self._plan = plan
         self._tasks = [task for task in tasks if task.state is not None]
-        #: Of components with another number of tasks than before, what their tasks here have from now on; until that is committed.
+        #: Of components with another number of tasks than before: what their tasks here have now; until that is committed.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: Whose driver this is; 0 where nothing is kept.

@@ -151,7 +151,7 @@ class Worker:
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
         self._transactions = plan.exactly_once
-        self._states = BatchState(self.tasks.values(), state)
+        self._states = BatchState(plan, self.tasks.values(), state)
         for spout in self._spouts:
             spout.waits_for_commit = self._transactions
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._lanes.values())

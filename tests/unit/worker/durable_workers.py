@@ -13,7 +13,7 @@ from stormspark.local import InProcessWorkers, SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
-from stormspark.worker.step import WorkerReport
+from stormspark.worker.step import WorkerReport, fatal_error
 
 
 class DurableWorkers(InProcessWorkers):
@@ -39,6 +39,9 @@ class DurableWorkers(InProcessWorkers):
     def _transact(self, limits: Limits | None, target: float | None) -> list[WorkerReport]:
         reports = super()._transact(limits, target)
         if reports:
+            fatal = fatal_error(reports)
+            if fatal is not None:
+                raise fatal
             files = [one.transaction.file for one in reports if one.transaction is not None]
             self.commits.commit(self._batch, files)
         return reports

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stormspark import Fields, Topology, TopologyBuilder
 from stormspark.api.state import StatefulBolt
+from stormspark.checkpoint.ordered_keys import decode_key
+from stormspark.checkpoint.state_components import component_states
+from stormspark.checkpoint.state_table import StateTable
+from stormspark.errors import CheckpointError, InvalidTopologyError
+from stormspark.grouping.hashing import fields_task_index
+from stormspark.plan import plan_topology
 from tests.unit.worker.components import Script
 from tests.unit.worker.durable_workers import DurableWorkers
 
@@ -32,10 +41,10 @@ class Count(StatefulBolt[Any]):
         declarer.declare(Fields("word", "count"))
 
 
-def counting(rows: list[tuple[Any, ...]] = WORDS, tasks: int = 4, **conf: Any) -> Topology:
+def counting(rows: list[tuple[Any, ...]] = WORDS, tasks: int = 4, bolt: Any = None, **conf: Any) -> Topology:
     builder = TopologyBuilder()
     builder.set_spout("words", Script(rows, ("word",)))
-    count = builder.set_bolt("count", Count(), tasks).fields_grouping("words", Fields("word"))
+    count = builder.set_bolt("count", bolt or Count(), tasks).fields_grouping("words", Fields("word"))
     count.add_configurations({key.replace("_", "."): value for key, value in conf.items()})
     return builder.create_topology("counting")
 
@@ -47,3 +56,131 @@ def test_state_goes_with_its_task_to_another_number_of_workers(tmp_path: Path):
         run.run_batch()
         run.close()
         assert run.state("count") == {word: count * (generation + 1) for word, count in COUNTS.items()}
+
+
+BY_GROUPING = {"stormspark_state_keys": "grouping"}
+
+
+def _of_table(folder: Path, component: str = "count") -> dict[Any, tuple[int, Any]]:
+    """By key: which task has it, and its value."""
+    table = StateTable(folder)
+    table.refresh()
+    found: dict[Any, tuple[int, Any]] = {}
+    for row in table.as_arrow(component).read_all().to_pylist():
+        key = decode_key(row["key"])
+        assert key not in found, f"{key} is with two tasks"
+        found[key] = row["task"], pickle.loads(row["value"])
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_keys_of_a_fields_grouping_are_dealt_out_to_more_tasks_and_to_fewer(tmp_path: Path, workers: int):
+    """C36, D17: each key is with the task that the grouping asks, in the workers and in the table."""
+    for generation, tasks in enumerate((4, 7, 7, 2)):
+        topology = counting(tasks=tasks, **BY_GROUPING)
+        run = DurableWorkers(topology, tmp_path, {"topology.workers": workers}, generation)
+        run.run_batch()
+        run.run_batch()
+        run.close()
+        expected = {word: count * (generation + 1) for word, count in COUNTS.items()}
+        assert run.state("count") == expected
+        by_hash = {word: (fields_task_index((word,), tasks), count) for word, count in expected.items()}
+        assert _of_table(tmp_path) == by_hash
+
+
+def test_keys_that_are_not_touched_are_dealt_out_too(tmp_path: Path):
+    """C36."""
+    DurableWorkers(counting(**BY_GROUPING), tmp_path, {"topology.workers": 2}).run_batch()
+    run = DurableWorkers(counting([], tasks=3, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 1)
+    run.run_batch()
+    assert _of_table(tmp_path) == {word: (fields_task_index((word,), 3), 5) for word in COUNTS}
+    before = run.commits._table.metadata(as_of=0)
+    assert component_states(before)["count"].tasks == 4, "as of the batch before, all is as it was"
+
+
+def test_a_crash_before_the_first_commit_leaves_the_state_as_it_was(tmp_path: Path):
+    """C36, C44: dealing out is part of the first batch, and is taken back with it."""
+    DurableWorkers(counting(**BY_GROUPING), tmp_path, {"topology.workers": 2}).run_batch()
+    before = _of_table(tmp_path)
+
+    def dies(*_: Any) -> None:
+        raise InterruptedError
+
+    crashes = DurableWorkers(counting(tasks=3, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 1)
+    crashes.commits.commit = dies  # type: ignore[method-assign]
+    with pytest.raises(InterruptedError):
+        crashes.run_batch()
+    assert _of_table(tmp_path) == before
+    again = DurableWorkers(counting(tasks=5, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 2)
+    again.run_batch()
+    assert _of_table(tmp_path) == {word: (fields_task_index((word,), 5), 10) for word in COUNTS}
+
+
+def test_a_first_batch_that_is_taken_back_deals_out_again(tmp_path: Path):
+    """C36, C44: also in workers that live on."""
+
+    mark = tmp_path / "failed"
+
+    class FailsOnce(Count):
+        def execute(self, tup: Any) -> None:
+            if not mark.exists():
+                mark.touch()
+                raise KeyError("once")
+            super().execute(tup)
+
+    DurableWorkers(counting(**BY_GROUPING), tmp_path, {"topology.workers": 2}).run_batch()
+    topology = counting(tasks=3, bolt=FailsOnce(), **BY_GROUPING)
+    run = DurableWorkers(topology, tmp_path, {"topology.workers": 2}, 1)
+    run.run_batch()
+    run.run_batch()
+    assert mark.exists()
+    assert {word: task for word, (task, _) in _of_table(tmp_path).items()} == {
+        word: fields_task_index((word,), 3) for word in COUNTS
+    }
+
+
+def test_another_number_of_tasks_is_refused_where_nobody_says_what_keys_are(tmp_path: Path):
+    """C36: the message says what can be done."""
+    DurableWorkers(counting(), tmp_path, {}).run_batch()
+    with pytest.raises(CheckpointError, match=r"bolt 'count' has 3 tasks, .* is of 4.*state.keys: grouping"):
+        DurableWorkers(counting(tasks=3), tmp_path, {}, 1)
+
+
+def test_a_key_that_no_grouping_asks_for_is_named(tmp_path: Path):
+    """C36: keys must be what the user says they are."""
+
+    def by_two(tasks: int) -> Topology:
+        builder = TopologyBuilder()
+        builder.set_spout("words", Script([("a", 1)], ("word", "n")))
+        count = builder.set_bolt("count", ByTriple(), tasks).fields_grouping("words", Fields("word", "n"))
+        count.add_configurations({"stormspark.state.keys": "grouping"})
+        return builder.create_topology("counting")
+
+    class ByTriple(Count):
+        def execute(self, tup: Any) -> None:
+            self.counts[tup[0], tup[1], "seen"] = True
+            self.collector.ack(tup)
+
+    DurableWorkers(by_two(2), tmp_path, {}).run_batch()
+    with pytest.raises(CheckpointError, match=r"the key \('a', 1, 'seen'\) is no tuple of the 2 values"):
+        DurableWorkers(by_two(3), tmp_path, {}, 1)
+
+
+def test_a_setting_that_can_not_hold_is_refused_when_the_topology_is_planned():
+    """C36: with the user's line."""
+
+    def planned(setting: str, grouping: str) -> None:
+        builder = TopologyBuilder()
+        builder.set_spout("words", Script(WORDS, ("word",)))
+        bolt = builder.set_bolt("count", Count(), 2)
+        bolt.shuffle_grouping("words") if grouping == "shuffle" else bolt.fields_grouping(
+            "words", Fields("word")
+        )
+        bolt.add_configurations({"stormspark.state.keys": setting})
+        plan_topology(builder.create_topology("counting"))
+
+    planned("grouping", "fields")
+    with pytest.raises(InvalidTopologyError, match=r"test_durable_state.*by shuffle: all of its groupings"):
+        planned("grouping", "shuffle")
+    with pytest.raises(InvalidTopologyError, match="may be grouping"):
+        planned("groupings", "fields")

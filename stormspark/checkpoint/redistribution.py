@@ -1,0 +1,120 @@
+"""State of a bolt that has another number of tasks than before, dealt out anew by its keys (C36, D17).
+
+A fields grouping sends a key to the task that the key's hash and the number of tasks say. So where the keys of a bolt's state are
+the values of its groupings, and the user says so (``stormspark.state.keys: grouping``), each key can be taken to the task that
+will be asked for it.
+
+**When.** In the first batch that the new tasks commit: each loads the keys that are its own now, and writes those that were
+another task's with what it has changed itself; the same file deletes them where they were. The batch's one commit has all of
+that and the new number of tasks, so a crash before it leaves the old state whole, and one after it the new.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from stormspark.checkpoint.ordered_keys import decode_key
+from stormspark.checkpoint.state_table import StateTable
+from stormspark.config import Settings, merged
+from stormspark.errors import CheckpointError
+from stormspark.grouping import FieldsGrouping
+from stormspark.grouping.hashing import fields_task_index
+from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+
+__all__ = ["Moved", "as_batch", "deal", "keys_are_of_grouping", "moves", "task_index_of"]
+
+
+class Moved(NamedTuple):
+    """A key that was with the task of index ``before``."""
+
+    before: int
+    key: bytes
+    value: bytes
+
+
+def keys_are_of_grouping(plan: PhysicalPlan, component: ComponentPlan) -> bool:
+    """Whether the user has said that the keys of its state are the values of its groupings."""
+    return Settings.read(merged(plan.conf, component.conf)).state_keys == "grouping"
+
+
+def task_index_of(key: Any, width: int, tasks: int, ints: str = "long") -> int:
+    """Which of ``tasks`` tasks a fields grouping of ``width`` fields asks for ``key``.
+
+    Raises ValueError for what is no key of such a grouping.
+
+    >>> task_index_of("storm", 1, 4), task_index_of(("storm", 1), 2, 4)
+    (0, 1)
+    """
+    if width == 1:
+        return fields_task_index((key,), tasks, ints)
+    if type(key) is not tuple or len(key) != width:
+        msg = f"the key {key!r} is no tuple of the {width} values that its groupings go by"
+        raise ValueError(msg)
+    return fields_task_index(key, tasks, ints)
+
+
+def deal(
+    plan: PhysicalPlan, component: ComponentPlan, table: StateTable, as_of: int, mine: Collection[int]
+) -> dict[int, list[Moved]]:
+    """The state of ``component`` as of a batch, for those of its tasks whose indices are ``mine``; in order of the keys.
+
+    Raises `CheckpointError` naming a key that the groupings do not know.
+    """
+    width = next(
+        len(edge.grouping.key_fields)
+        for edge in plan.edges
+        if edge.target == component.id and isinstance(edge.grouping, FieldsGrouping)
+    )
+    dealt: dict[int, list[Moved]] = {index: [] for index in mine}
+    for rows in table.plan_restore(component.id, None, as_of).rows():
+        columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
+        for before, key, value in zip(*columns, strict=True):
+            try:
+                index = task_index_of(decode_key(key), width, len(component.tasks), plan.settings.fields_ints)
+            except (ValueError, TypeError) as error:
+                msg = (
+                    f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be dealt out "
+                    f"to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"
+                )
+                raise CheckpointError(msg) from error
+            if index in dealt:
+                dealt[index].append(Moved(before, key, value))
+    for moved in dealt.values():
+        moved.sort(key=lambda one: one.key)
+    return dealt
+
+
+def as_batch(moved: Iterable[Moved]) -> pa.RecordBatch:
+    """Keys and values, for a store to load."""
+    pairs = list(moved)
+    return pa.record_batch(
+        {
+            "key": pa.array([one.key for one in pairs], pa.binary()),
+            "value": pa.array([one.value for one in pairs], pa.binary()),
+        }
+    )
+
+
+def moves(
+    dealt: Mapping[int, Iterable[Moved]], changed: Mapping[int, Iterable[tuple[bytes, bytes | None]]]
+) -> Iterator[tuple[int, dict[bytes, bytes | None]]]:
+    """What is to be written with the batch: for each index, keys and values, None for deleted.
+
+    ``changed`` are the tasks' own changes, which come on top. The indices are those of now and those of before.
+
+    >>> dict(moves({1: [Moved(0, b"k", b"1"), Moved(1, b"s", b"2")]}, {1: [(b"k", b"3")]}))
+    {1: {b'k': b'3'}, 0: {b'k': None}}
+    """
+    written: defaultdict[int, dict[bytes, bytes | None]] = defaultdict(dict)
+    for index, moved in dealt.items():
+        written[index] |= {one.key: one.value for one in moved if one.before != index}
+        written[index].update(changed.get(index, ()))
+    for index, moved in dealt.items():
+        for one in moved:
+            if one.before != index:
+                written[one.before].setdefault(one.key, None)
+    yield from written.items()

@@ -1,0 +1,48 @@
+"""What a state table says of the components whose state it has: how many tasks each has, and how its state came to be (C36)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from stormspark.plan.physical import ComponentPlan
+
+__all__ = ["ComponentState", "component_states", "described", "states_of"]
+
+_PREFIX = b"component/"
+
+
+@dataclass(frozen=True)
+class ComponentState:
+    """``kind`` is `ComponentPlan.kind_of_state`."""
+
+    tasks: int
+    kind: str
+
+
+def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:
+    """Those of a plan's components that have state, by id."""
+    return {
+        component.id: ComponentState(len(component.tasks), component.kind_of_state)
+        for component in components
+        if component.kind_of_state
+    }
+
+
+def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]:
+    """As the driver's own keys in the table.
+
+    >>> described({"count": ComponentState(4, "storm")})
+    {b'component/count': b'{"tasks": 4, "kind": "storm"}'}
+    """
+    return {_PREFIX + name.encode(): json.dumps(asdict(state)).encode() for name, state in states.items()}
+
+
+def component_states(metadata: Mapping[bytes, bytes]) -> dict[str, ComponentState]:
+    """What `described` gave, out of all of the driver's keys."""
+    return {
+        key.removeprefix(_PREFIX).decode(): ComponentState(**json.loads(value))
+        for key, value in metadata.items()
+        if key.startswith(_PREFIX)
+    }
