@@ -9,6 +9,7 @@
     plan           graph -> validated -> tasks -> workers -> supersteps -> physical plan
     wire           frames between workers
     checkpoint     what must survive a restart
+    state_reading  the state of components as DataFrames
     worker         hosts tasks, runs each superstep to quiescence; knows no Spark
     local          the local engine: one process, no Java
     spark          the Spark engine, the only folder that imports pyspark
@@ -43,6 +44,7 @@ from stormspark.api import (
 )
 from stormspark.errors import FailedException, ReportedFailedException, StormsparkError
 from stormspark.grouping import CustomStreamGrouping
+from stormspark.state_reading import state
 
 __version__ = "0.1.0"
 
@@ -73,4 +75,5 @@ __all__ = [
     "WindowedBolt",
     "WorkerHook",
     "__version__",
+    "state",
 ]

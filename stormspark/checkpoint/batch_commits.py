@@ -117,7 +117,7 @@ class BatchCommits:
                 continue
             msg = (
                 f"{component.place} has {len(component.tasks)} tasks, and its state in {self.location} is of {before.tasks}: it "
-                f"goes by task (C36). Give it {before.tasks} tasks again, or begin with a new checkpoint folder; where the keys of its "
-                f"state are the values of its fields groupings, say so by stormspark.state.keys: grouping, and they are dealt out anew"
+                f"goes by task (C36). Give it {before.tasks} tasks again, or begin with a new checkpoint folder; where its keys "
+                f"are the values of its fields groupings, say so by stormspark.state.keys: grouping, and they are dealt out anew"
             )
             raise CheckpointError(msg)

@@ -77,8 +77,8 @@ def deal(
                 index = task_index_of(decode_key(key), width, len(component.tasks), plan.settings.fields_ints)
             except (ValueError, TypeError) as error:
                 msg = (
-                    f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be dealt out "
-                    f"to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"
+                    f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be "
+                    f"dealt out to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"
                 )
                 raise CheckpointError(msg) from error
             if index in dealt:

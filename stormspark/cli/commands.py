@@ -226,6 +226,26 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
     click.get_current_context().exit(print_pending(topology, checkpoint, most, as_json=as_json))
 
 
+@main.command()
+@click.argument("topology", metavar="NAME")
+@click.argument("component")
+@click.option("--txid", type=click.IntRange(min=0), metavar="N", help="As of batch N; by default the last one.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="So many keys; 0: all."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a key a line.")
+@_refusing
+def state(topology: str, component: str, txid: int | None, limit: int, as_json: bool) -> None:
+    """Show the state of COMPONENT, a bolt or a spout of topology NAME.
+
+    NAME is that of the last such topology that this user started on this host, or a checkpoint folder. Keys and values that are
+    no plain data are shown as their pickled bytes. The topology may run meanwhile, or have ended.
+    """
+    from stormspark.cli.state import print_state
+
+    click.get_current_context().exit(print_state(topology, component, txid, limit, as_json=as_json))
+
+
 def _planned(target: str, workers: int | None, conf: Mapping[str, Any]) -> PhysicalPlan:
     """The topology's plan, with what the command line lays over its configuration; says what advice there is."""
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})

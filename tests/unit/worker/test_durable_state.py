@@ -58,7 +58,7 @@ def test_state_goes_with_its_task_to_another_number_of_workers(tmp_path: Path):
         assert run.state("count") == {word: count * (generation + 1) for word, count in COUNTS.items()}
 
 
-BY_GROUPING = {"stormspark_state_keys": "grouping"}
+BY_GROUPING: dict[str, Any] = {"stormspark_state_keys": "grouping"}
 
 
 def _of_table(folder: Path, component: str = "count") -> dict[Any, tuple[int, Any]]:
@@ -107,7 +107,7 @@ def test_a_crash_before_the_first_commit_leaves_the_state_as_it_was(tmp_path: Pa
         raise InterruptedError
 
     crashes = DurableWorkers(counting(tasks=3, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 1)
-    crashes.commits.commit = dies  # type: ignore[method-assign]
+    crashes.commits.commit = dies  # type: ignore[assignment]
     with pytest.raises(InterruptedError):
         crashes.run_batch()
     assert _of_table(tmp_path) == before

@@ -1,0 +1,150 @@
+"""State for people: rows of task, key and value, with what is plain data decoded and all else left as bytes (C35, C36).
+
+Whoever looks at a state may not have the classes of the topology, and should not run code that somebody pickled into a table. So
+nothing is unpickled but plain data: None, bools, numbers, texts, bytes, containers of these, dates, decimals, UUIDs.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from stormspark.checkpoint.ordered_keys import decode_key, encode_key
+from stormspark.checkpoint.state_components import component_states
+from stormspark.checkpoint.state_table import Restore, StateTable
+from stormspark.errors import CheckpointError
+
+__all__ = ["Entry", "StateOfComponent", "find_state", "plain_key", "plain_value"]
+
+_PLAIN = (
+    {
+        ("builtins", name)
+        for name in ("set", "frozenset", "complex", "bytearray", "range", "list", "dict", "int")
+    }
+    | {("collections", name) for name in ("Counter", "OrderedDict", "deque", "defaultdict")}
+    | {("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")}
+    | {("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("uuid", "SafeUUID")}
+    | {("zoneinfo", "ZoneInfo._unpickle"), ("_codecs", "encode")}
+)
+#: The key of pickled attributes, of a component that knows nothing of state.
+_ATTRIBUTES = "attributes"
+
+
+class Entry(NamedTuple):
+    """A key of one task, which is told by its index among its component's tasks."""
+
+    task: int
+    key: Any
+    value: Any
+
+
+class _PlainData(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _PLAIN:
+            return super().find_class(module, name)
+        msg = f"{module}.{name} is no plain data"
+        raise pickle.UnpicklingError(msg)
+
+    def persistent_load(self, name: str) -> Any:
+        """A bolt's collector, context or configuration, which is no part of its state."""
+        return f"<{name}>"
+
+
+def _plain(data: bytes) -> Any:
+    return _PlainData(io.BytesIO(data)).load()
+
+
+def plain_value(data: bytes) -> Any:
+    r"""A value as it was put, or its pickled bytes where it is no plain data.
+
+    >>> plain_value(pickle.dumps({"storm": (1, 2.5)})), plain_value(pickle.dumps(Entry))[:2]
+    ({'storm': (1, 2.5)}, b'\x80\x04')
+    """
+    try:
+        return _plain(data)
+    except Exception:  # whatever a damaged or foreign pickle raises
+        return data
+
+
+def plain_key(data: bytes) -> Any:
+    """A key as it was put, or its bytes in the table where it is no plain data."""
+    try:
+        return decode_key(data, _plain)
+    except Exception:
+        return data
+
+
+@dataclass(frozen=True)
+class StateOfComponent:
+    """The state of ``component`` as of batch ``txid``; plain data, so that another process can read it.
+
+    ``tasks`` is how many tasks it was of, ``kind`` how it comes to them (`ComponentPlan.kind_of_state`).
+    """
+
+    component: str
+    txid: int
+    tasks: int
+    kind: str
+    restore: Restore
+
+    def of_task(self, task: int) -> StateOfComponent:
+        """That of one task only."""
+        wanted = replace(self.restore.wanted, task=task)
+        files = tuple(file for file in self.restore.files if wanted.in_file(file))
+        return replace(self, restore=replace(self.restore, wanted=wanted, files=files))
+
+    def batches(self, *, raw_keys: bool = False, raw_values: bool = False) -> Iterator[list[Entry]]:
+        """Some thousand entries at a time, sorted by task and key; raw ones are bytes, as the table has them.
+
+        Raises `CheckpointError` where files are missing or damaged.
+        """
+        for rows in self.restore.rows():
+            yield list(self._entries(rows, raw_keys, raw_values))
+
+    def _entries(self, rows: pa.RecordBatch, raw_keys: bool, raw_values: bool) -> Iterator[Entry]:
+        columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
+        for task, key, value in zip(*columns, strict=True):
+            name = plain_key(key)
+            attributes = None
+            if self.kind == "pickle" and name == _ATTRIBUTES:
+                attributes = plain_value(plain_value(value))
+            if isinstance(attributes, Mapping):
+                for attribute, what in attributes.items():
+                    yield Entry(
+                        task,
+                        encode_key(attribute) if raw_keys else attribute,
+                        pickle.dumps(what, 5) if raw_values else what,
+                    )
+            else:
+                yield Entry(task, key if raw_keys else name, value if raw_values else plain_value(value))
+
+
+def find_state(
+    location: str,
+    component: str,
+    txid: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> StateOfComponent:
+    """The state of a component in the table at ``location``, as of batch ``txid``, by default the last.
+
+    Raises `CheckpointError` where there is no table, where it has nothing of such a component, or not that batch (any more).
+    """
+    table = StateTable(location, storage_options=storage_options)
+    table.refresh()
+    as_of = table.last_txid if txid is None else txid
+    if as_of < 0:
+        msg = f"the state table {location} has no batch yet"
+        raise CheckpointError(msg)
+    restore = table.plan_restore(component, None, as_of)
+    known = component_states(table.metadata(as_of))
+    found = known.get(component)
+    if found is None:
+        names = ", ".join(sorted(known)) or "nobody's"
+        msg = f"the state table {location} has no state of {component!r} as of batch {as_of}; it has that of {names}"
+        raise CheckpointError(msg)
+    return StateOfComponent(component, as_of, found.tasks, found.kind, restore)
