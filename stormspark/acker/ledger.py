@@ -213,7 +213,7 @@ class Ledger:
         """All that was under way is gone, here and everywhere: fail the open trees, and forget parts of other workers' ones."""
         open_trees = list(self.open_trees())
         for tree in open_trees:
-            self._end(tree, Verdict(Outcome.WORKER_LOST, reason))
+            self._end(tree, Verdict(Outcome.TAKEN_BACK, reason))
         self.parts_to_send.clear()
         self._parts, self._older_parts, self._forgotten_parts = {}, {}, {}
         return len(open_trees)

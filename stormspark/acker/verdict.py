@@ -9,12 +9,15 @@ __all__ = ["ACKED", "Outcome", "Verdict"]
 
 
 class Outcome(Enum):
-    """The four ends of a tree; all but the first make the spout's ``fail`` called."""
+    """The ends of a tree; all but the first make the spout's ``fail`` called. What is taken back went well, perhaps, and another
+    tree of its batch did not (C44).
+    """
 
     ACKED = "acked"
     FAILED = "failed by a bolt"
     TIMED_OUT = "timed out"
     WORKER_LOST = "worker lost"
+    TAKEN_BACK = "taken back with its batch"
 
 
 @dataclass(frozen=True)

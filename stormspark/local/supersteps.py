@@ -49,6 +49,7 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
+        self._announced: dict[int, dict[str, bytes]] = {}
         self._failed_rows = FailedRows(plan.settings.poison_attempts)
 
     def open(self, active: bool = True) -> None:
@@ -72,10 +73,12 @@ class InProcessWorkers:
 
     def _transact(self, limits: Limits | None, target: float | None) -> list[WorkerReport]:
         """An attempt at a batch; no reports where it has to run again."""
-        transaction = Transaction(self.plan)
+        transaction = Transaction(self.plan, repeats=self._batch in self._announced)
         while not transaction.prepared:
             reports = self._round(limits, target, transaction)
             transaction.observe(reports)
+            if transaction.announcement and transaction.aborts is None:
+                self._announced[self._batch] = transaction.announcement
             if transaction.aborts is None and fatal_error(reports) is None:
                 continue
             if fatal_error(reports) is not None:
@@ -87,9 +90,10 @@ class InProcessWorkers:
                 raise ComponentError(msg)
             self._attempt += 1
             for worker in self.workers:
-                worker.begin_attempt(f"the batch was taken back: {transaction.aborts}", self._batch)
+                worker.begin_attempt(str(transaction.aborts), self._batch)
             return []
         self._committed, self._failures = self._batch, 0
+        self._announced.clear()
         return reports
 
     def _round(
@@ -106,6 +110,8 @@ class InProcessWorkers:
                     commits=transaction.commits,
                     asks=transaction.asks,
                     skip=skip if batch == self._batch else None,
+                    finishes=transaction.finishes,
+                    announced=self._announced.get(self._batch),
                 )
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
             inbound = [

@@ -151,7 +151,7 @@ class QueryRun:
             reports = self._round(one_more, transaction.rounds, tell_acker=False)
             transaction.observe(reports)
             if transaction.aborts is not None:
-                self.failure = f"the batch was taken back: {transaction.aborts}"
+                self.failure = transaction.aborts
                 self._to_the_gate()
             if (
                 self.stop_wanted.is_set()
@@ -209,6 +209,7 @@ class QueryRun:
             committed=-1 if self.commits is None else self.commits.last,
             commits=transaction is not None and transaction.commits,
             asks=transaction is None or transaction.asks,
+            finishes=0 if transaction is None else transaction.finishes,
         )
         self.session.sparkContext.setLocalProperty(*said)
         try:

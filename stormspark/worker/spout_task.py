@@ -26,6 +26,7 @@ from stormspark.api import (
     SpoutAckInfo,
     SpoutFailInfo,
     TopologyContext,
+    TransactionAttempt,
 )
 from stormspark.backpressure import SpoutLoad
 from stormspark.errors import ComponentError
@@ -206,6 +207,21 @@ class SpoutTask(Task):
         """The spout; None before it is opened (B2)."""
         return self.spout if self.opened else None
 
+    def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
+        """An attempt begins; what was announced of the one before must be emitted again, also while spouts are not active."""
+        super().begin_batch(attempt, announced)
+        if announced is not None and not self.opened:
+            try:
+                self.start()
+            except ComponentError as error:
+                self.stop_topology(error)
+
+    @property
+    def _must_repeat(self) -> bool:
+        return (
+            self._attempt is not None and self._attempt[1] is not None and self.opened and not self.takes_part
+        )
+
     @property
     def must_finish(self) -> bool:
         """It is in the middle of a ``next_tuple``, and so is its state."""
@@ -222,7 +238,7 @@ class SpoutTask(Task):
             verdict = tree.verdict
             assert verdict is not None
             if verdict.outcome is not Outcome.ACKED and tree.emitted_at >= batch_began:
-                self.abort(f"message {tree.message_id!r} failed: {verdict.reason}")
+                self.abort(f"message {tree.message_id!r} {verdict}")
                 if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
                     self.failed_rows.append(tree.message_id)
 
@@ -243,7 +259,7 @@ class SpoutTask(Task):
         """
         self.forget_batch(batch)
         self.failed_rows.clear()
-        lost = Verdict(Outcome.WORKER_LOST, reason)
+        lost = Verdict(Outcome.TAKEN_BACK, reason)
         for tree in self.account.ended:
             tree.verdict = lost
 
@@ -252,9 +268,11 @@ class SpoutTask(Task):
     @property
     def may_emit(self) -> bool:
         """Active, and below max spout pending, which is looked at before each ``next_tuple`` (B4), not inside."""
-        if not self.active or self.fatal is not None:
+        if self.fatal is not None:
             return False
-        if self._left is not None and self._left <= 0:
+        if self._must_repeat:
+            return True
+        if not self.active or (self._left is not None and self._left <= 0):
             return False
         if self.suspended:
             return self._may_go_on()
@@ -456,7 +474,7 @@ class SpoutTask(Task):
             counters.failed_by_bolt += 1
         elif outcome is Outcome.TIMED_OUT:
             counters.timed_out += 1
-        else:
+        elif outcome is Outcome.WORKER_LOST:
             counters.worker_lost += 1
 
     def _ack_inside_emit(self, message_id: Hashable) -> None:

@@ -1,0 +1,219 @@
+"""What a batch that is a transaction means to spouts, bolts and rows, in workers without an engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stormspark import BasicBolt, FailedException, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
+from stormspark.api.state import StatefulBolt
+from stormspark.errors import ComponentError, InvalidTopologyError
+from stormspark.plan import plan_topology
+from tests.unit.worker.components import Script
+from tests.unit.worker.rig import Rig, two
+
+
+class Replays(Script):
+    """A queue: what has failed is emitted again."""
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        super().open(conf, context, collector)
+        self.again: list[int] = []
+
+    def next_tuple(self) -> None:
+        if self.again:
+            id = self.again.pop(0)
+            self.collector.emit(self.rows[id], message_id=id)
+        else:
+            super().next_tuple()
+
+    def fail(self, message_id: Any) -> None:
+        super().fail(message_id)
+        self.again.append(message_id)
+
+
+class Sum(StatefulBolt[Any]):
+    """Adds up; fails or raises at what it is told to, so many times."""
+
+    def __init__(self, fails: dict[int, int] | None = None, raises: dict[int, int] | None = None) -> None:
+        self.fails, self.raises = fails or {}, raises or {}
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.calls = collector, ["prepare"]
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+        self.calls.append("init_state")
+
+    def execute(self, tup: Tuple) -> None:
+        (n,) = tup.values
+        self.state["sum"] = self.state.get("sum", 0) + n
+        if self.raises and _trouble(self.raises, n):
+            msg = f"{n} is not liked"
+            raise ValueError(msg)
+        if _trouble(self.fails, n):
+            self.collector.fail(tup)
+        else:
+            self.collector.ack(tup)
+
+    def pre_prepare(self, txid: int) -> None:
+        self.calls.append(f"pre_prepare {txid}")
+
+    def pre_commit(self, txid: int) -> None:
+        self.calls.append(f"pre_commit {txid}")
+
+
+#: How often there was trouble with a number, over all instances.
+had: dict[int, int] = {}
+
+
+def _trouble(times: dict[int, int], n: int) -> bool:
+    had[n] = had.get(n, 0) + 1
+    return had[n] <= times.get(n, 0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_had() -> None:
+    had.clear()
+
+
+def total(rig: Rig) -> int:
+    return sum(task.state.store.get("sum", 0) for task in rig.tasks("b"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_acks_come_when_the_batch_is_committed(workers: int) -> None:
+    """C39: held back until then; the next batch is the first to know."""
+    rig = Rig(two(Sum(), [(1,), (2,)]), workers)
+    rig.batches(1)
+    (spout,) = rig.users("a")
+    assert spout.heard == [] and total(rig) == 3
+    rig.batches(1)
+    assert spout.heard == [("ack", 0), ("ack", 1)]
+    (bolt,) = rig.users("b")
+    assert bolt.calls[:4] == ["prepare", "init_state", "pre_prepare 0", "pre_commit 0"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("trouble", ["fails", "raises"])
+def test_a_batch_that_fails_is_taken_back_as_a_whole(workers: int, trouble: str) -> None:
+    """C35, C44: a spout without state hears that all of it failed, and emits again; nothing is added twice."""
+    rows = [(1,), (2,), (4,)]
+    rig = Rig(two(Sum(**{trouble: {4: 2}}), Replays(rows)), workers)
+    rig.batches(3)
+    (spout,) = rig.users("a")
+    assert total(rig) == 7
+    assert [said[0] for said in spout.heard].count("ack") == 3
+    assert [said[0] for said in spout.heard].count("fail") == 6
+    assert all("taken back" in said[2] for said in spout.heard if said[0] == "fail")
+
+
+def test_what_a_stateless_bolt_remembers_is_forgotten_with_the_batch() -> None:
+    """C44: it begins anew, so that what it counted in its attributes is not counted twice."""
+
+    class Counts(BasicBolt):
+        def prepare(self, conf: Any, context: Any) -> None:
+            self.seen: list[int] = []
+
+        def execute(self, tup: Tuple, collector: Any) -> None:
+            self.seen.append(tup[0])
+            if _trouble({2: 1}, tup[0]):
+                raise FailedException
+
+    rig = Rig(two(Counts(), Replays([(1,), (2,)])), 1, stormspark_exactly_once=True)
+    rig.batches(2)
+    (bolt,) = rig.users("b")
+    assert bolt.seen == [1, 2]
+
+
+def test_a_batch_that_always_fails_ends_the_topology() -> None:
+    """W22: after so many attempts, with the reason."""
+    rig = Rig(two(Sum(fails={1: 10**6}), Replays([(1,)])), 1, stormspark_max_attempts=4)
+    with pytest.raises(ComponentError, match=r"batch 0 failed 4 times .*b\[0\]|a\[0\]: message 0 failed"):
+        rig.batches(1)
+
+
+def test_attributes_are_state_where_they_are_asked_for() -> None:
+    """W22, C36: a bolt that knows nothing of state; what can't be pickled is named with the component's line."""
+
+    class Remembers(BasicBolt):
+        def __init__(self, lock: bool) -> None:
+            self.lock = lock
+
+        def prepare(self, conf: Any, context: Any) -> None:
+            import threading
+
+            self.context, self.seen = context, 0
+            if self.lock:
+                self.held = threading.Lock()
+
+        def execute(self, tup: Tuple, collector: Any) -> None:
+            self.seen += 1
+
+    for lock in (False, True):
+        builder = TopologyBuilder()
+        builder.set_spout("a", Replays([(1,), (2,)]))
+        declarer = builder.set_bolt("b", Remembers(lock)).shuffle_grouping("a")
+        declarer.add_configuration("topology.state.pickle", True)
+        rig = Rig(builder, 1, stormspark_max_attempts=2)
+        if lock:
+            with pytest.raises(ComponentError, match=r"can't keep 'held'.*__getstate__"):
+                rig.batches(1)
+        else:
+            rig.batches(2)
+            (task,) = rig.tasks("b")
+            task.state._saved = task.state.store["attributes"]
+            task.begin_anew()
+            assert task.bolt.seen == 2 and task.bolt.context is not None
+
+
+def test_what_can_not_be_is_refused_before_it_runs() -> None:
+    """J5, C43: state without transactions, and tuples dropped inside of one."""
+    topology = two(Sum(), [(1,)]).create_topology("t")
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_transactions|rig.*'b' has state, and stormspark.exactly.once"
+    ):
+        plan_topology(topology, {"stormspark.exactly.once": False})
+    with pytest.raises(InvalidTopologyError, match="leave it at slow"):
+        plan_topology(topology, {"stormspark.backpressure.strategy": "drop"})
+    assert plan_topology(topology).exactly_once
+    stateless = TopologyBuilder()
+    stateless.set_spout("a", Script([(1,)]))
+    plain = stateless.create_topology("t")
+    assert not plan_topology(plain).exactly_once
+    assert plan_topology(plain, {"topology.reliability.mode": "EFFECTIVELY_ONCE"}).exactly_once
+
+
+class Loop(StatefulBolt[Any]):
+    """Sends each number round until it is zero (A15)."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def execute(self, tup: Tuple) -> None:
+        (n,) = tup.values
+        self.state["sum"] = self.state.get("sum", 0) + 1
+        if n:
+            self.collector.emit((n - 1,), anchors=[tup])
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("n"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_batch_ends_when_all_that_goes_round_has_come_to_its_end(workers: int) -> None:
+    """A15, C44: tuples in flight in a loop, across workers too, belong to their batch."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(5,), (9,)]))
+    builder.set_bolt("b", Loop(), 2).shuffle_grouping("a").shuffle_grouping("b")
+    rig = Rig(builder, workers)
+    rig.batches(1)
+    assert total(rig) == 16
+    rig.batches(1)
+    (spout,) = rig.users("a")
+    assert sorted(spout.heard) == [("ack", 0), ("ack", 1)]
