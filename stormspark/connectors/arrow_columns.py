@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from stormspark.api import Fields, Tuple
 
-__all__ = ["columns_of", "inferred_schema"]
+__all__ = ["Fit", "columns_of", "inferred_schema"]
 
 
 def columns_of(tuples: Sequence[Tuple], schema: pa.Schema) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
@@ -25,11 +25,9 @@ def columns_of(tuples: Sequence[Tuple], schema: pa.Schema) -> tuple[pa.Table, li
     known: set[Fields] = set()  # fields that are all columns
     for position, tup in enumerate(tuples):
         if tup.fields not in known:
-            unknown = [name for name in tup.fields if name not in schema.names]
-            if unknown:
-                reasons[position] = (
-                    f"field {unknown[0]!r} is no column of it; it has {', '.join(schema.names)}"
-                )
+            reason = _unknown(tup, schema)
+            if reason is not None:
+                reasons[position] = reason
             else:
                 known.add(tup.fields)
     columns = [_column(field, [tup.get(field.name) for tup in tuples], reasons) for field in schema]
@@ -65,19 +63,84 @@ def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
     return pa.schema(types)
 
 
+class Fit:
+    """Whether tuples fit a schema, told one by one as `columns_of` would; ``keys`` may not be None.
+
+    >>> from stormspark.testing import make_tuple
+    >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])
+    >>> for values in ("a", 1), ("a", 128), (None, 1):
+    ...     print(fit.why_not(make_tuple(values, fields=["word", "n"])))
+    None
+    field 'n' is 128, which is no int8
+    field 'word' is None, and it is part of the key
+    """
+
+    def __init__(self, schema: pa.Schema, keys: Container[str] = ()) -> None:
+        self.schema = schema
+        self._columns = [(field.name, field, _easy(field.type), field.name in keys) for field in schema]
+        self._known: set[Fields] = set()
+
+    def why_not(self, tup: Tuple) -> str | None:
+        """The first reason, or None."""
+        if tup.fields not in self._known:
+            if (reason := _unknown(tup, self.schema)) is not None:
+                return reason
+            self._known.add(tup.fields)
+        for name, field, easy, is_key in self._columns:
+            value = tup.get(name)
+            if value is None:
+                if is_key:
+                    return f"field {name!r} is None, and it is part of the key"
+                if not field.nullable:
+                    return _NO_NULL.format(name)
+            elif not easy(value) and _misfit(value, field.type):
+                return _misfits(field, value)
+        return None
+
+
+_NO_NULL = "field {!r} is None, which the table does not allow"
+
+
+def _misfits(field: pa.Field, value: Any) -> str:
+    return f"field {field.name!r} is {value!r:.100}, which is no {field.type}"
+
+
+def _unknown(tup: Tuple, schema: pa.Schema) -> str | None:
+    unknown = [name for name in tup.fields if name not in schema.names]
+    return f"field {unknown[0]!r} is no column of it; it has {', '.join(schema.names)}" if unknown else None
+
+
+def _easy(type: pa.DataType) -> Callable[[Any], bool]:
+    """What is quick and never wrong where it says yes; most values of a stream are told by it."""
+    if pa.types.is_string(type) or pa.types.is_large_string(type):
+        return lambda value: value.__class__ is str and value.isascii()
+    if pa.types.is_integer(type):
+        least, most = (
+            (-(1 << type.bit_width - 1), (1 << type.bit_width - 1) - 1)
+            if pa.types.is_signed_integer(type)
+            else (0, (1 << type.bit_width) - 1)
+        )
+        return lambda value: value.__class__ is int and least <= value <= most
+    if pa.types.is_float64(type):
+        return lambda value: value.__class__ is float
+    if pa.types.is_boolean(type):
+        return lambda value: value.__class__ is bool
+    return lambda value: False
+
+
 def _column(field: pa.Field, values: list[Any], reasons: dict[int, str]) -> pa.Array:
     """The values, None where they do not fit, which is added to ``reasons``."""
     if not field.nullable:
         for position, value in enumerate(values):
             if value is None:
-                reasons.setdefault(position, f"field {field.name!r} is None, which the table does not allow")
+                reasons.setdefault(position, _NO_NULL.format(field.name))
     try:
         return pa.array(values, field.type)
     except Exception:  # pyarrow raises half a dozen kinds; find the values one by one
         fitting = [None if _misfit(value, field.type) else value for value in values]
     for position, (value, left) in enumerate(zip(values, fitting, strict=True)):
         if value is not None and left is None:
-            reasons.setdefault(position, f"field {field.name!r} is {value!r:.100}, which is no {field.type}")
+            reasons.setdefault(position, _misfits(field, value))
     return pa.array(fitting, field.type)
 
 

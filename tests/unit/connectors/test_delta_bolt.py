@@ -167,7 +167,7 @@ class Flaky:
 def test_a_commit_whose_answer_is_lost_is_not_done_twice(tmp_path: Path) -> None:
     """Delta's own transaction numbers tell."""
     task = Task(DeltaBolt(tmp_path / "t"))
-    task.bolt._delta = Flaky(before=1, after=1)
+    task.bolt._sink._delta = Flaky(before=1, after=1)
     for n in range(3):
         task.execute("a", n)
     unfit = task.execute("a", "no number")
@@ -182,7 +182,7 @@ def test_a_commit_whose_answer_is_lost_is_not_done_twice(tmp_path: Path) -> None
 def test_a_commit_that_fails_for_good_fails_its_tuples(tmp_path: Path) -> None:
     """With the reason; the next ones may go well."""
     task = Task(DeltaBolt(tmp_path / "t", retry_count=2))
-    task.bolt._delta = Flaky(before=2)
+    task.bolt._sink._delta = Flaky(before=2)
     task.execute("a", 1)
     task.execute("a", 2)
     task.bolt.flush()

@@ -1,0 +1,153 @@
+"""Rows as Parquet files beside a Delta table, for a later commit to make them part of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from stormspark.checkpoint.state_files import Folder
+
+__all__ = ["StagedFile", "StagedRows", "staged"]
+
+#: Columns that have statistics, and the longest text in them: as Delta's own writers have it.
+_COLUMNS, _TEXT = 32, 32
+
+
+class StagedFile(NamedTuple):
+    """One file, of one partition."""
+
+    path: str
+    size: int
+    partition: tuple[tuple[str, str | None], ...]
+    written_ms: int
+    statistics: str
+
+
+class StagedRows(NamedTuple):
+    """What a batch has for the table. Plain data, for a state."""
+
+    files: tuple[StagedFile, ...]
+    #: Of the rows, with the columns of the partition.
+    schema: pa.Schema
+
+    @property
+    def size(self) -> int:
+        """Bytes, in all files."""
+        return sum(file.size for file in self.files)
+
+    def read(self, location: str, options: Mapping[str, str] | None) -> pa.Table:
+        """The rows again, where they were staged without partitions."""
+        folder = Folder(location, options)
+        tables = []
+        for file in self.files:
+            with folder.read(file.path) as source:
+                tables.append(pq.read_table(source).cast(self.schema))
+        return pa.concat_tables(tables)
+
+    def delete(self, location: str, options: Mapping[str, str] | None) -> None:
+        """Delete the files; raises OSError."""
+        folder = Folder(location, options)
+        for file in self.files:
+            folder.delete(file.path)
+
+
+def staged(
+    location: str, options: Mapping[str, str] | None, rows: pa.Table, partitions: Sequence[str] = ()
+) -> StagedRows:
+    """Write ``rows`` into a file for each partition, in the table's own folder.
+
+    They are on disk when this returns. Files that no commit makes part of the table are garbage that a ``VACUUM`` takes away, no
+    sooner than a week later. Raises OSError.
+    """
+    folder = Folder(location, options)
+    files = []
+    for partition, part in _parts(rows, partitions):
+        path = f"part-{uuid.uuid4().hex}.parquet"
+        sink = folder.create(path)
+        try:
+            pq.write_table(part, sink, compression="snappy")
+        except BaseException:
+            sink.close()
+            raise
+        size = folder.close(sink)
+        files.append(StagedFile(path, size, partition, int(time.time() * 1000), _statistics(part)))
+    return StagedRows(tuple(files), rows.schema)
+
+
+def _parts(
+    rows: pa.Table, partitions: Sequence[str]
+) -> Iterator[tuple[tuple[tuple[str, str | None], ...], pa.Table]]:
+    """The rows of each partition, without its columns; and those columns' values as Delta writes them."""
+    if not partitions:
+        yield (), rows
+        return
+    found: dict[tuple[str | None, ...], list[int]] = {}
+    columns = [_as_text(rows.column(name)) for name in partitions]
+    for position, values in enumerate(zip(*columns, strict=True)):
+        found.setdefault(values, []).append(position)
+    rest = rows.drop_columns(list(partitions))
+    for values, positions in found.items():
+        yield tuple(zip(partitions, values, strict=True)), rest.take(pa.array(positions, pa.int64()))
+
+
+def _as_text(column: pa.ChunkedArray) -> list[str | None]:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us"))  # UTC, without saying so
+    return [text or None for text in column.cast(pa.string()).to_pylist()]
+
+
+def _statistics(rows: pa.Table) -> str:
+    """What readers skip files by, as Delta's log has it."""
+    least: dict[str, Any] = {}
+    most: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for name in rows.column_names[:_COLUMNS]:
+        column = rows.column(name)
+        if pa.types.is_nested(column.type):
+            continue
+        nulls[name] = column.null_count
+        if (bounds := _bounds(column)) is not None:
+            least[name], most[name] = bounds
+    found = {"numRecords": rows.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls}
+    return json.dumps(found)
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
+    """The least and the greatest value as JSON has them; None where they say nothing, or are too long."""
+    kind = pa.types
+    type = column.type
+    if not (kind.is_integer(type) or kind.is_floating(type) or kind.is_string(type) or kind.is_date(type)
+            or kind.is_timestamp(type)):  # fmt: skip
+        return None
+    if kind.is_floating(type) and pc.any(pc.is_nan(column)).as_py():
+        return None
+    found = pc.min_max(column).as_py()
+    least, most = found["min"], found["max"]
+    if least is None:
+        return None
+    if isinstance(least, str) and max(len(least), len(most)) > _TEXT:
+        return None
+    if isinstance(least, float) and not (math.isfinite(least) and math.isfinite(most)):
+        return None
+    if isinstance(least, datetime):
+        # Milliseconds in the log: the greatest rounded up.
+        if most > datetime.max.replace(tzinfo=most.tzinfo) - timedelta(milliseconds=1):
+            return None
+        return _milliseconds(least), _milliseconds(most + timedelta(microseconds=999))
+    if isinstance(least, date):
+        return least.isoformat(), most.isoformat()
+    return least, most
+
+
+def _milliseconds(at: datetime) -> str:
+    text = at.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    return text if at.tzinfo is None else f"{text}Z"

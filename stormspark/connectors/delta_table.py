@@ -1,0 +1,222 @@
+"""The Delta table that a `DeltaBolt` writes to, by delta-rs: made, looked at, appended to and merged into in numbered commits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from stormspark.api import Tuple
+from stormspark.connectors.arrow_columns import inferred_schema
+from stormspark.connectors.delta_files import StagedFile, StagedRows, staged
+from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+
+__all__ = ["SinkTable"]
+
+#: What only an ordinary write looks after, or makes; rows that a batch has committed can't be refused any more.
+_NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
+
+
+class SinkTable:
+    """At ``location``; ``application`` is the writer's name, whose commits bear rising numbers (Delta's ``txn``).
+
+    With ``merge_on`` rows replace those of the same key, and delete them where column ``delete_on`` is true.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        *,
+        schema: pa.Schema | None = None,
+        partition_by: Sequence[str] = (),
+        merge_on: Sequence[str] = (),
+        delete_on: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        configuration: Mapping[str, str] | None = None,
+    ) -> None:
+        try:
+            import deltalake
+        except ImportError as error:
+            msg = "DeltaBolt needs deltalake: pip install deltalake"
+            raise UnsupportedEnvironmentError(msg) from error
+        self._delta: Any = deltalake
+        self.location, self.application = location, ""
+        self._schema, self._partition_by = schema, list(partition_by)
+        self._merge_on, self._delete_on = list(merge_on), delete_on
+        self._options, self._configuration = dict(storage_options or {}), dict(configuration or {})
+        self._handle: Any = None
+        self._partitions: list[str] = []  # of the table as it was seen last
+
+    # -- what is there ---------------------------------------------------------------------------------------
+
+    def open(self) -> bool:
+        """Look at the table as it is now; false: there is none. Raises `InvalidTopologyError` where it is not as was told."""
+        if self._handle is None:
+            if not self._delta.DeltaTable.is_deltatable(self.location, self._options):
+                return False
+            self._handle = self._opened()
+        else:
+            self._handle.update_incremental()
+        return True
+
+    def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
+        """The same, and where there is none make it: of the schema, or of the names and types of these tuples."""
+        if self.open():
+            return
+        schema = self._schema if self._schema is not None else self._without_delete(inferred_schema(tuples))
+        try:
+            self._delta.DeltaTable.create(
+                self.location,
+                schema,
+                mode="ignore",
+                partition_by=self._partition_by or None,
+                configuration=self._configuration or None,
+                storage_options=self._options or None,
+            )
+        except Exception:
+            # Another task may have been faster.
+            if not self._delta.DeltaTable.is_deltatable(self.location, self._options):
+                raise
+        self.open()
+
+    def forget(self) -> None:
+        """After an error: another process may have changed the table, or made it anew."""
+        self._handle = None
+
+    def arrow_schema(self) -> pa.Schema:
+        """What tuples have to fit: its columns, and `delete_on`."""
+        schema = self._columns()
+        if self._delete_on is not None and self._delete_on not in schema.names:
+            schema = schema.append(pa.field(self._delete_on, pa.bool_()))
+        return schema
+
+    def check_for_transactions(self) -> None:
+        """Raise `InvalidTopologyError` where rows could be refused when their batch is committed already."""
+        found = [
+            name for name in self._handle.metadata().configuration if name.startswith("delta.constraints.")
+        ]
+        for field in self._handle.schema().fields:
+            found += [f"{name} of {field.name}" for name in _NEEDS_A_WRITER if name in field.metadata]
+        if self._handle.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+            found.append("delta.columnMapping.mode")
+        if found:
+            msg = (
+                f"DeltaBolt: the table {self.location} has {found[0]}, and this topology's batches are transactions: rows that "
+                f"are committed with a batch can't be refused later. Check them in a bolt before and drop it from the table, or "
+                f"write in a topology whose batches are none"
+            )
+            raise InvalidTopologyError(msg)
+
+    def last_commit(self) -> int:
+        """The number of this application's last commit in the table as it was opened; -1: it has made none."""
+        last = self._handle.transaction_version(self.application)
+        return -1 if last is None else int(last)
+
+    def _opened(self) -> Any:
+        table = self._delta.DeltaTable(self.location, storage_options=self._options)
+        names = [field.name for field in table.schema().fields]
+        partitions = table.metadata().partition_columns
+        wanted = [*(self._schema.names if self._schema is not None else ()), *self._merge_on]
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            what = "merge_on" if missing[0] in self._merge_on else "its schema"
+            msg = (
+                f"DeltaBolt: the table {self.location} has no column {missing[0]!r}, which {what} has; it has "
+                f"{', '.join(names)}. Add the column to the table, or take it out of {what.removeprefix('its ')}"
+            )
+            raise InvalidTopologyError(msg)
+        if self._partition_by and partitions != self._partition_by:
+            msg = f"DeltaBolt: the table {self.location} is partitioned by {partitions}, not by {self._partition_by}"
+            raise InvalidTopologyError(msg)
+        self._partitions = partitions
+        return table
+
+    def _columns(self) -> pa.Schema:
+        return pa.schema(self._handle.schema().to_arrow())
+
+    def _without_delete(self, schema: pa.Schema) -> pa.Schema:
+        name = self._delete_on
+        return (
+            schema
+            if name is None or name not in schema.names
+            else schema.remove(schema.get_field_index(name))
+        )
+
+    # -- commits ---------------------------------------------------------------------------------------------
+
+    def write(self, rows: pa.Table, version: int) -> None:
+        """Append the rows, or merge them, as commit ``version``."""
+        if self._merge_on:
+            self._merge(rows, version)
+        else:
+            self._delta.write_deltalake(
+                self._handle, rows, mode="append", commit_properties=self._properties(version)
+            )
+
+    def stage(self, rows: pa.Table) -> StagedRows:
+        """Write the rows as files beside the table; they are no part of it. Raises OSError."""
+        return staged(self.location, self._options, rows, () if self._merge_on else self._partitions)
+
+    def commit_staged(self, rows: StagedRows, version: int) -> None:
+        """Make staged rows part of the table as commit ``version``, if that is not in it yet."""
+        self.open_or_make()
+        if self.last_commit() < version:
+            if self._merge_on:
+                self._merge(rows.read(self.location, self._options), version)
+            else:
+                self._check_staged(rows.schema)
+                self._add(rows.files, version)
+        if self._merge_on:
+            with contextlib.suppress(OSError):
+                rows.delete(self.location, self._options)
+
+    def _add(self, files: Sequence[StagedFile], version: int) -> None:
+        table = self._handle
+        table.create_write_transaction(
+            [
+                self._delta.transaction.AddAction(
+                    file.path, file.size, dict(file.partition), file.written_ms, True, file.statistics
+                )
+                for file in files
+            ],
+            "append",
+            table.schema(),
+            partition_by=table.metadata().partition_columns or None,
+            commit_properties=self._properties(version),
+        )
+
+    def _check_staged(self, schema: pa.Schema) -> None:
+        """Raise ValueError where the table has been changed since its rows were staged."""
+        now = self._columns()
+        for field in schema:
+            there = now.field(field.name).type if field.name in now.names else None
+            if there != field.type:
+                msg = (
+                    f"the table {self.location} was changed while rows waited for it: column {field.name!r} was {field.type}, "
+                    f"and is {there or 'gone'}: change it back until they are delivered"
+                )
+                raise ValueError(msg)
+
+    def _merge(self, rows: pa.Table, version: int) -> None:
+        """Rows of ``rows`` are of different keys."""
+        columns = {_quoted(name): f"s.{_quoted(name)}" for name in self._columns().names}
+        on = " AND ".join(f"t.{_quoted(key)} = s.{_quoted(key)}" for key in self._merge_on)
+        merge = self._handle.merge(
+            rows, on, source_alias="s", target_alias="t", commit_properties=self._properties(version)
+        )
+        stays = None
+        if self._delete_on is not None:
+            gone = f"coalesce(s.{_quoted(self._delete_on)}, false)"
+            merge, stays = merge.when_matched_delete(gone), f"NOT {gone}"
+        merge.when_matched_update(columns).when_not_matched_insert(columns, predicate=stays).execute()
+
+    def _properties(self, version: int) -> Any:
+        return self._delta.CommitProperties(
+            app_transactions=[self._delta.Transaction(self.application, version)]
+        )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

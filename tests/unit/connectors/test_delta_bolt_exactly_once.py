@@ -1,0 +1,355 @@
+"""DeltaBolt where batches are transactions: each row once, whatever dies, refuses, or comes again."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from stormspark import Bolt, Fields, Topology, TopologyBuilder
+from stormspark.connectors import DeltaBolt
+from stormspark.connectors.delta_table import SinkTable
+from stormspark.errors import ComponentError
+from stormspark.testing import make_tuple
+from tests.unit.connectors.exactly_once_components import Numbers
+from tests.unit.worker.durable_workers import DurableWorkers
+
+SCHEMA = pa.schema([("key", pa.string()), ("n", pa.int64())])
+
+
+class Faulty(Bolt):
+    """Passes tuples on, and raises in the first attempts at some batches, when some of them are passed on already."""
+
+    raises: ClassVar[list[int]] = []
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        if tup["n"] in Faulty.raises:
+            Faulty.raises.remove(tup["n"])
+            raise RuntimeError("a fault")
+        self.collector.emit(tup.values, anchors=[tup])
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("key", "n"))
+
+
+def keyed(n: int) -> tuple[str, int]:
+    return f"k{n % 3}", n
+
+
+def topology(bolt: DeltaBolt, row: Callable[[int], Any] = keyed, tasks: int = 2) -> Topology:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(row, ("key", "n")))
+    builder.set_bolt("faulty", Faulty()).shuffle_grouping("numbers")
+    builder.set_bolt("sink", bolt, tasks).fields_grouping("faulty", Fields("key"))
+    return builder.create_topology("to-delta")
+
+
+class Lives:
+    """Drivers and workers one after another on one checkpoint."""
+
+    def __init__(self, folder: Path, topology: Topology, workers: int = 2) -> None:
+        self.folder, self.topology, self.workers = folder, topology, workers
+        self.generation = -1
+        self.batches = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Those before are gone, as if by kill -9."""
+        self.generation += 1
+        conf = {"topology.workers": self.workers, "topology.acker.executors": 1}
+        self.now = DurableWorkers(self.topology, self.folder, conf, self.generation)
+
+    def batch(self, times: int = 1) -> list[str]:
+        """Run batches; returns the errors that were told."""
+        errors = []
+        for _ in range(times):
+            reports = self.now.run_batch()
+            self.batches += 1
+            errors += [error.text for report in reports for error in report.errors]
+        return errors
+
+
+def rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
+    table = deltalake.DeltaTable(path).to_pyarrow_table()
+    table = table.select(list(columns)) if columns else table
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
+
+
+def numbers_in(path: Path) -> list[int]:
+    return sorted(n for (n,) in rows(path, "n"))
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA], ids=["inferred", "given"])
+def test_each_row_is_there_once_after_crashes_and_batches_that_come_again(
+    tmp_path: Path, schema: pa.Schema | None
+) -> None:
+    """C42, C44: a life that ends between a batch's commit and its delivery is followed by one that delivers it."""
+    sink = tmp_path / "sink"
+    Faulty.raises = [12, 33]
+    lives = Lives(tmp_path / "state", topology(DeltaBolt(sink, schema=schema)))
+    choice = random.Random(4)
+    for _ in range(15):
+        lives.batch()
+        if choice.random() < 0.5:
+            lives.begin()
+    lives.batch()
+    lives.now.close()
+    assert numbers_in(sink) == list(range(5 * lives.batches)) and not Faulty.raises
+
+
+def test_what_is_prepared_and_not_committed_is_never_in_the_table(tmp_path: Path) -> None:
+    """C44: files of an attempt that was taken back are beside the table, and no part of it."""
+    sink = tmp_path / "sink"
+    Faulty.raises = []
+    lives = Lives(tmp_path / "state", topology(DeltaBolt(sink), tasks=1))
+    lives.batch()
+    lives.now.commits.commit = _dies  # type: ignore[method-assign, assignment]
+    with pytest.raises(KeyboardInterrupt):
+        lives.now.run_batch()
+    assert numbers_in(sink) == list(range(5))
+    assert len(list(sink.glob("*.parquet"))) == 2
+    lives.begin()
+    lives.batch(2)
+    assert numbers_in(sink) == list(range(10)), "the last batch is delivered at the beginning of the next one"
+    lives.now.close()
+    assert numbers_in(sink) == list(range(15))
+
+
+def _dies(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_table_that_refuses_for_some_batches_gets_all_of_them_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C42: what post_save raises is told, batches go on, and nothing is lost or out of order."""
+    sink = tmp_path / "sink"
+    Faulty.raises = []
+    commit, refusals, order = SinkTable.commit_staged, [12, 1, 0], []
+
+    def refusing(self: SinkTable, staged: Any, version: int) -> None:
+        if refusals[0]:
+            refusals[0] -= 1
+            raise OSError("no space left")
+        commit(self, staged, version)
+        order.append(version)
+        if refusals[1]:
+            refusals[1] -= 1
+            raise OSError("the answer is lost")
+
+    monkeypatch.setattr(SinkTable, "commit_staged", refusing)
+    monkeypatch.setattr("stormspark.connectors.outbox._FIRST_PAUSE", 0.0)
+    lives = Lives(tmp_path / "state", topology(DeltaBolt(sink), tasks=1))
+    errors = lives.batch(10)
+    lives.now.close()
+    assert any("no space left" in error for error in errors)
+    assert order == sorted(order) and numbers_in(sink) == list(range(50))
+    assert deltalake.DeltaTable(sink).version() == 10  # the first one made it
+
+
+def test_a_new_checkpoint_on_the_same_table_begins_anew(tmp_path: Path) -> None:
+    """C42: batches are numbered from 0 again, and none of them is taken for one that is there."""
+    sink = tmp_path / "sink"
+    Faulty.raises = []
+    for state in "one", "other":
+        lives = Lives(tmp_path / state, topology(DeltaBolt(sink)))
+        lives.batch(3)
+        lives.now.close()
+    assert numbers_in(sink) == sorted([*range(15), *range(15)])
+
+
+def test_of_two_that_deliver_the_same_batch_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C44: a process that was thought dead delivers what its successor has delivered just now."""
+    sink = str(tmp_path / "sink")
+    both = [SinkTable(sink, schema=SCHEMA) for _ in range(2)]
+    for table in both:
+        table.application = "topology/sink/name"
+        table.open_or_make()
+    staged = both[0].stage(pa.table({"key": ["a"], "n": [1]}, schema=SCHEMA))
+    both[0].commit_staged(staged, 0)
+    monkeypatch.setattr(both[1], "open_or_make", lambda: None)  # it has looked before that
+    with pytest.raises(deltalake.exceptions.CommitFailedError):
+        both[1].commit_staged(staged, 0)
+    assert rows(tmp_path / "sink") == [("a", 1)]
+
+
+def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """C42, B10: also in the batch that makes the table of its first tuples, in its second attempt."""
+    Faulty.raises = []
+    for schema in None, SCHEMA:
+        sink = tmp_path / f"sink-{schema is None}"
+        lives = Lives(
+            tmp_path / f"state-{schema is None}", topology(DeltaBolt(sink, schema=schema), _Once([2, 7]))
+        )
+        lives.batch(4)
+        emitted = lives.now.state("numbers")["n"]
+        lives.now.close()
+        assert emitted > 8
+        assert numbers_in(sink) == [n for n in range(emitted) if n not in (2, 7)]
+        assert f"does not fit the table {sink}: field 'n' is 'no number'" in caplog.text
+
+
+class _Once:
+    """Rows that do not fit, until they have failed twice: then the user lets them go."""
+
+    seen: ClassVar[Counter[int]] = Counter()
+
+    def __init__(self, bad: list[int]) -> None:
+        self.bad = bad
+        _Once.seen.clear()
+
+    def __call__(self, n: int) -> Any:
+        if n not in self.bad:
+            return "k", n
+        _Once.seen[n] += 1
+        return ("k", "no number") if _Once.seen[n] < 3 else None
+
+
+def test_partitions_types_and_statistics_are_those_of_an_ordinary_append(tmp_path: Path) -> None:
+    """Readers find rows by partitions and by statistics, as they do those that delta-rs has written."""
+    at = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+    schema = pa.schema(
+        [("key", pa.string()), ("n", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC")),
+         ("price", pa.decimal128(6, 2)), ("x", pa.float64()), ("yes", pa.bool_()), ("list", pa.list_(pa.int64()))]
+    )  # fmt: skip
+    values = [
+        ("a", 1, date(2024, 1, 2), at, Decimal("1.50"), 0.5, True, [1, 2]),
+        ("b", None, None, at.replace(year=2023), None, float("nan"), False, None),
+        ("x" * 50, 3, date(2024, 1, 2), None, Decimal("2.25"), -1.5, None, []),
+    ]
+    table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in values], schema=schema)
+    for partition_by in [[], ["day"], ["at", "yes"], ["price", "key"]]:
+        ours, theirs = (str(tmp_path / f"{who}-{'-'.join(partition_by)}") for who in ("ours", "theirs"))
+        deltalake.write_deltalake(theirs, table, partition_by=partition_by or None)
+        sink = SinkTable(ours, schema=schema, partition_by=partition_by)
+        sink.open_or_make()
+        sink.commit_staged(sink.stage(table), 0)
+        found, expected = (deltalake.DeltaTable(path) for path in (ours, theirs))
+        assert rows(Path(ours)).__repr__() == rows(Path(theirs)).__repr__()
+        actions, wanted = (_actions(table, partition_by) for table in (found, expected))
+        assert [row[0] for row in actions] == [row[0] for row in wanted]
+        for (_, mine), (_, other) in zip(actions, wanted, strict=True):
+            assert {name: mine[name] for name in mine} == {name: other.get(name) for name in mine}
+        dataset = found.to_pyarrow_dataset()
+        assert dataset.count_rows(filter=pc.field("n") == 3) == 1
+        assert dataset.count_rows(filter=pc.field("at") >= at) == 1
+
+
+def _actions(table: deltalake.DeltaTable, partition_by: list[str]) -> list[tuple[Any, dict[str, Any]]]:
+    """Per file: its partition, and the statistics that say something."""
+    found = []
+    for row in pa.table(table.get_add_actions(flatten=True)).to_pylist():
+        partition = tuple(row.get(f"partition.{name}") for name in partition_by)
+        statistics = {
+            name: value
+            for name, value in row.items()
+            if name.startswith(("num_records", "null_count.", "min.", "max."))
+            and value is not None
+            and name
+            != "max.at"  # delta-rs cuts what is below a millisecond off, and readers then miss the row
+        }
+        found.append((partition, statistics))
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("properties", "what"),
+    [({"delta.constraints.positive": "n > 0"}, "delta.constraints.positive")],
+)
+def test_a_table_that_checks_rows_itself_is_refused(
+    tmp_path: Path, properties: dict[str, str], what: str
+) -> None:
+    """J5: what it refuses could not be failed any more, as its batch is committed."""
+    sink = tmp_path / "sink"
+    table = deltalake.DeltaTable.create(sink, SCHEMA)
+    table.alter.add_constraint({name.rpartition(".")[2]: rule for name, rule in properties.items()})
+    with pytest.raises(ComponentError, match=f"{what}.*Check them in a bolt before"):
+        Lives(tmp_path / "state", topology(DeltaBolt(sink)))
+
+
+def test_a_table_that_was_changed_while_rows_waited_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C42: rows whose columns are gone wait until they are there again."""
+    sink = tmp_path / "sink"
+    monkeypatch.setattr("stormspark.connectors.outbox._FIRST_PAUSE", 0.0)
+    Faulty.raises = []
+    lives = Lives(tmp_path / "state", topology(DeltaBolt(sink, schema=SCHEMA), tasks=1))
+    lives.batch()
+    other = pa.schema([("key", pa.string()), ("n", pa.string())])
+    deltalake.write_deltalake(sink, other.empty_table(), mode="overwrite", schema_mode="overwrite")
+    errors = lives.batch()  # its tuples fitted, as far as the task knew
+    assert any("column 'n' was int64, and is string: change it back" in error for error in errors)
+    deltalake.write_deltalake(sink, SCHEMA.empty_table(), mode="overwrite", schema_mode="overwrite")
+    lives.batch()
+    lives.now.close()
+    assert numbers_in(sink) == list(range(15))
+
+
+# -- merge -------------------------------------------------------------------------------------------------------
+
+
+def test_merged_rows_are_those_of_a_dictionary(tmp_path: Path) -> None:
+    """C42: the newest row of a key stays, one that is deleted goes, through crashes and batches that come again."""
+    sink = tmp_path / "sink"
+    choice = random.Random(3)
+    values = [(f"k{choice.randrange(12)}", n, choice.random() < 0.3) for n in range(400)]
+    Faulty.raises = []
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(_Listed(values), ("key", "n", "gone"), 20))
+    bolt = DeltaBolt(sink, schema=SCHEMA, merge_on=["key"], delete_on="gone")
+    builder.set_bolt("sink", bolt, 2).fields_grouping("numbers", Fields("key"))
+    lives = Lives(tmp_path / "state", builder.create_topology("merging"))
+    expected: dict[str, int] = {}
+    for _ in range(12):
+        lives.batch()
+        if choice.random() < 0.4:
+            lives.begin()
+    lives.now.close()
+    for key, n, gone in values[: 20 * lives.batches]:
+        expected.pop(key, None)
+        if not gone:
+            expected[key] = n
+    assert rows(sink, "key", "n") == sorted(expected.items())
+    assert set(deltalake.DeltaTable(sink).to_pyarrow_table().column_names) == {"key", "n"}
+
+
+class _Listed:
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def __call__(self, n: int) -> Any:
+        return self.values[n]
+
+
+def test_a_key_that_is_none_fails_alone(tmp_path: Path) -> None:
+    """C42, B10."""
+    table = DeltaBolt(tmp_path / "sink", schema=SCHEMA, merge_on="key")
+    from stormspark.checkpoint.key_value_store import KeyValueStore
+    from stormspark.testing import RecordingCollector, make_context
+
+    collector = RecordingCollector(table)
+    table.init_state(KeyValueStore())
+    table.prepare({}, make_context("sink", table), collector)
+    for values in (None, 1), ("a", 2):
+        table.execute(make_tuple(values, fields=["key", "n"]))
+    assert collector.reasons == [
+        f"does not fit the table {tmp_path / 'sink'}: field 'key' is None, and it is part of the key"
+    ]
+    assert [tup.values for tup in collector.acked] == [("a", 2)]
+    table.pre_save(0)
+    table.post_save(0)
+    assert rows(tmp_path / "sink") == [("a", 2)]
