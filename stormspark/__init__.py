@@ -42,6 +42,7 @@ from stormspark.api import (
     WindowedBolt,
     WorkerHook,
 )
+from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.errors import FailedException, ReportedFailedException, StormsparkError
 from stormspark.grouping import CustomStreamGrouping
 from stormspark.state_reading import state
@@ -59,11 +60,14 @@ __all__ = [
     "FailedException",
     "Fields",
     "GlobalStreamId",
+    "KeyValueState",
     "OutputCollector",
     "OutputFieldsDeclarer",
     "ReportedFailedException",
     "Spout",
     "SpoutOutputCollector",
+    "StatefulBolt",
+    "StatefulComponent",
     "StormsparkError",
     "TaskHook",
     "TickTupleAwareBolt",
@@ -72,6 +76,7 @@ __all__ = [
     "TopologyContext",
     "Tuple",
     "TupleWindow",
+    "TwoPhaseStatefulComponent",
     "WindowedBolt",
     "WorkerHook",
     "__version__",
