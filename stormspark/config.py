@@ -127,6 +127,8 @@ class Settings:
     state_cache_bytes: int = _setting(
         "stormspark.state.cache.bytes", 32 << 20, int, least=0, of_components=True
     )
+    #: What bolts are given and what they emit is kept for as long as states are, so that batches can be replayed.
+    record_inputs: bool = _setting("stormspark.record.inputs", False, bool)
     #: A source's row whose tree has failed in so many attempts at its batch is a dead letter; 0: never, the topology stops.
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.

@@ -9,10 +9,15 @@ Spark's own checkpoint, and at most one batch ahead.
 from __future__ import annotations
 
 import logging
+import pickle
+import sys
 import time
 from collections.abc import Mapping, Sequence
 
+import cloudpickle
+
 from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.checkpoint.redistribution import keys_are_of_grouping
 from stormspark.checkpoint.state_components import component_states, described, states_of
 from stormspark.checkpoint.state_table import FileDescription, StateTable
@@ -26,6 +31,8 @@ _log = logging.getLogger(__name__)
 #: Tidying takes so much of the time, at most; and so long at once.
 _TIDY_SHARE = 0.05
 _TIDY_SECS = 0.02
+#: Recorded inputs are looked through once in so many batches.
+_FORGET_EVERY = 5
 
 
 class BatchCommits:
@@ -47,6 +54,8 @@ class BatchCommits:
             retain_hours=settings.state_retain_hours,
             storage_options=storage_options,
         )
+        self._inputs = InputFiles(location, storage_options)
+        self._forgot = -1
         self._tidied = time.monotonic()
         self._told = False  # how many tasks there are
 
@@ -70,6 +79,8 @@ class BatchCommits:
             )
             raise CheckpointError(msg)
         self._check_tasks()
+        if self._plan.settings.record_inputs:
+            self._keep_plan()
 
     def reopen(self) -> None:
         """After an error, find out what is committed, and go on; raises `CheckpointError`."""
@@ -89,7 +100,32 @@ class BatchCommits:
             return
         self._table.compact(_TIDY_SECS)
         self._table.vacuum(_TIDY_SECS / 4)
+        if self._plan.settings.record_inputs and self.last >= self._forgot + _FORGET_EVERY:
+            self._forget_inputs()
         self._tidied = time.monotonic()
+
+    def _keep_plan(self) -> None:
+        """For replays, which may be long after the topology's file has changed."""
+        try:
+            self._inputs.keep_plan(
+                self.generation, pickle.dumps((sys.path, cloudpickle.dumps(self._plan, 5)))
+            )
+        except OSError as error:
+            msg = f"the plan can't be kept for replays (stormspark.record.inputs) in {self.location}: {error}"
+            raise CheckpointError(msg) from error
+
+    def _forget_inputs(self) -> None:
+        settings, self._forgot = self._plan.settings, self.last
+        up_to = self._table.oldest_txid
+        if not settings.state_retain_hours:
+            up_to = max(up_to, self.last - settings.state_retain_txids)
+        try:
+            self._inputs.forget(up_to)
+        except OSError as error:
+            msg = (
+                f"recorded inputs of the batches up to {up_to} can't be deleted from {self.location}: {error}"
+            )
+            raise CheckpointError(msg) from error
 
     def close(self) -> None:
         """Write no more."""

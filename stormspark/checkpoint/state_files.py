@@ -236,10 +236,10 @@ class Folder:
         assert self._remote is not None
         return self._remote.open_input_file(path)
 
-    def list(self) -> dict[str, int]:
-        """The sizes of the files of both sorts."""
+    def list(self, *sorts: str) -> dict[str, int]:
+        """The sizes of the files of these sorts, by default of both that are part of the table."""
         found: dict[str, int] = {}
-        for sort in ("changes", "runs"):
+        for sort in sorts or ("changes", "runs"):
             if self.local is not None:
                 with contextlib.suppress(FileNotFoundError), os.scandir(self.local / sort) as entries:
                     found |= {f"{sort}/{entry.name}": entry.stat().st_size for entry in entries}

@@ -246,6 +246,47 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     click.get_current_context().exit(print_state(topology, component, txid, limit, as_json=as_json))
 
 
+@main.command()
+@click.argument("topology", metavar="NAME")
+@click.argument("target", metavar="[FILE[:NAME]]", required=False)
+@click.option("--batch", type=click.IntRange(min=0), required=True, metavar="N", help="Which batch.")
+@click.option("--task", required=True, metavar="BOLT[I]", help="Which task: count[2] is the third of count.")
+@click.option("--pdb", "debug", is_flag=True, help="Stop in the debugger at the first execute.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Show so many inputs; 0: all."
+)
+@click.option(
+    "-c",
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_assignments,
+    help="With FILE: a setting, as it was for run.",
+)
+@_refusing
+def replay(
+    topology: str,
+    target: str | None,
+    batch: int,
+    task: str,
+    debug: bool,
+    limit: int,
+    conf: dict[str, Any],
+) -> None:
+    """Run one task's batch of topology NAME again, here, under a debugger if wanted.
+
+    NAME is that of the last such topology that this user started on this host, or a checkpoint folder; it must have run with
+    stormspark.record.inputs. The task begins with its state as of the batch before, executes what it was given, and is compared
+    with what it did then. FILE is the topology as it is now, with a correction to be tried; without it, what ran runs again.
+
+    Exit code: 0 it did what it did then, 1 it did something else, 2 that batch can't be replayed.
+    """
+    from stormspark.cli.replay import replay_task
+
+    code = replay_task(topology, target, conf, batch, task, limit, debug=debug)
+    click.get_current_context().exit(code)
+
+
 def _planned(target: str, workers: int | None, conf: Mapping[str, Any]) -> PhysicalPlan:
     """The topology's plan, with what the command line lays over its configuration; says what advice there is."""
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})

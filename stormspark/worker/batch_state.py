@@ -15,6 +15,7 @@ from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
 from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.task import Task
 
 __all__ = ["BatchState", "StateAccess"]
@@ -40,6 +41,8 @@ class BatchState:
         self._access = access
         #: Whose driver this is; 0 where nothing is kept.
         self.generation = 0 if access is None else access.generation
+        #: What bolts are given is written down there; None where it is not.
+        self.recording: InputRecording | None = None
         #: The batch that was committed last, as far as it is known here.
         self.last = -1 if access is None else access.committed
 
@@ -77,6 +80,8 @@ class BatchState:
             return None
         if self._dealt:
             changes = list(self._with_moves(changes))
+        if self.recording is not None:
+            changes.append(self.recording.end())
         reached("worker.prepared")
         access = self._access
         file = write_changes(

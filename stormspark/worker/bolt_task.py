@@ -25,6 +25,7 @@ from stormspark.errors import ComponentError, FailedException, ReportedFailedExc
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.foreign_calls import ThreadSafeBoltCollector, emit_in_one_thread
 from stormspark.worker.outlets import Delivery
+from stormspark.worker.recording_inputs import TaskInputs
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
 from stormspark.worker.windowed_bolt import WindowedBoltExecutor
@@ -77,6 +78,8 @@ class BoltTask(Task):
         #: What happens above its high marks; None where spouts are slowed down, and nothing else.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
+        #: What it is given is written down there; None where it is not.
+        self.inputs: TaskInputs | None = None
         self._done = 0  # deliveries, ever
         self._seen = (0, 0)  # what waited at the last look, and what had been done by then
 
@@ -262,6 +265,20 @@ class BoltTask(Task):
 
     def _execute(self, batch: list[Delivery]) -> int:
         """Execute tuples until the end or the first that raises; return how many that were."""
+        inputs = self.inputs
+        if inputs is None:
+            return self._execute_now(batch)
+        inputs.begins(batch)
+        executed = self._execute_now(batch)
+        inputs.ended(executed)
+        return executed
+
+    def execute_one(self, delivery: Delivery) -> None:
+        """Execute a tuple now: in a replay."""
+        self._begun = self._clock()
+        self._execute_now([delivery])
+
+    def _execute_now(self, batch: list[Delivery]) -> int:
         if self.hooks:
             execute = self._execute_observed
         else:

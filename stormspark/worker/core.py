@@ -18,6 +18,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from math import inf
 from random import Random
 from threading import get_ident
@@ -29,6 +30,7 @@ from stormspark.acker import Ledger, LedgerStatistics, RunningClock
 from stormspark.acker.records import AckerTime, Record
 from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
 from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
+from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
@@ -43,6 +45,7 @@ from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Push, Subscription, make_outlet
+from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.source_rows import decode
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, TransactionReport, WorkerReport, merge_progress
@@ -152,6 +155,12 @@ class Worker:
         self._inboxes = {task.id: task.inbox for task in self._bolts}
         self._transactions = plan.exactly_once
         self._states = BatchState(plan, self.tasks.values(), state)
+        if state is not None and settings.record_inputs:
+            self._states.recording = recording = InputRecording(
+                InputFiles(state.location, state.storage_options), state.generation, index, self._bolts
+            )
+            for bolt in self._bolts:
+                bolt.inputs = recording.tasks[bolt.id]
         for spout in self._spouts:
             spout.waits_for_commit = self._transactions
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._lanes.values())
@@ -183,6 +192,25 @@ class Worker:
                 spout.start()
             self.set_active(True)
         self._enter(None)
+
+    @contextmanager
+    def one_task(self, task: int) -> Iterator[Task]:
+        """Start the worker hooks and this task alone, whose state has been loaded; at the end, stop them: for a replay.
+
+        Raises `ComponentError`.
+        """
+        watch_for_threads(self)
+        self.thread = get_ident()
+        self._hooks.start()
+        one = self.tasks[task]
+        one.start()
+        try:
+            yield one
+        finally:
+            one.stop()
+            self._hooks.shutdown()
+            if self._threads is not None:
+                self._threads.shutdown(wait=False, cancel_futures=True)
 
     def set_active(self, active: bool) -> None:
         """Activate or deactivate the spouts (B13)."""
@@ -323,6 +351,8 @@ class Worker:
             self._quantum.batch_took(now - self._batch_began, used_up=used_up)
         self._batch_began = now
         if (step.batch, step.attempt) != self._batch_and_attempt:
+            if self._states.recording is not None:
+                self._states.recording.begin(step.batch)
             self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
         self._quantum_used_up = False
         self._running.begin_batch(now)
@@ -703,7 +733,10 @@ class Worker:
             edges = [e for e in self.plan.edges if (e.source, e.stream) == (task.component.id, stream)]
             source = self._sources[task.id, stream]
             outlet = make_outlet(source, [self._subscription(source, edge) for edge in edges])
-            task.outlets[stream] = serializing(outlet) if self._settings.try_serialize else outlet
+            outlet = serializing(outlet) if self._settings.try_serialize else outlet
+            if isinstance(task, BoltTask) and task.inputs is not None:
+                outlet = task.inputs.observed(outlet)
+            task.outlets[stream] = outlet
 
     def _subscription(self, source: TupleSource, edge: EdgePlan) -> Subscription:
         targets = self.plan.components[edge.target].tasks

@@ -87,6 +87,8 @@ class Task:
         self._clock = host.clock
         self._raised_in_row = 0
         self.hooks: list[TaskHook] = []
+        #: Hooks that every instance is given, beside those that the topology asks for.
+        self.observers: list[TaskHook] = []
         self._plain_outlets: dict[str, Outlet] | None = None  # while hooks listen
         self._metrics: set[str] = set()
         self._starting = False
@@ -127,6 +129,8 @@ class Task:
                 context.add_task_hook(DebugHook(self.name))
             for name in self._settings.auto_hooks or ():
                 context.add_task_hook(load_hook(name))
+            for hook in self.observers:
+                context.add_task_hook(hook)
             self._begin(instance, context)
         except Exception as error:
             failure = self._component_error(f"raised in {self._first_call}", error)

@@ -1,0 +1,203 @@
+"""What bolts were given in a batch, and what they emitted, kept beside the state table so that the batch can be replayed.
+
+    inputs/<generation>-<txid>-<random>       a worker's: one `Chunk` after another, pickled
+    inputs/plan-<generation>                  what ran: `sys.path` and the plan, pickled
+
+A worker writes while it executes, in the order of execution. Which attempt counts is said by the batch's own commit: it has
+the names of each worker's files as a row of kind ``inputs``. So there is nothing to be told apart afterwards: files of attempts
+that were taken back are never named, and go with those of the batches that can't be restored any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import cloudpickle
+import pyarrow as pa
+
+from stormspark.checkpoint.state_files import Folder
+from stormspark.checkpoint.state_table import StateTable, TaskChanges
+from stormspark.errors import CheckpointError
+
+__all__ = ["Chunk", "InputFile", "InputFiles", "Unpicklable", "dumps", "generation_of_inputs", "named"]
+
+_KIND, _KEY = "inputs", b"files"
+_INPUTS = re.compile(r"(?:inputs/)?(\d+)-(\d+)-[0-9a-f]{32}")
+_PLAN = re.compile(r"(?:inputs/)?plan-(\d+)")
+#: So many bytes are written at once.
+_BUFFER = 1 << 18
+
+
+class Chunk(NamedTuple):
+    """Tuples that a task executed one after the other, and what it emitted meanwhile.
+
+    ``inputs`` is pickled: (values, source) of each; of these ``executed`` were executed, the rest comes again in another chunk.
+    ``emits`` is pickled too: (stream, values) of each. Nothing executed: the emits were made outside of ``execute``.
+    """
+
+    component: str
+    task: int
+    executed: int
+    inputs: bytes
+    emits: bytes
+
+
+class Unpicklable(NamedTuple):
+    """Stands for values that could not be recorded."""
+
+    shown: str
+
+
+def dumps(values: list[Any]) -> bytes:
+    """Pickled, with classes of notebooks; what can't be is `Unpicklable`."""
+    try:
+        return pickle.dumps(values, 5)
+    except (
+        Exception
+    ):  # classes of a notebook, a lock, a generator: whatever stays in its worker need not be picklable
+        return cloudpickle.dumps([_recordable(value) for value in values], 5)  # type: ignore[no-any-return]
+
+
+def _recordable(value: Any) -> Any:
+    try:
+        cloudpickle.dumps(value, 5)
+    except Exception:
+        return Unpicklable(repr(value)[:200])
+    return value
+
+
+class InputFile:
+    """A worker's file of one attempt at one batch, made when the first chunk comes."""
+
+    def __init__(self, folder: Folder, generation: int, txid: int) -> None:
+        self._folder = folder
+        self.path = f"inputs/{generation}-{txid}-{uuid.uuid4().hex}"
+        self._sink: Any = None
+        self._buffer = bytearray()
+
+    def add(self, chunk: Chunk) -> None:
+        """Raises OSError where it can't be written."""
+        self._buffer += pickle.dumps(tuple(chunk), 5)
+        if len(self._buffer) >= _BUFFER:
+            self._flush()
+
+    def close(self) -> None:
+        """It is on disk when this returns. Raises OSError."""
+        self._flush()
+        self._folder.close(self._sink)
+
+    def abandon(self) -> None:
+        """The attempt is taken back."""
+        if self._sink is not None:
+            with contextlib.suppress(OSError):
+                self._sink.close()
+                self._folder.delete(self.path)
+
+    def _flush(self) -> None:
+        if self._sink is None:
+            self._sink = self._folder.create(self.path)
+        view = memoryview(self._buffer)
+        while view:
+            written = self._sink.write(view)
+            view = view[written:]
+        view.release()
+        self._buffer = bytearray()
+
+
+def named(worker: int, paths: Iterable[str]) -> TaskChanges:
+    """What the commit of a batch has to say of a worker's files; none where it has executed nothing."""
+    return TaskChanges("", worker, [(_KEY, "\n".join(paths).encode())], _KIND)
+
+
+class InputFiles:
+    """Those beside the state table at ``location``."""
+
+    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.location = location
+        self.folder = Folder(location, storage_options)
+        self._options = storage_options
+
+    def keep_plan(self, generation: int, data: bytes) -> None:
+        """What runs as this generation; raises OSError."""
+        path = f"inputs/plan-{generation}"
+        self.folder.delete(path)
+        sink = self.folder.create(path)
+        view = memoryview(data)
+        while view:
+            view = view[sink.write(view) :]
+        self.folder.close(sink)
+
+    def plan(self, generation: int) -> bytes:
+        """What ran; raises `CheckpointError` where it is not there."""
+        return self._read(f"inputs/plan-{generation}", "what ran")
+
+    def of_batch(self, txid: int) -> list[str]:
+        """The files of a batch that is committed; raises `CheckpointError` where it was not recorded."""
+        table = StateTable(self.location, storage_options=self._options)
+        table.refresh()
+        paths = []
+        for rows in table.plan_restore("", None, txid, _KIND).rows():
+            for row in rows.to_pylist():
+                if row["txid"] == txid:
+                    paths += row["value"].decode().split()
+        if not paths:
+            msg = (
+                f"of batch {txid} no inputs are kept in {self.location}: its topology ran without stormspark.record.inputs, or "
+                f"no bolt executed anything in it"
+            )
+            raise CheckpointError(msg)
+        return paths
+
+    def chunks(self, paths: list[str], component: str, task: int) -> Iterator[Chunk]:
+        """What a task was given, in order; raises `CheckpointError` where a file is missing or damaged."""
+        for path in paths:
+            data = memoryview(self._read(path, "the inputs"))
+            source = pa.BufferReader(data)
+            try:
+                while source.tell() < len(data):
+                    chunk = Chunk(*pickle.load(source))
+                    if (chunk.component, chunk.task) == (component, task):
+                        yield chunk
+            except (pickle.UnpicklingError, EOFError, TypeError, ValueError) as error:
+                msg = f"{path} of the state table {self.location} is damaged: {error}"
+                raise CheckpointError(msg) from error
+
+    def forget(self, up_to: int) -> None:
+        """Delete the inputs of the batches up to this one, and plans that nothing is kept of any more; raises OSError."""
+        kept, plans = set(), {}
+        for path in self.folder.list("inputs"):
+            if found := _INPUTS.fullmatch(path):
+                if int(found[2]) <= up_to:
+                    self.folder.delete(path)
+                else:
+                    kept.add(int(found[1]))
+            elif found := _PLAN.fullmatch(path):
+                plans[int(found[1])] = path
+        for generation, path in plans.items():
+            if generation < max(plans) and generation not in kept:
+                self.folder.delete(path)
+
+    def _read(self, path: str, what: str) -> bytes:
+        try:
+            with self.folder.read(path) as source:
+                data: bytes = source.read()
+                return data
+        except OSError as error:
+            msg = f"{path} of the state table {self.location}, {what}, can't be read: {error}"
+            raise CheckpointError(msg) from error
+
+
+def generation_of_inputs(path: str) -> int:
+    """The generation in a file's name.
+
+    >>> generation_of_inputs("inputs/3-17-" + "0" * 32)
+    3
+    """
+    found = _INPUTS.fullmatch(path)
+    assert found is not None, path
+    return int(found[1])

@@ -1,0 +1,107 @@
+"""Replays one task's batch and prints what it did, and how that differs from what was recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pdb import Pdb
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from stormspark.cli.load import load_topology
+from stormspark.cli.output import wide_enough
+from stormspark.errors import CheckpointError
+from stormspark.plan import plan_topology
+from stormspark.state_reading import state_table_of
+from stormspark.worker.replay import Change, Replay, plan_that_ran, replay
+
+__all__ = ["parse_task", "replay_task"]
+
+_TASK = re.compile(r"(.+)\[(\d+)\]")
+_LETTERS = 200
+#: The debugger does not step through these.
+_OURS = ["stormspark.worker.*", "stormspark.cli.*", "contextlib"]
+
+
+def parse_task(text: str) -> tuple[str, int]:
+    """Take ``component[index]`` apart; raises `CheckpointError`.
+
+    >>> parse_task("count[2]")
+    ('count', 2)
+    """
+    found = _TASK.fullmatch(text)
+    if found is None:
+        msg = f"a task is written as component[index], count[2] for the third one of 'count'; got {text!r}"
+        raise CheckpointError(msg)
+    return found[1], int(found[2])
+
+
+def replay_task(
+    topology: str,
+    file: str | None,
+    conf: Mapping[str, Any],
+    batch: int,
+    task: str,
+    limit: int,
+    *,
+    debug: bool,
+) -> int:
+    """Replay, print; the exit code: 0 it did what it did then, 1 it did not.
+
+    ``file`` is ``FILE[:NAME]`` of the topology as it is now; without one, what ran is taken from the recording. Raises
+    `CheckpointError` where that batch can't be replayed.
+    """
+    location = state_table_of(topology)
+    component, index = parse_task(task)
+    plan = plan_that_ran(location, batch) if file is None else plan_topology(load_topology(file), dict(conf))
+    debugger = Pdb(skip=_OURS, nosigint=True) if debug else None
+    done = replay(plan, location, component, index, batch, debugger)
+    _print(done, limit)
+    return 1 if done.differences else 0
+
+
+def _print(done: Replay, limit: int) -> None:
+    console = wide_enough(Console(highlight=False, soft_wrap=True), 160)
+
+    def say(text: str) -> None:
+        console.print(Text(text))
+
+    emitted = sum(len(one.emitted) for one in done.inputs) + len(done.outside)
+    acked, failed = (sum(getattr(one, what) for one in done.inputs) for what in ("acked", "failed"))
+    say(
+        f"{done.component}[{done.task}], batch {done.batch}: {len(done.inputs):,} inputs, {emitted:,} emits, {acked:,} acks, "
+        f"{failed:,} fails, {len(done.changes):,} keys changed"
+    )
+    for one in done.inputs[: limit or None]:
+        ended = "raised" if one.raised else "failed" if one.failed else "acked" if one.acked else "kept"
+        say(f"{one.number:>6}  {one.source} {_short(one.values)}  {ended}")
+        for emit in one.emitted:
+            to = f" to {', '.join(map(str, emit.tasks))}" if emit.tasks else ""
+            say(f"        emitted {_short(emit.values)} on {emit.stream}{to}")
+        if one.raised:
+            say(one.raised.rstrip())
+    if limit and len(done.inputs) > limit:
+        say(f"        ... and {len(done.inputs) - limit:,} more (--limit)")
+    for emit in done.outside:
+        say(f"        emitted outside of execute {_short(emit.values)} on {emit.stream}")
+    for change in done.changes[: limit or None]:
+        say(f" state  {_short(change.key)}: {_value(change.before)} -> {_value(change.after)}")
+    if limit and len(done.changes) > limit:
+        say(f"        ... and {len(done.changes) - limit:,} more (--limit)")
+    if not done.differences:
+        say("It did what it did then.")
+        return
+    say("It did NOT do what it did then:")
+    for difference in done.differences[: limit or None]:
+        say(f"  - {difference}")
+
+
+def _value(value: Any) -> str:
+    return "nothing" if value is Change.missing() else _short(value)
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _LETTERS else f"{shown[:_LETTERS]}..."
