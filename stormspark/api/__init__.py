@@ -1,5 +1,6 @@
 """What users write topologies with."""
 
+from stormspark.api.batches import COMMIT, FINISH, BatchAware, TransactionAttempt
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
 from stormspark.api.configuration import Config
@@ -31,13 +32,16 @@ from stormspark.api.windows import LATE_TUPLE_FIELD, Count, Duration, TupleWindo
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 
 __all__ = [
+    "COMMIT",
     "DEFAULT_STREAM",
+    "FINISH",
     "LATE_TUPLE_FIELD",
     "SYSTEM_COMPONENT",
     "TICK_SOURCE",
     "TICK_STREAM",
     "BasicBolt",
     "BasicOutputCollector",
+    "BatchAware",
     "Bolt",
     "BoltAckInfo",
     "BoltDeclarer",
@@ -72,6 +76,7 @@ __all__ = [
     "Topology",
     "TopologyBuilder",
     "TopologyContext",
+    "TransactionAttempt",
     "Tuple",
     "TupleSource",
     "TupleWindow",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from stormspark.api.batches import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
 from stormspark.api.fields import Fields
@@ -60,6 +61,8 @@ class ComponentDeclaration:
     kind_of_source: str = ""
     #: ``storm`` or ``heron`` for one that asks for state, ``sink`` for one that makes do without, else empty.
     kind_of_state: str = ""
+    #: For one that knows its batches: ``part``, or when its batch ends; else empty. See `stormspark.api.batches`.
+    kind_of_batch: str = ""
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
@@ -115,6 +118,7 @@ class Declarer(ComponentConfiguration):
             window_time=windowed.window_time if windowed else None,
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
+            kind_of_batch=kind_of_batch(component),
             subscribed_at=dict(self._subscribed_at),
         )
 

@@ -50,6 +50,8 @@ class InProcessWorkers:
         self._attempt = 0
         self._committed, self._failures = -1, 0
         self._announced: dict[int, dict[str, bytes]] = {}
+        #: Of sources, in the batch that is next or runs: task, partition and rows, to be read again with it.
+        self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
         self._failed_rows = FailedRows(plan.settings.poison_attempts)
 
     def open(self, active: bool = True) -> None:
@@ -90,10 +92,13 @@ class InProcessWorkers:
                 raise ComponentError(msg)
             self._attempt += 1
             for worker in self.workers:
-                worker.begin_attempt(str(transaction.aborts), self._batch)
+                worker.roll_back(self._batch, self._committed, str(transaction.aborts))
+            for task, partition, rows in self._rows:
+                self._spout(task).add_rows(self._batch, partition, rows)
             return []
         self._committed, self._failures = self._batch, 0
         self._announced.clear()
+        self._rows.clear()
         return reports
 
     def _round(
@@ -125,9 +130,14 @@ class InProcessWorkers:
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
         """Rows of a source for one of its spout's tasks, which the next batch begins with."""
+        if self.plan.exactly_once:
+            self._rows.append((task, partition, rows))
+        self._spout(task).add_rows(self._batch, partition, rows)
+
+    def _spout(self, task: int) -> SpoutTask:
         spout = self.workers[self.plan.tasks[task].worker].tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
-        spout.add_rows(self._batch, partition, rows)
+        return spout
 
     def set_active(self, active: bool) -> None:
         """Activate or deactivate all spouts."""

@@ -11,12 +11,13 @@ from typing import Any
 
 from stormspark.api import Topology
 from stormspark.config import Settings, for_component, merged
+from stormspark.plan.batches import check_batches, ends_of_batches
 from stormspark.plan.crossing import cut_edges
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
 from stormspark.plan.state import check_state, ends_in_one_round, is_exactly_once, kind_of_state
-from stormspark.plan.supersteps import count_supersteps
+from stormspark.plan.supersteps import count_supersteps, stages
 from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
 from stormspark.plan.validation import validate
 from stormspark.plan.windows import check_windows
@@ -44,12 +45,15 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     check_windows(topology, conf)
     check_state(topology, conf)
     exactly_once = is_exactly_once(topology, conf)
+    check_batches(topology)
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
     numbered = number_tasks(sizes, system_tasks(settings, conf))
     tasks = pack(numbered, settings.workers)
     edges = cut_edges(topology, tasks)
     supersteps = count_supersteps(edges)
+    stage_of = stages(topology.components, edges)
+    ends = ends_of_batches(topology, edges)
     return PhysicalPlan(
         topology=topology.name,
         conf=conf,
@@ -66,6 +70,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 declared_at=one.declared_at,
                 kind_of_source=one.kind_of_source,
                 kind_of_state=kind_of_state(one, conf, exactly_once),
+                kind_of_batch=one.kind_of_batch,
                 own_conf=one.conf,
                 wanted_tasks=wanted_tasks(one, settings),
             )
@@ -78,4 +83,5 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
         worker_hooks=topology.worker_hooks,
         exactly_once=exactly_once,
         ends_in_one_round=ends_in_one_round(topology, edges, conf),
+        ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in ends.items()},
     )

@@ -68,6 +68,8 @@ class ComponentPlan:
     kind_of_source: str = ""
     #: How its tasks' state comes to them: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), or empty: none.
     kind_of_state: str = ""
+    #: Of one that knows its batches; see `stormspark.api.batches`.
+    kind_of_batch: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 
@@ -103,6 +105,8 @@ class PhysicalPlan:
     exactly_once: bool = False
     #: Whether a round in which nobody is cut short leaves nothing queued.
     ends_in_one_round: bool = True
+    #: Of bolts that hear of the end of a batch: in which of the rounds that end it, and in which superstep of that round.
+    ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def last_superstep(self) -> int:
@@ -110,6 +114,16 @@ class PhysicalPlan:
         crosses.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
+
+    @property
+    def ending_rounds(self) -> int:
+        """How many rounds it takes to end a batch, after those that work it off."""
+        return max((number for number, _ in self.ends_of_batches.values()), default=0)
+
+    @property
+    def announces(self) -> bool:
+        """Whether somebody acts before the batch is committed, and so on what must be the same when it comes again."""
+        return any(component.kind_of_batch == "commit" for component in self.components.values())
 
     def phase(self, superstep: int) -> int:
         """Which superstep of its round this is: they are counted on where a batch has several rounds."""

@@ -9,6 +9,7 @@ from stormspark.api import ComponentDeclaration, Topology
 from stormspark.config import Settings, merged
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import FieldsGrouping
+from stormspark.plan.batches import knows_batches
 from stormspark.plan.physical import EdgePlan
 from stormspark.plan.supersteps import strong_components
 
@@ -26,11 +27,14 @@ def kind_of_state(
 
 
 def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
-    """Whether a batch is one transaction: where that is asked for, by our setting or Heron's, else where anybody has state."""
+    """Whether a batch is one transaction: where that is asked for, by our setting or Heron's, else where anybody has state, or
+    hears of batches.
+    """
     settings = Settings.read(conf)
     if settings.exactly_once is not None:
         return settings.exactly_once
-    return settings.reliability_mode == "EFFECTIVELY_ONCE" or any(_with_state(topology, conf))
+    asked = settings.reliability_mode == "EFFECTIVELY_ONCE"
+    return asked or knows_batches(topology) or any(_with_state(topology, conf))
 
 
 def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
@@ -41,6 +45,12 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
         msg = (
             f"{_place(with_state[0])} has state, and stormspark.exactly.once is false: a state that is committed batch by batch "
             f"needs batches that are. Leave the setting away"
+        )
+        raise InvalidTopologyError(msg)
+    if settings.exactly_once is False and knows_batches(topology):
+        msg = (
+            f"topology {topology.name!r} has batch bolts or a transactional spout, and stormspark.exactly.once is false: "
+            f"its batches are transactions (G3). Leave the setting away"
         )
         raise InvalidTopologyError(msg)
     for component in topology.components.values():

@@ -18,13 +18,18 @@ from graphlib import TopologicalSorter
 
 from stormspark.plan.physical import EdgePlan
 
-__all__ = ["count_supersteps", "forward_order", "strong_components"]
+__all__ = ["count_supersteps", "forward_order", "stages", "strong_components"]
 
 
 def count_supersteps(edges: Iterable[EdgePlan]) -> int:
     """S: the longest path counted in crossing edges, a loop counted once."""
+    return max(stages((), edges).values(), default=0)
+
+
+def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
+    """The superstep of a round by which all that its tuples bring has come to each component, a loop counted once."""
     edges = list(edges)
-    successors: dict[str, set[str]] = {}
+    successors: dict[str, set[str]] = {component: set() for component in components}
     for edge in edges:
         successors.setdefault(edge.source, set()).add(edge.target)
         successors.setdefault(edge.target, set())
@@ -43,7 +48,7 @@ def count_supersteps(edges: Iterable[EdgePlan]) -> int:
     for group in TopologicalSorter(predecessors).static_order():
         before = (longest[one] + crossing[one, group] for one in predecessors[group])
         longest[group] = max(before, default=0) + inside[group]
-    return max(longest.values(), default=0)
+    return {component: longest[group] for component, group in group_of.items()}
 
 
 def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:

@@ -89,6 +89,8 @@ class Attempt:
     start_timeout_secs: float
     #: A batch, and which of its rows are given up, by task.
     skip: tuple[int, Mapping[int, tuple[Hashable, ...]]] = (-1, {})
+    #: A batch, and what an earlier attempt at it has announced (`stormspark.worker.step.Step`).
+    announced: tuple[int, Mapping[str, bytes]] = (-1, {})
 
 
 def forwarder(
@@ -140,7 +142,7 @@ def source_forwarder(
 
 def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
     said = _read_round(task.getLocalProperty(ROUND))
-    number, acker_time, limits, target = said[:4]
+    number, acker_time, limits, target, committed, commits, asks, finishes = said
     batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
     of_batch, skip = attempt.skip
     return Request(
@@ -154,8 +156,12 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
         acker_time,
         limits,
         target,
-        *said[4:],
+        committed,
+        commits,
+        asks,
         skip if batch == of_batch else None,
+        finishes,
+        attempt.announced[1] if batch == attempt.announced[0] else None,
     )
 
 
@@ -168,19 +174,21 @@ def round_property(
     committed: int = -1,
     commits: bool = False,
     asks: bool = True,
+    finishes: int = 0,
 ) -> tuple[str, str]:
     """The local property, name and value, by which the tasks of a round hear what the driver has to say of it; ``number`` is
     its own, in its batch.
     """
     time = None if acker_time is None else asdict(acker_time)
     pairs = None if limits is None else list(limits.items())
-    return ROUND, json.dumps([number, time, pairs, target, committed, commits, asks])
+    return ROUND, json.dumps([number, time, pairs, target, committed, commits, asks, finishes])
 
 
 def _read_round(
     said: str | None,
-) -> tuple[int, AckerTime | None, Limits | None, float | None, int, bool, bool]:
-    number, time, limits, target, *transaction = json.loads(said or "[0, null, null, null, -1, false, true]")
+) -> tuple[int, AckerTime | None, Limits | None, float | None, int, bool, bool, int]:
+    nothing_said = "[0, null, null, null, -1, false, true, 0]"
+    number, time, limits, target, *transaction = json.loads(said or nothing_said)
     read_time = None if time is None else AckerTime(**time)
     return number, read_time, None if limits is None else dict(limits), target, *transaction
 

@@ -12,6 +12,7 @@ from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
     TICK_SOURCE,
     BasicBolt,
+    BatchAware,
     Bolt,
     BoltAckInfo,
     BoltExecuteInfo,
@@ -78,6 +79,8 @@ class BoltTask(Task):
         #: What happens above its high marks; None where spouts are slowed down, and nothing else.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
+        #: A tuple that fails is a reason to take its batch back, whether it belongs to a tree or not (G6).
+        self.fails_batch = False
         #: What it is given is written down there; None where it is not.
         self.inputs: TaskInputs | None = None
         self._done = 0  # deliveries, ever
@@ -116,6 +119,14 @@ class BoltTask(Task):
             self.start()
         except ComponentError as error:
             self.stop_topology(error)
+
+    def end_batch(self) -> None:
+        """All tuples of the batch have been executed here (G6)."""
+        assert isinstance(self.bolt, BatchAware)
+        try:
+            self.bolt.end_batch(self._basic)
+        except Exception as error:
+            self._raised("finish_batch", error, None)
 
     def forget_tuples(self) -> None:
         """What waits and what is held belongs to a batch that comes again."""
@@ -396,7 +407,7 @@ class BoltTask(Task):
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
             self.tell_failed(tup)
-        if not isinstance(error, FailedException):
+        if self.fails_batch or not isinstance(error, FailedException):
             self.abort(f"{where} raised {verdict.reason}")
         if isinstance(error, FailedException):
             if isinstance(error, ReportedFailedException) or tup is None:

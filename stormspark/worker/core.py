@@ -28,8 +28,9 @@ import pyarrow as pa
 
 from stormspark.acker import Ledger, LedgerStatistics, RunningClock
 from stormspark.acker.records import AckerTime, Record
-from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
+from stormspark.api import Fields, SourceProgress, TopologyContext, TransactionAttempt, TupleSource
 from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
+from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
@@ -163,6 +164,11 @@ class Worker:
                 bolt.inputs = recording.tasks[bolt.id]
         for spout in self._spouts:
             spout.waits_for_commit = self._transactions
+        #: Those that know their batches, and how many of the rounds that end a batch have been.
+        self._batch_aware = [task for task in self.tasks.values() if task.component.kind_of_batch]
+        self._ended = 0
+        for bolt in self._bolts:
+            bolt.fails_batch = bool(plan.ends_of_batches)
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._lanes.values())
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
@@ -317,7 +323,9 @@ class Worker:
         self._running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(self._running.seconds, self.stories.explain)
-        deadline = now + self._turn_seconds
+        # In a round that ends the batch nobody is cut short: a batch must not end anywhere before all has come.
+        turn_ends = now + self._turn_seconds
+        deadline = inf if step.finishes else turn_ends
         if self._loads.followed:
             self._refresh_loads(frames)
         for frame in frames:
@@ -331,7 +339,9 @@ class Worker:
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        self._work(deadline, deadline if self._sheds or self._transactions else min(deadline, now + share))
+        if step.finishes:
+            self._end_batches(step.finishes, phase)
+        self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
         self._enter(None)
         self.stories.end_superstep()
         self._worked += self._clock() - now
@@ -354,12 +364,41 @@ class Worker:
             if self._states.recording is not None:
                 self._states.recording.begin(step.batch)
             self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
+            self._begin_batch(step)
         self._quantum_used_up = False
         self._running.begin_batch(now)
         assert self._begun is not None
         self._acker_log.begin_batch(self._begun[0])
         for spout in self._spouts:
             spout.begin_round(now, None if step.limits is None else step.limits.get(spout.id))
+
+    def _begin_batch(self, step: Step) -> None:
+        """Tell those that want to know which attempt at which batch begins (G2)."""
+        self._ended = 0
+        # A driver begins to count attempts anew: its generation tells its own from those of the one before.
+        attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
+        for task in self._batch_aware:
+            said = (step.announced or {}).get(self._place_of(task))
+            self._enter(task)
+            task.begin_batch(attempt, None if said is None else pickle.loads(said))
+
+    def _place_of(self, task: Task) -> str:
+        """Which task of its component it is, whatever its id is in another packing."""
+        return f"{task.component.id}/{self.plan.tasks[task.id].index}"
+
+    def _end_batches(self, number: int, stage: int) -> None:
+        """In round ``number`` of those that end the batch: it is over for these bolts, one after another downstream."""
+        reached("worker.before_finish")
+        ends = self.plan.ends_of_batches
+        for bolt in self._bolts:
+            if self._aborts() is not None or self._fatal() is not None:
+                return
+            if ends.get(bolt.component.id) == (number, stage):
+                self._enter(bolt)
+                bolt.end_batch()
+                self._seal_full_lanes()
+                self._pass(inf)
+        reached("worker.finished")
 
     def _spare_those_that_wait(self) -> None:
         """A tuple that no bolt could be given yet is not late: its trees have their whole timeout again (W2, W3).
@@ -624,13 +663,24 @@ class Worker:
         left = self._waiting() + sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
         for spout in self._spouts:
             spout.note_failures(self._batch_began_at)
+        self._ended = max(self._ended, step.finishes)
+        begun = any(task.takes_part for task in self._batch_aware)
+        ended = not begun or self._ended == self.plan.ending_rounds
+        announces = self.plan.announces and self._ended < self.plan.ending_rounds
+        announced = self._announcements() if announces else None
         prepared, file = False, None
-        if step.commits and not left and self._aborts() is None and self._fatal() is None:
+        if step.commits and ended and not left and self._aborts() is None and self._fatal() is None:
             self._warn_of_held()
             file = self._states.prepare(step.batch)
             prepared = self._aborts() is None and self._fatal() is None
         failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
-        return TransactionReport(left, self._aborts(), prepared, file if prepared else None, failed)
+        file = file if prepared else None
+        return TransactionReport(left, self._aborts(), prepared, file, failed, begun, announced)
+
+    def _announcements(self) -> dict[str, bytes]:
+        """What the tasks say of their batch, for a later attempt at it."""
+        said = {self._place_of(task): task.announcement() for task in self._batch_aware}
+        return {place: pickled for place, pickled in said.items() if pickled is not None}
 
     def _aborts(self) -> str | None:
         return next((task.aborts for task in self.tasks.values() if task.aborts is not None), None)

@@ -71,6 +71,8 @@ class Request(NamedTuple):
     commits: bool = False
     asks: bool = True
     skip: Mapping[int, tuple[Hashable, ...]] | None = None
+    finishes: int = 0
+    announced: Mapping[str, bytes] | None = None
 
     @property
     def key(self) -> tuple[int, int, int]:

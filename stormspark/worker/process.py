@@ -280,6 +280,8 @@ class WorkerProcess:
                 request.commits,
                 request.asks,
                 request.skip,
+                request.finishes,
+                request.announced,
             )
             messages = list(_messages(self._worker.run(step, frames)))
         except BaseException as error:

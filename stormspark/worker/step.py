@@ -47,6 +47,10 @@ class Step(NamedTuple):
     asks: bool = True
     #: Rows of sources, by task, that are not to be emitted any more.
     skip: Mapping[int, tuple[Hashable, ...]] | None = None
+    #: Which of the rounds that end a batch this is (`PhysicalPlan.ends_of_batches`); 0: none of them.
+    finishes: int = 0
+    #: What an earlier attempt at this batch has announced, pickled, by component and index of its task.
+    announced: Mapping[str, bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,9 @@ class TransactionReport(NamedTuple):
     file: FileDescription | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
+    #: Whether bolts have to hear of the batch's end, and what a later attempt has to know of this one (`Step.announced`).
+    begun: bool = False
+    announced: Mapping[str, bytes] | None = None
 
 
 @dataclass(frozen=True)

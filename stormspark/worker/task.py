@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import cloudpickle
 
 from stormspark.acker import Ledger, Roots
-from stormspark.api import EmitInfo, TaskHook, TopologyContext
+from stormspark.api import BatchAware, EmitInfo, TaskHook, TopologyContext, TransactionAttempt
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.config import Settings
@@ -100,6 +100,8 @@ class Task:
             self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
         #: Why the batch can't be committed: the first thing that went wrong in it.
         self.aborts: str | None = None
+        #: The attempt at a batch that runs, and what an earlier one announced; of a component that knows its batches.
+        self._attempt: tuple[TransactionAttempt, Any] | None = None
         #: Calls of users' own threads, once there are any.
         self.mailbox = Mailbox(self.name, self.report_error)
 
@@ -132,6 +134,8 @@ class Task:
             for hook in self.observers:
                 context.add_task_hook(hook)
             self._begin(instance, context)
+            if self._attempt is not None:
+                instance.begin_batch(*self._attempt)
         except Exception as error:
             failure = self._component_error(f"raised in {self._first_call}", error)
             raise failure from error
@@ -215,6 +219,41 @@ class Task:
             self.start()
         except ComponentError as error:
             self.stop_topology(error)
+
+    # -- components that know their batches ------------------------------------------------------------------
+
+    @property
+    def _batch_aware(self) -> BatchAware | None:
+        instance = self.instance if self.component.kind_of_batch else None
+        return instance if isinstance(instance, BatchAware) else None
+
+    def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
+        """An attempt begins, for this instance or the next one."""
+        self._attempt = attempt, announced
+        component = self._batch_aware
+        if component is not None:
+            component.begin_batch(attempt, announced)
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether bolts have to hear of the end of this batch, as far as this task knows."""
+        component = self._batch_aware
+        return component is not None and component.takes_part
+
+    def announcement(self) -> bytes | None:
+        """What a later attempt at this batch has to know, pickled."""
+        component = self._batch_aware
+        if component is None or not component.announces:
+            return None
+        said = component.announcement()
+        if said is None:
+            return None
+        try:
+            return cloudpickle.dumps(said, 5)  # type: ignore[no-any-return]
+        except Exception as error:
+            self.abort(f"what it has to say of its batch can't be pickled: {type(error).__name__}: {error}")
+            self.report_error(error)
+            return None
 
     # -- what a context offers -------------------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ class Effects:
 
     def __init__(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         folder = Path(conf[EFFECTS])
-        self._path = folder / f"{context.this_component_id}-{context.this_task_id}.jsonl"
+        component = context.this_component_id.replace("/", "_")
+        self._path = folder / f"{component}-{context.this_task_id}.jsonl"
 
     def write(self, *values: Any) -> None:
         # Opened anew each time: what a killed worker has written is there, and nothing stays open in this

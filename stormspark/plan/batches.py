@@ -1,0 +1,95 @@
+"""Which bolts hear of the end of a batch, in which superstep of which round (G5-G7).
+
+A bolt's batch ends where all that can send to it has ended and nothing is under way: round by round, and within a round in its
+**stage**, the superstep by which everything that was sent on crossing edges has arrived. Committers, and all bolts after them,
+have a round of their own after the one of all others.
+
+What breaks it: a loop. What goes round in it has no last superstep, so no batch bolt may come after, or be inside of, a loop that
+another one feeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from stormspark.api import COMMIT, ComponentDeclaration, Topology
+from stormspark.errors import InvalidTopologyError
+from stormspark.plan.physical import EdgePlan
+from stormspark.plan.supersteps import strong_components
+
+__all__ = ["check_batches", "ends_of_batches", "knows_batches"]
+
+
+def knows_batches(topology: Topology) -> bool:
+    """Whether any component is told of batches: then they are transactions."""
+    return any(component.kind_of_batch for component in topology.components.values())
+
+
+def check_batches(topology: Topology) -> None:
+    """Raise `InvalidTopologyError` for a batch bolt whose batch would have no end: in a loop, or after one that a batch bolt
+    feeds.
+    """
+    if not any(_ends(component) for component in topology.components.values()):
+        return
+    successors: dict[str, list[str]] = {component: [] for component in topology.components}
+    for component in topology.components.values():
+        for stream in component.inputs:
+            successors.setdefault(stream.component, []).append(component.id)
+    group_of = strong_components(successors)
+    after = {node: _after(node, successors) for node in successors}
+    looped = {node for node in successors if node in after[node]}
+    for bolt in (component for component in topology.components.values() if _ends(component)):
+        loop = sorted(one for one in looped if group_of[one] == group_of[bolt.id])
+        if loop:
+            msg = (
+                f"{_place(bolt)} hears when its batch has ended, and it is in a loop of {', '.join(map(repr, loop))}, in which a "
+                f"batch has no end (G7): take it out of the loop, or make it an ordinary bolt"
+            )
+            raise InvalidTopologyError(msg)
+        for later in after[bolt.id]:
+            component = topology.components[later]
+            if not _ends(component):
+                continue
+            between = sorted(one for one in looped & after[bolt.id] if later in after[one])
+            if between:
+                msg = (
+                    f"{_place(component)} hears when its batch has ended, and it comes after a loop of "
+                    f"{', '.join(map(repr, between))} that the batch bolt {bolt.id!r} feeds: nobody could tell when that is over "
+                    f"(G7). Make one of the two an ordinary bolt"
+                )
+                raise InvalidTopologyError(msg)
+
+
+def ends_of_batches(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
+    """In which of the rounds that end a batch each batch bolt hears of it: 1, or, for committers and what is after them, the
+    last.
+
+    With committers alone that is 1 too: nobody has to end before them.
+    """
+    successors: dict[str, list[str]] = {component: [] for component in topology.components}
+    for edge in edges:
+        successors[edge.source].append(edge.target)
+    committers = {one.id for one in topology.components.values() if one.kind_of_batch == COMMIT}
+    late = committers.union(*(_after(one, successors) for one in committers))
+    bolts = [one.id for one in topology.components.values() if _ends(one)]
+    early = any(bolt not in late for bolt in bolts)
+    return {bolt: 2 if early and bolt in late else 1 for bolt in bolts}
+
+
+def _ends(component: ComponentDeclaration) -> bool:
+    return component.kind_of_batch not in ("", "part")
+
+
+def _after(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(successors[start])
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting.extend(successors[node])
+    return seen
+
+
+def _place(component: ComponentDeclaration) -> str:
+    return f"{component.declared_at}: {component.kind} {component.id!r}"

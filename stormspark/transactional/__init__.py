@@ -1,0 +1,40 @@
+"""Transactional topologies (G1-G8): batches of tuples, each with a number, committed in the order of the numbers.
+
+    coordinator -> emitter -> bolts ... -> committers
+    says what the batch is    finish_batch   finish_batch, after all others, one transaction at a time
+
+Only committers may touch what is outside of the topology. They check the number of the transaction there
+(`stormspark.map_state`), and so each batch counts once, whatever dies in between.
+"""
+
+from stormspark.api import TransactionAttempt
+from stormspark.transactional.batch_bolt import BatchBolt, BatchOutputCollector, Committer
+from stormspark.transactional.builder import TransactionalTopologyBuilder
+from stormspark.transactional.spouts import (
+    Coordinator,
+    Emitter,
+    OpaqueCoordinator,
+    OpaqueEmitter,
+    OpaquePartitionedTransactionalSpout,
+    PartitionedCoordinator,
+    PartitionedEmitter,
+    PartitionedTransactionalSpout,
+    TransactionalSpout,
+)
+
+__all__ = [
+    "BatchBolt",
+    "BatchOutputCollector",
+    "Committer",
+    "Coordinator",
+    "Emitter",
+    "OpaqueCoordinator",
+    "OpaqueEmitter",
+    "OpaquePartitionedTransactionalSpout",
+    "PartitionedCoordinator",
+    "PartitionedEmitter",
+    "PartitionedTransactionalSpout",
+    "TransactionAttempt",
+    "TransactionalSpout",
+    "TransactionalTopologyBuilder",
+]

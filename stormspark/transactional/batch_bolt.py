@@ -1,0 +1,203 @@
+"""Bolts that work on a batch as a whole (G6)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import cloudpickle
+
+from stormspark.api import (
+    COMMIT,
+    DEFAULT_STREAM,
+    FINISH,
+    BasicBolt,
+    BasicOutputCollector,
+    BatchAware,
+    Component,
+    OutputFieldsDeclarer,
+    TopologyContext,
+    TransactionAttempt,
+    Tuple,
+)
+from stormspark.api.state import KeyValueState, StatefulComponent
+from stormspark.errors import EmitError
+
+__all__ = [
+    "BatchBolt",
+    "BatchBoltExecutor",
+    "BatchOutputCollector",
+    "Committer",
+    "StatefulBatchBoltExecutor",
+]
+
+
+class BatchOutputCollector:
+    """What batch bolts and emitters emit through. The first value of every tuple is the attempt (G2)."""
+
+    def __init__(self) -> None:
+        self._collector: BasicOutputCollector | None = None
+        self._attempt: TransactionAttempt | None = None
+        self._place = ""
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
+        """Emit a tuple; returns the target task ids.
+
+        If it fails anywhere, the whole batch comes again. Raises `EmitError`, also where the first value is not the attempt.
+        """
+        return self._checked(values).emit(values, stream)
+
+    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit on a direct stream to one task (D11)."""
+        self._checked(values).emit_direct(task, values, stream)
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error in logs and statistics (C4)."""
+        if self._collector is None:
+            raise EmitError(self._too_early())
+        self._collector.report_error(error)
+
+    def _checked(self, values: Sequence[Any]) -> BasicOutputCollector:
+        if self._collector is None:
+            raise EmitError(self._too_early())
+        if not values or values[0] != self._attempt:
+            msg = (
+                f"{self._place}: the first value of every tuple must be the transaction attempt (G2), {self._attempt!r}, got "
+                f"{values!r}; emit (attempt, ...) and declare a field for it"
+            )
+            raise EmitError(msg)
+        return self._collector
+
+    def _too_early(self) -> str:
+        return f"{self._place or 'a batch bolt'}: emit in execute, finish_batch or emit_batch, not before"
+
+
+class BatchBolt(Component, ABC):
+    """Gets the tuples of a batch, then hears that these were all (G6).
+
+    For each attempt at each batch there is a fresh instance: made from the pickled one, prepared, and dropped afterwards. So
+    attributes are of one attempt, and need not be cleared. A `FailedException` out of `execute` or `finish_batch` takes the
+    batch back: it comes again with the same txid.
+
+    >>> from stormspark import Fields
+    >>> class Count(BatchBolt):
+    ...     def prepare(self, conf, context, collector, attempt):
+    ...         self.collector, self.attempt, self.count = collector, attempt, 0
+    ...     def execute(self, tup):
+    ...         self.count += 1
+    ...     def finish_batch(self):
+    ...         self.collector.emit((self.attempt, self.count))
+    ...     def declare_output_fields(self, declarer):
+    ...         declarer.declare(Fields("tx", "count"))
+
+    With `StatefulComponent` mixed in it has a state, which is committed with the batch: ``init_state`` comes before `prepare`,
+    and ``pre_save`` after `finish_batch`.
+    """
+
+    @abstractmethod
+    def prepare(
+        self,
+        conf: Mapping[str, Any],
+        context: TopologyContext,
+        collector: BatchOutputCollector,
+        attempt: TransactionAttempt,
+    ) -> None:
+        """Called before anything else, once for this instance: it is for this attempt."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple) -> None:
+        """A tuple of the batch; its first value is the attempt. It is acked, and emits are anchored to it."""
+
+    @abstractmethod
+    def finish_batch(self) -> None:
+        """All tuples of the batch have come, none maybe. A committer hears so after all others, in the order of txids."""
+
+
+class Committer:
+    """Mixed into a `BatchBolt`, makes it a committer wherever it is added (G6)."""
+
+
+class BatchBoltExecutor(BatchAware, BasicBolt):
+    """Runs a `BatchBolt` as an ordinary bolt: an instance for each attempt."""
+
+    def __init__(self, bolt: BatchBolt, *, committer: bool) -> None:
+        self._bolt = bolt
+        self.ends = COMMIT if committer or isinstance(bolt, Committer) else FINISH
+        self._collector = BatchOutputCollector()
+        self._instance: BatchBolt | None = None
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        """Batches have not begun."""
+        self._conf, self._context = conf, context
+        self._pickled = cloudpickle.dumps(self._bolt, 5)
+        self._place = f"component {context.this_component_id!r}, task {context.this_task_id}"
+        self._collector._place = self._place
+
+    def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
+        """What the instance of the attempt before knew is gone."""
+        self._attempt, self._instance = attempt, None
+
+    @property
+    def takes_part(self) -> bool:
+        """A tuple has come."""
+        return self._instance is not None
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        """Pass it on."""
+        if not tup.values or tup.values[0] != self._attempt:
+            msg = (
+                f"{self._place}: the first value of every tuple must be the transaction attempt (G2), {self._attempt!r}, got "
+                f"{tup!r}; let {tup.source_component!r} emit it first"
+            )
+            raise EmitError(msg)
+        (self._instance or self._made(collector)).execute(tup)
+
+    def end_batch(self, collector: BasicOutputCollector) -> None:
+        """Pass it on, also where no tuple has come."""
+        (self._instance or self._made(collector)).finish_batch()
+
+    def _made(self, collector: BasicOutputCollector) -> BatchBolt:
+        self._collector._collector, self._collector._attempt = collector, self._attempt
+        instance: BatchBolt = cloudpickle.loads(self._pickled)
+        self._before(instance)
+        instance.prepare(self._conf, self._context, self._collector, self._attempt)
+        self._instance = instance
+        return instance
+
+    def _before(self, instance: BatchBolt) -> None:
+        pass
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """The bolt's own."""
+        self._bolt.declare_output_fields(declarer)
+
+    def get_component_configuration(self) -> Mapping[str, Any] | None:
+        """The bolt's own."""
+        return self._bolt.get_component_configuration()
+
+
+class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
+    """Of a `BatchBolt` that is a `StatefulComponent`: its instances share the task's state."""
+
+    def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
+        """For the instances to come."""
+        self._state = state
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        """The batch is about to be committed; an instance that has taken part may still put into its state."""
+        if isinstance(self._instance, StatefulComponent):
+            self._instance.pre_save(checkpoint_id)
+
+    def _before(self, instance: BatchBolt) -> None:
+        assert isinstance(instance, StatefulComponent)
+        instance.init_state(self._state)
+
+
+def emitted_through(
+    collector: BasicOutputCollector, attempt: TransactionAttempt, place: str
+) -> BatchOutputCollector:
+    """The collector of an emitter for one attempt."""
+    made = BatchOutputCollector()
+    made._collector, made._attempt, made._place = collector, attempt, place
+    return made

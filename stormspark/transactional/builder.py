@@ -1,0 +1,172 @@
+"""`TransactionalTopologyBuilder` (G1): lowers a transactional topology to an ordinary one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api import (
+    BasicBolt,
+    BoltDeclarer,
+    OutputFieldsDeclarer,
+    SourceSpout,
+    SpoutDeclarer,
+    Topology,
+    TopologyBuilder,
+)
+from stormspark.api.declarers import described
+from stormspark.api.state import StatefulComponent, TwoPhaseStatefulComponent
+from stormspark.api.user_line import user_line
+from stormspark.config import merged
+from stormspark.errors import InvalidTopologyError
+from stormspark.transactional.batch_bolt import BatchBolt, BatchBoltExecutor, StatefulBatchBoltExecutor
+from stormspark.transactional.coordinator import (
+    BATCH_STREAM,
+    AnyTransactionalSpout,
+    TransactionalSpoutCoordinator,
+)
+from stormspark.transactional.emitters import (
+    AttemptFirst,
+    EmitterBolt,
+    OpaqueEmitterBolt,
+    PartitionedEmitterBolt,
+)
+from stormspark.transactional.spouts import (
+    OpaquePartitionedTransactionalSpout,
+    PartitionedTransactionalSpout,
+    TransactionalSpout,
+)
+
+__all__ = ["TransactionalTopologyBuilder"]
+
+_TRANSACTIONAL_ID = "topology.transactional.id"
+
+
+class TransactionalTopologyBuilder:
+    """A spout, and bolts of which some work on whole batches (G1).
+
+    ``spout`` is one of `stormspark.transactional`, which runs as ``<spout_id>/coordinator`` and, ``parallelism`` times, as
+    ``<spout_id>``; or any source spout, such as KafkaSpout: then Spark decides what a batch is, its rows come as
+    ``<spout_id>/source``, and ``<spout_id>`` puts the attempt in front of their fields, as field ``tx``. ``id`` is kept in the
+    configuration; here state goes by checkpoint folder.
+
+    There is one transaction a micro-batch at most, and its txid is the number of the micro-batch, counted from 1. So txids grow,
+    and those of batches in which nothing was ready are missing. Transactions do not overlap (G5): a micro-batch has all cores
+    already.
+
+    >>> from stormspark import Fields
+    >>> from stormspark.connectors import FileSpout
+    >>> from stormspark.transactional import BatchBolt, Committer
+    >>> class Count(BatchBolt):
+    ...     def prepare(self, conf, context, collector, attempt):
+    ...         self.collector, self.attempt, self.count = collector, attempt, 0
+    ...     def execute(self, tup):
+    ...         self.count += 1
+    ...     def finish_batch(self):
+    ...         self.collector.emit((self.attempt, self.count))
+    ...     def declare_output_fields(self, declarer):
+    ...         declarer.declare(Fields("tx", "count"))
+    >>> class Total(Committer, Count):
+    ...     def execute(self, tup):
+    ...         self.count += tup["count"]
+    >>> builder = TransactionalTopologyBuilder("counts", "lines", FileSpout("/data/lines"), parallelism=2)
+    >>> _ = builder.set_bolt("count", Count(), 4).shuffle_grouping("lines")
+    >>> _ = builder.set_bolt("total", Total()).global_grouping("count")
+    >>> sorted(builder.create_topology("count-lines").components)
+    ['count', 'lines', 'lines/source', 'total']
+    """
+
+    def __init__(
+        self,
+        id: str,
+        spout_id: str,
+        spout: AnyTransactionalSpout | SourceSpout,
+        parallelism: int | None = None,
+    ) -> None:
+        if not isinstance(id, str) or not id:
+            msg = f"{user_line()}: a transactional topology's id must be a text that is not empty, got {id!r} (G1)"
+            raise InvalidTopologyError(msg)
+        self._id = id
+        self._builder = TopologyBuilder()
+        tasks = 1 if parallelism is None else parallelism
+        if isinstance(spout, SourceSpout):
+            self._spout_declarer = self._add_source(spout_id, spout, tasks)
+            return
+        coordinator = f"{spout_id}/coordinator"
+        emitter: BasicBolt
+        match spout:
+            case TransactionalSpout():
+                emitter = EmitterBolt(spout)
+            case PartitionedTransactionalSpout():
+                emitter = PartitionedEmitterBolt(spout)
+            case OpaquePartitionedTransactionalSpout():
+                emitter = OpaqueEmitterBolt(spout)
+            case _:
+                msg = (
+                    f"{user_line()}: spout {spout_id!r} of a transactional topology must be a TransactionalSpout, a "
+                    f"PartitionedTransactionalSpout, an OpaquePartitionedTransactionalSpout or a SourceSpout, got "
+                    f"{described(spout)} (G1)"
+                )
+                raise InvalidTopologyError(msg)
+        self._spout_declarer = self._builder.set_spout(coordinator, TransactionalSpoutCoordinator(spout))
+        self._spout_declarer.set_max_task_parallelism(1)
+        self._builder.set_bolt(spout_id, emitter, tasks).all_grouping(coordinator, BATCH_STREAM)
+
+    @property
+    def spout_declarer(self) -> SpoutDeclarer:
+        """To configure the coordinator, or the source spout."""
+        return self._spout_declarer
+
+    def set_bolt(self, component_id: str, bolt: BatchBolt | BasicBolt, parallelism: int = 1) -> BoltDeclarer:
+        """Add a bolt that works on whole batches, or on tuple after tuple; one with `Committer` is a committer.
+
+        Raises `InvalidTopologyError` for any other bolt, and as `TopologyBuilder.set_bolt`.
+        """
+        if isinstance(bolt, BasicBolt):
+            return self._builder.set_bolt(component_id, bolt, parallelism)
+        return self._add(component_id, bolt, parallelism, committer=False)
+
+    def set_committer_bolt(self, component_id: str, bolt: BatchBolt, parallelism: int = 1) -> BoltDeclarer:
+        """Add a bolt whose ``finish_batch`` comes after that of all others, one transaction at a time (G5, G6)."""
+        return self._add(component_id, bolt, parallelism, committer=True)
+
+    def create_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
+        """The topology, by default named by its ``id``; see `TopologyBuilder.create_topology`."""
+        return self._builder.create_topology(
+            name or self._id, merged({_TRANSACTIONAL_ID: self._id}, conf or {})
+        )
+
+    def build_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
+        """The same, by Storm's name."""
+        return self.create_topology(name, conf)
+
+    def _add(self, component_id: str, bolt: BatchBolt, parallelism: int, *, committer: bool) -> BoltDeclarer:
+        if not isinstance(bolt, BatchBolt):
+            wanted = "a BatchBolt" if committer else "a BatchBolt or a BasicBolt"
+            msg = f"{user_line()}: bolt {component_id!r} must be {wanted}, got {described(bolt)} (G1)"
+            raise InvalidTopologyError(msg)
+        if isinstance(bolt, TwoPhaseStatefulComponent):
+            msg = (
+                f"{user_line()}: batch bolt {component_id!r} is a TwoPhaseStatefulComponent, whose post_save comes when the "
+                f"instance of its batch is gone (G6): make it a StatefulComponent, or a BasicBolt"
+            )
+            raise InvalidTopologyError(msg)
+        kind = StatefulBatchBoltExecutor if isinstance(bolt, StatefulComponent) else BatchBoltExecutor
+        return self._builder.set_bolt(component_id, kind(bolt, committer=committer), parallelism)
+
+    def _add_source(self, spout_id: str, spout: SourceSpout, tasks: int) -> SpoutDeclarer:
+        source = f"{spout_id}/source"
+        declarer = self._builder.set_spout(source, spout, tasks)
+        declared = OutputFieldsDeclarer(source)
+        spout.declare_output_fields(declared)
+        for stream in declared.streams.values():
+            if AttemptFirst.FIELD in stream.fields:
+                msg = (
+                    f"{user_line()}: stream {stream.id!r} of spout {spout_id!r} has a field {AttemptFirst.FIELD!r}, and in a "
+                    f"transactional topology the attempt comes first under that name (G2): rename the field"
+                )
+                raise InvalidTopologyError(msg)
+        first = self._builder.set_bolt(spout_id, AttemptFirst(declared.streams.values()), tasks)
+        for stream in declared.streams.values():
+            first.local_or_shuffle_grouping(source, stream.id)
+        return declarer

@@ -1,0 +1,119 @@
+"""The coordinator's task: one transaction a batch at most, and its metadata as state (G3, G5).
+
+Storm keeps metadata in ZooKeeper before anybody may act on it. Here it is part of the batch's own commit, which comes after that;
+so it is announced too, if there are committers: kept by the driver between the last of all other bolts and the first committer.
+When the batch comes again it has the metadata that was announced, whoever has died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, MutableMapping
+from typing import Any, ClassVar
+
+from stormspark.api import (
+    BatchAware,
+    Fields,
+    OutputFieldsDeclarer,
+    Spout,
+    SpoutOutputCollector,
+    TopologyContext,
+    TransactionAttempt,
+)
+from stormspark.api.state import StatefulComponent
+from stormspark.errors import FailedException
+from stormspark.transactional.spouts import (
+    Coordinator,
+    OpaqueCoordinator,
+    OpaquePartitionedTransactionalSpout,
+    PartitionedCoordinator,
+    PartitionedTransactionalSpout,
+    TransactionalSpout,
+)
+
+__all__ = ["BATCH_STREAM", "AnyTransactionalSpout", "TransactionalSpoutCoordinator"]
+
+BATCH_STREAM = "batch"
+_LAST = "last"
+
+AnyTransactionalSpout = (
+    TransactionalSpout[Any] | PartitionedTransactionalSpout[Any] | OpaquePartitionedTransactionalSpout[Any]
+)
+
+
+class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
+    """Emits (attempt, metadata, txid of the last transaction that is committed, or None) once a batch."""
+
+    announces: ClassVar[bool] = True
+
+    def __init__(self, spout: AnyTransactionalSpout) -> None:
+        self._spout = spout
+        self._attempt: TransactionAttempt | None = None
+        self._emitted: tuple[Any] | None = None
+
+    def init_state(self, state: MutableMapping[Any, Any]) -> None:
+        """The last transaction: its txid and metadata."""
+        self._state = state
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        """The transaction of this batch is the last one."""
+        if self._emitted is not None and self._attempt is not None:
+            self._state[_LAST] = self._attempt.txid, self._emitted[0]
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Make the user's coordinator."""
+        self._collector, self._logger = collector, context.logger
+        self._coordinator = self._spout.get_coordinator(conf, context)
+
+    def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
+        """A transaction may begin; one whose metadata is known must."""
+        self._attempt, self._announced, self._emitted = attempt, announced, None
+
+    @property
+    def takes_part(self) -> bool:
+        """There is a transaction in this batch."""
+        return self._emitted is not None
+
+    def announcement(self) -> Any:
+        """The metadata, in a tuple: None is metadata too."""
+        return self._emitted
+
+    def next_tuple(self) -> None:
+        """Emit the batch's transaction, if there is to be one."""
+        attempt = self._attempt
+        if attempt is None or self._emitted is not None:
+            return
+        last, metadata = self._state.get(_LAST, (None, None))
+        if self._announced is not None:
+            (metadata,) = self._announced
+        elif self._coordinator.is_ready():
+            try:
+                metadata = self._initialized(attempt.txid, metadata)
+            except FailedException as error:
+                self._logger.warning("no transaction %d now: %s", attempt.txid, error)
+                return
+        else:
+            return
+        self._emitted = (metadata,)
+        self._collector.emit((attempt, metadata, last), BATCH_STREAM, message_id=attempt)
+
+    def _initialized(self, txid: int, previous: Any) -> Any:
+        coordinator = self._coordinator
+        if isinstance(coordinator, Coordinator):
+            return coordinator.initialize_transaction(txid, previous)
+        if isinstance(coordinator, PartitionedCoordinator):
+            return coordinator.num_partitions()
+        assert isinstance(coordinator, OpaqueCoordinator), coordinator
+        return None
+
+    def ack(self, message_id: Hashable) -> None:
+        """The transaction is committed."""
+
+    def close(self) -> None:
+        """Close the user's."""
+        self._coordinator.close()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """For the emitters."""
+        declarer.declare_stream(BATCH_STREAM, Fields("tx", "tx-meta", "committed-txid"))
