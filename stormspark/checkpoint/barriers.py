@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["BARRIERS", "reached"]
+__all__ = ["BARRIERS", "BATCH_BARRIERS", "reached"]
 
 #: In the order in which a batch comes by them.
 BARRIERS = (
@@ -26,6 +26,9 @@ BARRIERS = (
     "worker.before_rollback",
     "worker.rolled_back",
 )
+
+#: Of topologies whose bolts hear of the end of a batch.
+BATCH_BARRIERS = ("worker.before_finish", "worker.finished", "driver.before_announcement", "driver.announced")
 
 _FOLDER = os.environ.get("STORMSPARK_BARRIERS")
 

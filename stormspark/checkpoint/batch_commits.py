@@ -93,6 +93,27 @@ class BatchCommits:
         self._told = True
         reached("driver.committed")
 
+    def announce(self, txid: int, said: Mapping[str, bytes]) -> None:
+        """Before committers hear of batch ``txid``: keep what another attempt at it has to know, by component and index of task.
+
+        Raises `CheckpointError` and `FencedError`: then no committer may act.
+        """
+        reached("driver.before_announcement")
+        self._table.announce(txid, {place.encode(): pickled for place, pickled in said.items()})
+        reached("driver.announced")
+
+    def announced(self) -> tuple[int, Mapping[str, bytes]]:
+        """The batch that was announced and is not committed, and what was said of it; -1 and nothing if there is none."""
+        if not self._plan.announces:
+            return -1, {}
+        txid, told = self._table.announced()
+        said = {place.decode(): pickled for place, pickled in told.items()}
+        # What components said that are not there any more nobody can repeat.
+        said = {
+            place: one for place, one in said.items() if place.rpartition("/")[0] in self._plan.components
+        }
+        return (txid, said) if said else (-1, {})
+
     def tidy(self) -> None:
         """Merge and delete files for a moment, if it is time for that; raises `CheckpointError`."""
         now = time.monotonic()

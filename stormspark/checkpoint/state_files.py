@@ -73,7 +73,7 @@ _RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
 class TaskChanges:
     """What one task changed in a batch: pairs of key and value, None where the key was deleted.
 
-    The last pair of a key counts. ``kind`` is ``state``, ``spout``, ``outbox`` or ``metadata``.
+    The last pair of a key counts. ``kind`` is ``state``, ``spout``, ``outbox``, ``metadata`` or ``announced``.
     """
 
     component: str

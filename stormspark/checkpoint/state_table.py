@@ -10,6 +10,9 @@ before it. What a commit raised does not say whether it is in the log: then the 
 is ours, all is well; if it is somebody else's, we are fenced; if there is none, this object is used up, and
 `open` begins again on what the log says.
 
+**Announcements.** Somebody may have to act before the batch is committed, on what must be the same when it comes again:
+`announce` keeps that, as rows of the batch that nobody else reads, before its commit or after it.
+
 **One driver.** `open` commits its generation. Every commit is made on the version that its driver made
 before, without a retry, so one that was not alone fails: whoever commits first afterwards wins, and the other
 has a `FencedError` and never looks again. An older generation can't be opened.
@@ -63,9 +66,10 @@ _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
 #: What Delta remembers for us, as versions of these applications.
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
+_ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"
 #: The driver's own rows.
-_DRIVER, _NO_TASK, _METADATA = "", -1, "metadata"
+_DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
 #: Checkpoints of the log are ours to time; what it forgets is bounded by the hour.
 _LOG_EVERY = 100
 _SETTINGS = {
@@ -107,6 +111,7 @@ class _Found:
     last_txid: int
     generation: int
     oldest_txid: int
+    announced_txid: int
 
 
 class StateTable:
@@ -304,6 +309,43 @@ class StateTable:
         # 4. What is known without reading it back.
         self._update(files=found.files | {file.path: file for file in new}, last_txid=txid)
 
+    def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
+        """Keep what the next attempt at a batch has to know, before the batch is committed; its commit makes it void.
+
+        It is on disk when this returns, and then nobody else has taken over before. Once a batch. Raises as `commit`.
+        """
+        found = self._writing()
+        generation = self._generation
+        assert generation is not None
+        self._check_order(txid, found.last_txid)
+        if found.announced_txid == txid:
+            msg = f"batch {txid} was announced already to {self.location}: what was announced holds for every attempt at it"
+            raise CheckpointError(msg)
+        file = write_changes(
+            self.location,
+            [TaskChanges(_DRIVER, _NO_TASK, metadata.items(), _ANNOUNCED)],
+            generation=generation,
+            txid=txid,
+            storage_options=self._folder.options,
+        )
+        now = self._time()
+        new = [replace(file, time=now)] if file is not None else []
+        self._append([one.add_action(now, data_change=True) for one in new], {_ANNOUNCED_TXID: txid})
+        self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
+
+    def announced(self) -> tuple[int, dict[bytes, bytes]]:
+        """The batch after the last one that is committed, and what was announced of it; -1 and nothing if nothing was."""
+        found = self._known()
+        txid = found.announced_txid
+        if txid <= found.last_txid:
+            return -1, {}
+        wanted = Wanted(_DRIVER, _NO_TASK, _ANNOUNCED, txid)
+        files = tuple(file for file in found.files.values() if wanted.in_file(file))
+        rows = Restore(self.location, files, wanted, txid, self._folder.options).rows()
+        # The keys of an earlier batch's may be other ones.
+        now = [row for batch in rows for row in batch.to_pylist() if row["txid"] == txid]
+        return txid, {row["key"]: row["value"] for row in now}
+
     def compact(self, budget_secs: float) -> bool:
         """Go on merging for about so long; returns whether there is more to do.
 
@@ -362,9 +404,9 @@ class StateTable:
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
             settings, schema = table.metadata().configuration, table.schema()
-            last, generation, oldest = (
+            last, generation, oldest, announced = (
                 -1 if (version := table.transaction_version(app)) is None else version
-                for app in (_TXID, _GENERATION, _OLDEST)
+                for app in (_TXID, _GENERATION, _OLDEST, _ANNOUNCED_TXID)
             )
             actions = pa.table(table.get_add_actions(flatten=True))
         except TableNotFoundError:
@@ -392,7 +434,12 @@ class StateTable:
             raise CheckpointError(msg)
         files = FileDescription.from_log(actions, self.location)
         return _Found(
-            table, {file.path: file for file in files}, last, generation, max(oldest, 0 if last >= 0 else -1)
+            table,
+            {file.path: file for file in files},
+            last,
+            generation,
+            max(oldest, 0 if last >= 0 else -1),
+            announced,
         )
 
     def _damaged(self, why: str) -> CheckpointError:
@@ -528,6 +575,7 @@ class StateTable:
         last_txid: int | None = None,
         oldest_txid: int | None = None,
         generation: int | None = None,
+        announced_txid: int | None = None,
     ) -> None:
         found = self._known()
         self._found = _Found(
@@ -536,6 +584,7 @@ class StateTable:
             found.last_txid if last_txid is None else last_txid,
             found.generation if generation is None else generation,
             found.oldest_txid if oldest_txid is None else oldest_txid,
+            found.announced_txid if announced_txid is None else announced_txid,
         )
         if found.oldest_txid < 0 <= self._found.last_txid:
             self._found = replace(self._found, oldest_txid=self._found.last_txid)
@@ -588,9 +637,9 @@ class StateTable:
         """Begin what is worth while, if it is the smallest merge: so few are under way at once."""
         self._seen = found.files
         busy = {file.path for merge in self._merges for file in merge.inputs}
-        runs: list[Run | None] = [
-            None if run.files[0].path in busy else run for run in runs_of(list(found.files.values()))
-        ]
+        # What was announced of a batch that is not committed yet waits for its other files: runs never overlap.
+        files = [file for file in found.files.values() if file.batches[1] <= found.last_txid]
+        runs: list[Run | None] = [None if run.files[0].path in busy else run for run in runs_of(files)]
         chosen = neighbours(runs)
         if chosen is None:
             return

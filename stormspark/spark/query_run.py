@@ -12,6 +12,7 @@ import logging
 import pickle
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -145,7 +146,11 @@ class QueryRun:
     def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
         """Rounds until nothing of the batch is left anywhere, then its commit; to the gate where it has to run again."""
         prolonging, one_more = self._prolonging, frames
-        transaction = self.transaction = Transaction(self.plan, prolonged=prolonging.expected)
+        transaction = self.transaction = Transaction(
+            self.plan,
+            prolonged=prolonging.expected,
+            repeats=self.attempt.announced[0] == self.batch_number,
+        )
         prolonging.begin()
         while not transaction.prepared:
             reports = self._round(one_more, transaction.rounds, tell_acker=False)
@@ -153,6 +158,9 @@ class QueryRun:
             if transaction.aborts is not None:
                 self.failure = transaction.aborts
                 self._to_the_gate()
+            if transaction.announcement:
+                with self._on_the_table():
+                    commits.announce(self.batch_number, transaction.announcement)
             if (
                 self.stop_wanted.is_set()
                 and not transaction.prepared
@@ -168,17 +176,23 @@ class QueryRun:
                     transaction.left,
                 )
             one_more = self._frames_of_round()
-        try:
+        with self._on_the_table():
             commits.commit(self.batch_number, transaction.files)
+        with contextlib.suppress(CheckpointError):  # the next commit tells if there is trouble that lasts
+            commits.tidy()
+        return reports
+
+    @contextlib.contextmanager
+    def _on_the_table(self) -> Iterator[None]:
+        """To the gate where the state table can't be written to; the topology ends where it is another driver's."""
+        try:
+            yield
         except FencedError as error:
             self.error = error
             self._to_the_gate()
         except CheckpointError as error:
             self.failure = str(error)
             self._to_the_gate()
-        with contextlib.suppress(CheckpointError):  # the next commit tells if there is trouble that lasts
-            commits.tidy()
-        return reports
 
     def _ends_here(self) -> bool:
         """Whether a batch that is not worked off ends all the same, because the topology does."""

@@ -21,6 +21,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +352,8 @@ class SparkTopology:
         """Give workers that are new what their earlier lives left open; no batch runs meanwhile."""
         if self._commits is not None:
             self._commits.reopen()
+            assert self._run is not None
+            self._run.attempt = replace(self._run.attempt, announced=self._commits.announced())
         if self._acker is None or not self._unrecovered:
             return
         first = self._folder.last_committed_batch() + 1
