@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from stormspark.api import OutputCollector, TickTupleAwareBolt, TopologyContext, Tuple
+from stormspark.api.state import KeyValueState, TransactionalSink
+from stormspark.connectors.kafka_transactions import Message, TransactionalProducer
+from stormspark.connectors.outbox import Outbox
 from stormspark.connectors.producer_properties import librdkafka_properties, serializer
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
@@ -26,8 +29,12 @@ TupleToKafkaMapper = Callable[[Tuple], tuple[Any, Any]]
 ProducerCallback = Callable[[Any, Any], None]
 
 _POLL_SECS = 0.01
-_BLOCK_MS = 1000
+_BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 10.0
+#: librdkafka's message.max.bytes.
+_MOST_BYTES = 1_000_000
+#: Keys of the state: the topic at which deliveries are marked, and the last one that was seen to be there.
+_MARKED_AT, _DELIVERED = "kafka.marked_at", "kafka.delivered"
 
 
 @dataclass(frozen=True)
@@ -87,11 +94,14 @@ class _DefaultTopicSelector:
         return self.topic
 
 
-class KafkaBolt(TickTupleAwareBolt):
+class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     """Writes each tuple to Kafka and acks it when the broker has it; one whose delivery fails is failed with the reason (K8).
 
     Strings are written as UTF-8, bytes as they are, None as a null; for other values give a serializer, or a mapper that makes
     bytes. Needs confluent-kafka.
+
+    Where the topology's batches are transactions (C42) a batch is committed when the broker has its messages. They are written
+    as they come, so a batch that comes again writes them again; `with_transactions` has them written once.
 
     >>> bolt = (
     ...     KafkaBolt()
@@ -101,6 +111,11 @@ class KafkaBolt(TickTupleAwareBolt):
     ... )
     """
 
+    #: Where batches are transactions: the task's state, what waits for its delivery, and what was not delivered of this batch.
+    _state: KeyValueState[Any, Any] | None = None
+    _outbox: Outbox[list[Message]] | None = None
+    _lost, _losses = "", 0
+
     def __init__(self) -> None:
         self._properties: dict[str, Any] = {}
         self._selector: TopicSelector | None = None
@@ -108,6 +123,27 @@ class KafkaBolt(TickTupleAwareBolt):
         self._asynchronous = True
         self._fire_and_forget = False
         self._callback: ProducerCallback | None = None
+        self._transactions, self._transactional_id = False, ""
+
+    def with_transactions(self, transactional_id: str | None = None) -> Self:
+        """Each message once, for consumers with ``isolation.level=read_committed``: a batch's messages are one Kafka transaction.
+
+        The topology's batches become transactions (C42). What a batch has for Kafka is committed with it in the task's state, and
+        delivered then, together with the batch's number: the offset of a consumer group of the task's own. Both the group and
+        the producer are called ``transactional_id``, by default ``stormspark-`` and the topology's name, with the component and
+        what is the task's own behind it. Brokers forget a number that is a week old (``offsets.retention.minutes``): if a
+        topology begins again after that, its last batch may come twice, and that is told.
+
+        While the broker is away batches go on, and what they have waits in the state, 64 MB for each task at most; each try
+        makes its worker wait for ``max.block.ms``, 5000 here.
+        """
+        self._transactions, self._transactional_id = True, transactional_id or ""
+        return self
+
+    @property
+    def needs_transactions(self) -> bool:
+        """Whether `with_transactions` was called."""
+        return self._transactions
 
     def with_producer_properties(self, properties: Mapping[str, Any]) -> Self:
         """Options of librdkafka, or of Java's producer; ``bootstrap.servers`` is needed.
@@ -163,8 +199,12 @@ class KafkaBolt(TickTupleAwareBolt):
                 raise InvalidTopologyError(msg)
             self._selector = _DefaultTopicSelector(conf["topic"])
         timeout_ms = int(context.max_topology_message_timeout * 1000)
-        self._producer = self._make_producer(timeout_ms)
-        context.set_timer(_POLL_SECS, self._serve)
+        self._end_secs = timeout_ms / 1000 + 1
+        if self._transactions:
+            self._begin_transactions(context, timeout_ms)
+        else:
+            self._producer = self._make_producer(timeout_ms)
+            context.set_timer(_POLL_SECS, self._serve)
 
     def _make_producer(self, timeout_ms: int) -> Any:
         try:
@@ -173,21 +213,81 @@ class KafkaBolt(TickTupleAwareBolt):
             msg = "KafkaBolt needs confluent-kafka: pip install confluent-kafka"
             raise UnsupportedEnvironmentError(msg) from error
         self._kafka_error = KafkaException
+        try:
+            return Producer(self._librdkafka_properties(timeout_ms), logger=self._logger)
+        except KafkaException as error:
+            msg = f"KafkaBolt: {error.args[0].str()}"
+            raise InvalidTopologyError(msg) from error
+
+    def _librdkafka_properties(self, timeout_ms: int) -> dict[str, Any]:
         properties = {"enable.idempotence": True, "partitioner": "murmur2_random"} | librdkafka_properties(
             self._properties
         )
         if not {"message.timeout.ms", "delivery.timeout.ms"} & properties.keys():
             properties["message.timeout.ms"] = timeout_ms
         properties.setdefault("error_cb", lambda error: self._collector.report_error(f"Kafka: {error}"))
-        try:
-            return Producer(properties, logger=self._logger)
-        except KafkaException as error:
-            msg = f"KafkaBolt: {error.args[0].str()}"
-            raise InvalidTopologyError(msg) from error
+        return properties
+
+    # -- batches that are transactions -----------------------------------------------------------------------
+
+    def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
+        """Batches are transactions."""
+        self._state = state
+        self._outbox = Outbox(state, self._deliver) if self._transactions else None
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        """Keep the batch's messages, or wait until the broker has them; raises what makes the batch come again."""
+        if self._outbox is not None:
+            self._save(self._outbox, checkpoint_id)
+        elif not self._fire_and_forget:
+            left = self._producer.flush(self._end_secs)
+            if left or self._lost:
+                msg = f"{self._lost or 'the broker does not answer'}: {left + self._losses} messages of the batch are not written"
+                raise OSError(msg)
+
+    def post_save(self, checkpoint_id: int) -> None:
+        """Deliver the messages; what that raises leaves them to the next batch's end."""
+        if self._outbox is not None:
+            self._outbox.deliver(checkpoint_id)
+
+    def _begin_transactions(self, context: TopologyContext, timeout_ms: int) -> None:
+        assert self._outbox is not None and self._state is not None
+        properties = self._librdkafka_properties(timeout_ms)
+        self._most_bytes = int(properties.get("message.max.bytes", _MOST_BYTES))
+        prefix = self._transactional_id or f"stormspark-{context.topology_name}"
+        name = f"{prefix}-{context.this_component_id}-{self._outbox.name}"
+        block_secs = float(self._properties.get("max.block.ms", _BLOCK_MS_IN_TRANSACTIONS)) / 1000
+        self._batches = TransactionalProducer(name, properties, self._logger, block_secs=block_secs)
+        self._messages: list[Message] = []
+        self._marked_at: str | None = self._state.get(_MARKED_AT)
+
+    def _save(self, outbox: Outbox[list[Message]], txid: int) -> None:
+        assert self._state is not None
+        messages, self._messages = self._messages, []
+        size = sum(len(one.key or b"") + len(one.value or b"") + 64 for one in messages)
+        outbox.save(txid, messages or None, size)
+        if self._marked_at is None and messages:
+            self._marked_at = messages[0].topic
+            self._state.put(_MARKED_AT, self._marked_at)
+        if self._batches.delivered > self._state.get(_DELIVERED, -1):
+            self._state.put(_DELIVERED, self._batches.delivered)
+
+    def _deliver(self, txid: int, messages: list[Message]) -> None:
+        assert self._marked_at is not None and self._state is not None
+        known = self._state.get(_DELIVERED, -1)
+        if self._batches.delivered < known and self._batches.find(self._marked_at) < known:
+            self._collector.report_error(
+                f"Kafka has forgotten that batch {known} was delivered (offsets.retention.minutes, or topic {self._marked_at!r} "
+                f"was deleted): messages of the batch after it may come twice"
+            )
+        self._batches.deliver(txid, messages, self._marked_at, self._callback)
+
+    # -- tuples ----------------------------------------------------------------------------------------------
 
     def process(self, tup: Tuple) -> None:
         """Give the tuple to the producer."""
-        self._producer.poll(0)
+        if self._outbox is None:
+            self._producer.poll(0)
         assert self._selector is not None
         try:
             key, message = self._mapper(tup)
@@ -201,13 +301,25 @@ class KafkaBolt(TickTupleAwareBolt):
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
             return
+        if self._outbox is not None:
+            self._keep(topic, key, message, tup)
+            return
         if not self._produce(topic, key, message, tup):
             return
-        if self._fire_and_forget:
-            self._collector.ack(tup)
+        if self._fire_and_forget or self._state is not None:
+            self._collector.ack(tup)  # in a transaction the batch stands for it
         elif not self._asynchronous:
             while tup.state != 1:
                 self._producer.poll(0.1)  # until it is delivered, or its message.timeout.ms is over
+
+    def _keep(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> None:
+        if (size := len(key or b"") + len(message or b"")) > self._most_bytes:
+            reason = f"Kafka: its message has {size} bytes, more than message.max.bytes, {self._most_bytes}"
+            self._collector.report_error(reason)
+            self._collector.fail(tup, reason)
+            return
+        self._messages.append(Message(topic, key, message))
+        self._collector.ack(tup)  # the batch stands for it
 
     def on_tick_tuple(self, tick: Tuple) -> None:
         """Ticks are ignored, and acked."""
@@ -215,7 +327,9 @@ class KafkaBolt(TickTupleAwareBolt):
 
     def cleanup(self) -> None:
         """Wait some seconds for what is still under way."""
-        if left := self._producer.flush(_END_SECS):
+        if self._outbox is not None:
+            self._batches.close()
+        elif left := self._producer.flush(_END_SECS):
             self._logger.warning(
                 "%d messages were not delivered within %g s of the topology's end", left, _END_SECS
             )
@@ -249,9 +363,14 @@ class KafkaBolt(TickTupleAwareBolt):
         if self._fire_and_forget:
             return self._callback
         collector, callback = self._collector, self._callback
+        in_batch = self._state is not None
 
         def delivered(error: Any, message: Any) -> None:
-            if error is None:
+            if in_batch:
+                if error is not None:
+                    self._lost = f"not delivered to topic {message.topic()!r}: {error}"
+                    self._losses += 1
+            elif error is None:
                 collector.ack(tup)
             else:
                 collector.report_error(f"not delivered to topic {message.topic()!r}: {error}")

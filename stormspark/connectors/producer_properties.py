@@ -26,7 +26,7 @@ _REFUSED = {
     "sasl.jaas.config": "give sasl.username and sasl.password",
     "ssl.truststore.location": "give ssl.ca.location, a PEM file",
     "ssl.truststore.password": "give ssl.ca.location, a PEM file",
-    "transactional.id": "a tuple is acked when its message is delivered, transactions would add nothing",
+    "transactional.id": "give with_transactions(its beginning): each task has an id of its own",
     "interceptor.classes": "interceptors are Java classes; give with_producer_callback a function",
     "metric.reporters": "reporters are Java classes; librdkafka has statistics.interval.ms",
     "partitioner.class": "give partitioner, by default murmur2_random: the partitions that Java's producer chooses",
