@@ -137,7 +137,8 @@ class BatchCommits:
 
     def _forget_inputs(self) -> None:
         settings, self._forgot = self._plan.settings, self.last
-        up_to = self._table.oldest_txid
+        # A batch begins with the state of the one before; the first one with none.
+        up_to = self._table.oldest_txid or -1
         if not settings.state_retain_hours:
             up_to = max(up_to, self.last - settings.state_retain_txids)
         try:

@@ -247,6 +247,8 @@ def test_inputs_are_kept_as_long_as_states(tmp_path: Path):
         run.commits._tidied = run.commits._forgot = -1000
         run.commits.tidy()
         run.close()
+        again = replay(run.plan, str(tmp_path), "count", 0, generation)
+        assert len(again.inputs) == 5 and again.differences == []
     left = sorted(InputFiles(str(tmp_path)).folder.list("inputs"))
     assert [path.partition("/")[2].split("-")[:2] for path in left] == [
         ["4", "4"],
