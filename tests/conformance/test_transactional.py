@@ -34,14 +34,14 @@ def committed(effects: Iterable[list[Any]]) -> dict[int, list[int]]:
 
 def test_batches_are_committed_in_order_and_whole(run: Run) -> None:
     """G1, G2, G3, G6, G7: what a coordinator says is a batch reaches the committer as one, through two stages of batch bolts."""
-    builder = TransactionalTopologyBuilder("order", "ranges", Ranges(100, 20), 2)
+    builder = TransactionalTopologyBuilder("order", "ranges", Ranges(60, 20), 2)
     builder.set_bolt("partial", Partial(), 3).fields_grouping("ranges", Fields("number"))
     builder.set_bolt("middle", Partial(), 2).fields_grouping("partial", Fields("tx"))
     builder.set_committer_bolt("write", Partial()).global_grouping("middle")
     builder.set_bolt("seen", Seen()).global_grouping("write")
     done = run(builder.build_topology())
     batches = committed(done.effects("seen"))
-    assert [number for numbers in batches.values() for number in numbers] == list(range(100))
+    assert [number for numbers in batches.values() for number in numbers] == list(range(60))
     told = {txid: (begin, end) for txid, begin, end in done.effects("ranges_coordinator")}
     assert {txid: (numbers[0], numbers[-1] + 1) for txid, numbers in batches.items()} == told
     assert min(batches) == 1
@@ -55,7 +55,7 @@ def test_batches_are_committed_in_order_and_whole(run: Run) -> None:
 
 def test_committers_keep_to_the_order_under_retries(run: Run) -> None:
     """G2, G3, G5, G6: bolts and committers that fail at random; a transaction that comes again has the same tuples."""
-    builder = TransactionalTopologyBuilder("retries", "ranges", Ranges(60, 20), 2)
+    builder = TransactionalTopologyBuilder("retries", "ranges", Ranges(40, 20), 2)
     builder.set_bolt("unlucky", Unlucky(0.01), 2).shuffle_grouping("ranges")
     builder.set_bolt("partial", Partial(0.05), 2).fields_grouping("unlucky", Fields("number"))
     builder.set_bolt("write", Write(0.4)).global_grouping("partial")
@@ -63,7 +63,7 @@ def test_committers_keep_to_the_order_under_retries(run: Run) -> None:
     done = run(builder.build_topology(), PATIENT)
     written = done.effects("write")
     batches = committed(written)
-    assert [number for numbers in batches.values() for number in numbers] == list(range(60))
+    assert [number for numbers in batches.values() for number in numbers] == list(range(40))
     # What a committer has done outside stays, so the same transaction never has other tuples once it has come to committers.
     assert all(numbers == batches[txid] for txid, _, numbers in written)
     attempts = [tuple(line[:2]) for line in written]
@@ -76,7 +76,7 @@ def test_committers_keep_to_the_order_under_retries(run: Run) -> None:
 
 def test_pieces_of_partitions_come_again_exactly(run: Run) -> None:
     """G4: what was told to committers is told to them again; all of each partition, once and in order."""
-    builder = TransactionalTopologyBuilder("pieces", "pieces", Pieces(3, 25), 2)
+    builder = TransactionalTopologyBuilder("pieces", "pieces", Pieces(3, 15), 2)
     builder.set_committer_bolt("write", Write(0.3)).global_grouping("pieces")
     done = run(builder.build_topology(), PATIENT)
     written = done.effects("write")
@@ -84,7 +84,7 @@ def test_pieces_of_partitions_come_again_exactly(run: Run) -> None:
     assert all(numbers == batches[txid] for txid, _, numbers in written)
     for partition in range(3):
         mine = [n for numbers in batches.values() for n in numbers if n // 1000 == partition]
-        assert mine == [partition * 1000 + n for n in range(25)]
+        assert mine == [partition * 1000 + n for n in range(15)]
     told = done.effects("pieces")
     assert {partition for what, _, partition in told if what == "again"} == {0, 1, 2}
     # Task i of 2 has the partitions i and i + 2.
@@ -94,13 +94,13 @@ def test_pieces_of_partitions_come_again_exactly(run: Run) -> None:
 
 def test_opaque_pieces_go_on_after_what_was_committed(run: Run) -> None:
     """G4: a transaction that comes again may have other tuples, and begins where the one before it ended."""
-    builder = TransactionalTopologyBuilder("opaque", "pieces", OpaquePieces(3, 25), 2)
+    builder = TransactionalTopologyBuilder("opaque", "pieces", OpaquePieces(3, 15), 2)
     builder.set_bolt("write", Write(0.3)).global_grouping("pieces")
     done = run(builder.build_topology(), PATIENT)
     batches = committed(done.effects("write"))
     for partition in range(3):
         mine = [n for numbers in batches.values() for n in numbers if n // 1000 == partition]
-        assert mine == [partition * 1000 + n for n in range(25)]
+        assert mine == [partition * 1000 + n for n in range(15)]
 
 
 def test_a_source_is_transactional_by_itself(run: Run, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from stormspark.transactional import (
 from tests.conformance.components import Effects
 
 #: Transactions that begin, those that come again among them: more than it takes for all pieces.
-ENOUGH = 40
+ENOUGH = 20
 
 
 class Ranges(TransactionalSpout[tuple[int, int]]):
