@@ -37,7 +37,8 @@ class Chunk(NamedTuple):
     """Tuples that a task executed one after the other, and what it emitted meanwhile.
 
     ``inputs`` is pickled: (values, source) of each; of these ``executed`` were executed, the rest comes again in another chunk.
-    ``emits`` is pickled too: (stream, values) of each. Nothing executed: the emits were made outside of ``execute``.
+    ``emits`` is pickled too: (stream, values) of each. Nothing executed: the emits were made outside of ``execute``, and what is
+    in ``inputs`` is what else the bolt was told.
     """
 
     component: str

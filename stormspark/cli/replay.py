@@ -22,7 +22,7 @@ __all__ = ["parse_task", "replay_task"]
 _TASK = re.compile(r"(.+)\[(\d+)\]")
 _LETTERS = 200
 #: The debugger does not step through these.
-_OURS = ["stormspark.worker.*", "stormspark.cli.*", "contextlib"]
+_OURS = ["stormspark.worker.*", "stormspark.transactional.*", "stormspark.cli.*", "contextlib"]
 
 
 def parse_task(text: str) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from stormspark.api import (
     BoltExecuteInfo,
     BoltFailInfo,
     TopologyContext,
+    TransactionAttempt,
     Tuple,
     WindowedBolt,
 )
@@ -26,7 +27,7 @@ from stormspark.errors import ComponentError, FailedException, ReportedFailedExc
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.foreign_calls import ThreadSafeBoltCollector, emit_in_one_thread
 from stormspark.worker.outlets import Delivery
-from stormspark.worker.recording_inputs import TaskInputs
+from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
 from stormspark.worker.windowed_bolt import WindowedBoltExecutor
@@ -120,9 +121,17 @@ class BoltTask(Task):
         except ComponentError as error:
             self.stop_topology(error)
 
+    def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
+        """See `Task.begin_batch`."""
+        if self.inputs is not None:
+            self.inputs.note(BatchBegins(attempt, announced))
+        super().begin_batch(attempt, announced)
+
     def end_batch(self) -> None:
         """All tuples of the batch have been executed here (G6)."""
         assert isinstance(self.bolt, BatchAware)
+        if self.inputs is not None:
+            self.inputs.note(BatchEnds())
         try:
             self.bolt.end_batch(self._basic)
         except Exception as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stormspark.acker import Roots
+from stormspark.api import TransactionAttempt
 from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dumps, named
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.worker.outlets import Delivery, Outlet
@@ -19,9 +20,20 @@ from stormspark.worker.outlets import Delivery, Outlet
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
 
-__all__ = ["InputRecording", "TaskInputs"]
+__all__ = ["BatchBegins", "BatchEnds", "InputRecording", "TaskInputs"]
 
 _log = logging.getLogger(__name__)
+
+
+class BatchBegins(NamedTuple):
+    """A bolt that knows its batches was told of this attempt."""
+
+    attempt: TransactionAttempt
+    announced: Any
+
+
+class BatchEnds(NamedTuple):
+    """It was told that all tuples of the attempt have come."""
 
 
 class InputRecording:
@@ -97,6 +109,11 @@ class TaskInputs:
     def ended(self, executed: int) -> None:
         """So many of them were."""
         self._add(executed, self._inputs)
+
+    def note(self, event: BatchBegins | BatchEnds) -> None:
+        """Between two tuples, the bolt is told this."""
+        self.flush()
+        self._add(0, dumps([event]))
 
     def flush(self) -> None:
         """What was emitted since then was not emitted in ``execute``."""

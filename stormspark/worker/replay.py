@@ -42,6 +42,7 @@ from stormspark.errors import CheckpointError, FailedException
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
+from stormspark.worker.recording_inputs import BatchBegins, BatchEnds
 from stormspark.worker.task import Task
 
 __all__ = ["Change", "Emitted", "Executed", "Replay", "plan_that_ran", "replay"]
@@ -148,6 +149,11 @@ def replay(
         watch.follow(task, debugger)
         for executed, inputs, emits in _chunks(files, paths, component, index):
             (recorded if executed else recorded_outside).extend(emits)
+            if not executed:
+                watch.current = None
+                for event in inputs:
+                    _tell(task, event)
+                continue
             for one in inputs[:executed]:
                 if isinstance(one, Unpicklable):
                     done.differences.append(
@@ -161,6 +167,9 @@ def replay(
                     )
                     return done
         watch.leave()
+        if task.aborts is not None:
+            done.differences.append(f"{task.aborts} now, and did not then")
+            return done
         if task.state is not None:
             changed = task.prepare_state(batch)
             if changed is None:
@@ -237,6 +246,13 @@ def _execute(task: BoltTask, recorded: tuple[tuple[Any, ...], TupleSource], watc
     task.execute_one((values, source, None))
     if len(task.mailbox):
         task.take_calls()
+
+
+def _tell(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
+    if isinstance(event, BatchBegins):
+        task.begin_batch(event.attempt, event.announced)
+    else:
+        task.end_batch()
 
 
 class _Watch(TaskHook):

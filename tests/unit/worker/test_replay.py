@@ -17,7 +17,10 @@ from stormspark.api.state import StatefulBolt
 from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.cli import main
 from stormspark.errors import CheckpointError
+from stormspark.transactional import TransactionalTopologyBuilder
 from stormspark.worker.replay import Change, Emitted, plan_that_ran, replay
+from tests.conformance.components import EFFECTS
+from tests.conformance.transactional_components import Partial, Ranges
 from tests.unit.worker.components import Script
 from tests.unit.worker.durable_workers import DurableWorkers
 from tests.unit.worker.test_durable_state import Count
@@ -166,6 +169,27 @@ def test_ticks_are_inputs(tmp_path: Path):
     again = replay(run.plan, str(tmp_path), "count", 0, 0)
     assert sorted(one.source for one in again.inputs) == ["tick", "words[3]:default"]
     assert again.differences == []
+
+
+def test_batch_bolts_are_told_of_their_batches(tmp_path: Path):
+    """G6: what they emit when the batch is over is compared too; which attempt it was is recorded."""
+    builder = TransactionalTopologyBuilder("order", "ranges", Ranges(60, 20), 2)
+    builder.set_bolt("partial", Partial(), 2).fields_grouping("ranges", Fields("number"))
+    builder.set_committer_bolt("sums", Partial()).global_grouping("partial")
+    effects = tmp_path / "effects"
+    effects.mkdir()
+    conf = {**RECORD, "topology.workers": 2, EFFECTS: str(effects)}
+    run = DurableWorkers(builder.build_topology(), tmp_path / "table", conf)
+    for _ in range(4):
+        run.run_batch()
+    numbers = []
+    for batch in range(run.commits.last + 1):
+        for component, index in (("partial", 0), ("partial", 1), ("sums", 0)):
+            again = replay(run.plan, str(tmp_path / "table"), component, index, batch)
+            assert again.differences == []
+            if component == "sums":
+                numbers += [number for emitted in again.outside for number in emitted.values[1]]
+    assert len(numbers) >= 20 and sorted(numbers) == list(range(len(numbers)))
 
 
 def test_only_the_attempt_that_was_committed_counts(tmp_path: Path):
