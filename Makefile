@@ -110,8 +110,9 @@ FUZZ_SPARK ?= 40
 FAULT_MESSAGES ?= 100000
 FAULT_INJECTIONS ?= 5
 BACKPRESSURE_SECS ?= 300
+EXACTLY_ONCE_KILLS ?= 50
 .PHONY: soak
-soak: java $(INSTALLED) soak-faults soak-backpressure ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+soak: java $(INSTALLED) soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
 	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
 	@HYPOTHESIS_PROFILE=soak FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(BIN)/pytest -q tests/fuzz
@@ -123,6 +124,10 @@ soak-faults: java $(INSTALLED) ## nothing is lost: FAULT_MESSAGES and FAULT_INJE
 .PHONY: soak-backpressure
 soak-backpressure: java $(INSTALLED) ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure
 	@BACKPRESSURE_SECS=$(BACKPRESSURE_SECS) $(BIN)/pytest -q tests/faults/backpressure
+
+.PHONY: soak-exactly-once
+soak-exactly-once: java $(INSTALLED) ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
+	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(BIN)/pytest -q -s tests/faults/exactly_once
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

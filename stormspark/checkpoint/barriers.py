@@ -1,14 +1,15 @@
 """Named steps of the commit protocol at which tests kill a process.
 
 A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named like a barrier: whichever process comes
-to that barrier first takes the file away and kills itself, as ``kill -9`` would. Without the variable a barrier costs a
-comparison.
+to that barrier first takes the file away and kills itself, as ``kill -9`` would. If the file is not empty it waits there, until
+its file ``BARRIER.PID.here`` is gone. Without the variable a barrier costs a comparison.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 
 __all__ = ["BARRIERS", "BATCH_BARRIERS", "reached"]
 
@@ -34,11 +35,15 @@ _FOLDER = os.environ.get("STORMSPARK_BARRIERS")
 
 
 def reached(barrier: str) -> None:
-    """Come by a barrier; where a test has put its file, the process ends here."""
+    """Come by a barrier; where a test has put its file, the process ends here, or waits."""
     if _FOLDER is None:
         return
+    here = os.path.join(_FOLDER, f"{barrier}.{os.getpid()}.here")
     try:
-        os.rename(os.path.join(_FOLDER, barrier), os.path.join(_FOLDER, f"{barrier}.{os.getpid()}.killed"))
+        os.rename(os.path.join(_FOLDER, barrier), here)
     except FileNotFoundError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    if not os.path.getsize(here):
+        os.kill(os.getpid(), signal.SIGKILL)
+    while os.path.exists(here):
+        time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""A driver to be killed. Arguments: folder, name, workers. It ends when ``done`` is there and all is worked off."""
+"""A driver to be killed. Arguments: folder, name, workers, master. It ends when ``done`` is there and all is worked off."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,10 @@ conf = {
     "stormspark.restart.max.delay.secs": 0.2,
     "stormspark.worker.lease.secs": 10,
 }
-running = submit(build(name, folder), local_session(2, {}), conf=conf, checkpoint=folder / "checkpoint")
+spark = local_session(
+    2, {"spark.executor.memory": "1024m"}, master=sys.argv[4] if len(sys.argv) > 4 else None
+)
+running = submit(build(name, folder), spark, conf=conf, checkpoint=folder / "checkpoint")
 quiet = Quiet()
 while not running.wait(0.2):
     now = running.statistics()

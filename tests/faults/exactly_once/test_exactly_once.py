@@ -26,15 +26,19 @@ from tests.spark.waiting import wait_for, worker_processes
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[3]
+#: In CI a few, and those of executors not at all.
 KILLS = int(os.environ.get("EXACTLY_ONCE_KILLS", "2"))
+ALL = KILLS > 2
 LINES_A_FILE, FILES = 50, 20
 
 
 class Run:
     """A topology under fire: drivers one after another on one checkpoint."""
 
-    def __init__(self, folder: Path, name: str, workers: int) -> None:
-        self.folder, self.name, self.workers = folder, name, workers
+    driver = "tests.faults.exactly_once.driver"
+
+    def __init__(self, folder: Path, name: str, workers: int, master: str = "local[2]") -> None:
+        self.folder, self.name, self.workers, self.master = folder, name, workers, master
         self.barriers = folder / "barriers"
         self.barriers.mkdir()
         (folder / "lines").mkdir()
@@ -58,7 +62,7 @@ class Run:
         }
         with (self.folder / "output").open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.exactly_once.driver", str(self.folder), self.name, str(self.workers)],
+                [sys.executable, "-m", self.driver, str(self.folder), self.name, str(self.workers), self.master],
                 cwd=ROOT, env=environment, stdout=output, stderr=output,
             )  # fmt: skip
 
@@ -89,6 +93,25 @@ class Run:
         armed = self.barriers / barrier
         armed.touch()
         wait_for(lambda: self.lives() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+
+    def executors(self) -> list[psutil.Process]:
+        """Spark's, where they are processes of their own."""
+        assert self.process is not None
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        return [
+            one for one in family if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())
+        ]
+
+    def kill_executor_at(self, barrier: str) -> None:
+        """While a process stands at that barrier."""
+        armed = self.barriers / barrier
+        armed.write_text("wait")
+        wait_for(lambda: self.lives() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+        victim = self.executors()[0]
+        victim.kill()
+        victim.wait(20)
+        for held in self.barriers.glob("*.here"):
+            held.unlink()
 
     def end(self) -> None:
         """No more numbers; all is worked off; the driver ends."""
@@ -158,8 +181,8 @@ class _Notes(pickle.Unpickler):
 
 
 @contextmanager
-def running(folder: Path, workers: int) -> Iterator[Run]:
-    run = Run(folder, f"once-{os.getpid()}-{folder.name}", workers)
+def running(folder: Path, workers: int, master: str = "local[2]") -> Iterator[Run]:
+    run = Run(folder, f"once-{os.getpid()}-{folder.name}", workers, master)
     run.start()
     try:
         run.goes_on(2)
@@ -187,6 +210,18 @@ def test_killed_at_every_step_of_the_protocol(tmp_path: Path) -> None:
         print(f"{len(BARRIERS)} barriers, {run.drivers} drivers, {run.check():,} numbers")
 
 
+@pytest.mark.skipif(not ALL, reason="executors take their time to come back; `make soak-exactly-once` has it")
+def test_an_executor_is_killed_at_every_step(tmp_path: Path) -> None:
+    """C35, C44: while a worker or the driver stands at each barrier; its workers go with it."""
+    barriers = [barrier for barrier in BARRIERS if "rollback" not in barrier and "rolled" not in barrier]
+    with running(tmp_path, 2, "local-cluster[2,1,1024]") as run:
+        for barrier in barriers:
+            run.kill_executor_at(barrier)
+            run.goes_on(2)
+        run.end()
+        print(f"{len(barriers)} executors, {run.drivers} drivers, {run.check():,} numbers")
+
+
 def _roll_back(run: Run, barrier: str) -> None:
     """Another worker is killed, so that this one comes to take its part of the batch back."""
     armed = run.barriers / barrier
@@ -204,19 +239,23 @@ def _roll_back(run: Run, barrier: str) -> None:
 
 
 def test_killed_at_random(tmp_path: Path) -> None:
-    """C44: a worker, or the driver, at any moment."""
+    """C44: a worker, the driver, or, in the long form, an executor, at any moment."""
     choice = random.Random(int(os.environ.get("EXACTLY_ONCE_SEED", "7")))
     killed: Counter[str] = Counter()
-    with running(tmp_path, 2) as run:
+    whom = ["worker", "driver", "executor"] if ALL else ["worker", "driver"]
+    with running(tmp_path, 2, "local-cluster[2,1,1024]" if ALL else "local[2]") as run:
         for _ in range(KILLS):
             time.sleep(choice.uniform(0, 2))
-            what = choice.choice(["worker", "driver"])
+            what = choice.choice(whom)
             if what == "driver":
                 assert run.process is not None
                 run.process.kill()
                 run.process.wait()
-            elif alive := worker_processes(run.name):
-                choice.choice(list(alive.values())).kill()
+            else:
+                alive = run.executors() if what == "executor" else list(worker_processes(run.name).values())
+                if not alive:
+                    continue
+                choice.choice(alive).kill()
             killed[what] += 1
             run.goes_on()
         run.end()
