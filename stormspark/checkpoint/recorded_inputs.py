@@ -14,7 +14,9 @@ import contextlib
 import pickle
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import is_
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -24,7 +26,16 @@ from stormspark.checkpoint.state_files import Folder
 from stormspark.checkpoint.state_table import StateTable, TaskChanges
 from stormspark.errors import CheckpointError
 
-__all__ = ["Chunk", "InputFile", "InputFiles", "Unpicklable", "dumps", "generation_of_inputs", "named"]
+__all__ = [
+    "Chunk",
+    "InputFile",
+    "InputFiles",
+    "Unpicklable",
+    "dump_pairs",
+    "generation_of_inputs",
+    "load_pairs",
+    "named",
+]
 
 _KIND, _KEY = "inputs", b"files"
 _INPUTS = re.compile(r"(?:inputs/)?(\d+)-(\d+)-[0-9a-f]{32}")
@@ -36,9 +47,9 @@ _BUFFER = 1 << 18
 class Chunk(NamedTuple):
     """Tuples that a task executed one after the other, and what it emitted meanwhile.
 
-    ``inputs`` is pickled: (values, source) of each; of these ``executed`` were executed, the rest comes again in another chunk.
-    ``emits`` is pickled too: (stream, values) of each. Nothing executed: the emits were made outside of ``execute``, and what is
-    in ``inputs`` is what else the bolt was told.
+    ``inputs`` are the source and the values of each (`load_pairs`); of these ``executed`` were executed, the rest comes again in
+    another chunk. ``emits`` likewise, with the stream of each. Nothing executed: the emits were made outside of ``execute``, and
+    what is in ``inputs`` is what else the bolt was told.
     """
 
     component: str
@@ -54,14 +65,34 @@ class Unpicklable(NamedTuple):
     shown: str
 
 
-def dumps(values: list[Any]) -> bytes:
-    """Pickled, with classes of notebooks; what can't be is `Unpicklable`."""
+def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
+    """Pickled, with classes of notebooks: values, and where each came from or went to, which is often the same for all.
+
+    A value that can't be pickled is `Unpicklable`.
+    """
+    first = origins[0]
+    pairs = (
+        [first] if sum(map(is_, origins, repeat(first))) == len(origins) else list(origins),
+        list(values),
+    )
     try:
-        return pickle.dumps(values, 5)
+        return pickle.dumps(pairs, 5)
     except (
         Exception
     ):  # classes of a notebook, a lock, a generator: whatever stays in its worker need not be picklable
-        return cloudpickle.dumps([_recordable(value) for value in values], 5)  # type: ignore[no-any-return]
+        return cloudpickle.dumps((pairs[0], [_recordable(value) for value in values]), 5)  # type: ignore[no-any-return]
+
+
+def load_pairs(data: bytes) -> list[tuple[Any, Any]]:
+    """What `dump_pairs` was given; raises what unpickling does.
+
+    >>> load_pairs(dump_pairs(["a", "a"], [1, 2])), load_pairs(b"")
+    ([('a', 1), ('a', 2)], [])
+    """
+    if not data:
+        return []
+    origins, values = pickle.loads(data)
+    return list(zip(origins * len(values) if len(origins) == 1 else origins, values, strict=True))
 
 
 def _recordable(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stormspark.acker import Roots
 from stormspark.api import TransactionAttempt
-from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dumps, named
+from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dump_pairs, named
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.worker.outlets import Delivery, Outlet
 
@@ -104,7 +104,7 @@ class TaskInputs:
     def begins(self, chunk: list[Delivery]) -> None:
         """These tuples are about to be executed."""
         self.flush()
-        self._inputs = dumps([(values, source) for values, source, _ in chunk])
+        self._inputs = dump_pairs([delivery[1] for delivery in chunk], [delivery[0] for delivery in chunk])
 
     def ended(self, executed: int) -> None:
         """So many of them were."""
@@ -113,7 +113,7 @@ class TaskInputs:
     def note(self, event: BatchBegins | BatchEnds) -> None:
         """Between two tuples, the bolt is told this."""
         self.flush()
-        self._add(0, dumps([event]))
+        self._add(0, dump_pairs([None], [event]))
 
     def flush(self) -> None:
         """What was emitted since then was not emitted in ``execute``."""
@@ -125,7 +125,10 @@ class TaskInputs:
         self._emits.clear()
 
     def _add(self, executed: int, inputs: bytes) -> None:
-        emits = dumps(self._emits) if self._emits else b""
+        emits = b""
+        if self._emits:
+            streams, values = zip(*self._emits, strict=True)
+            emits = dump_pairs(streams, values)
         self._emits.clear()
         self._recording.add(Chunk(self._component, self._index, executed, inputs, emits))
 

@@ -243,6 +243,7 @@ def test_values_that_stay_in_their_worker_need_not_be_picklable(tmp_path: Path):
     again = replay(run.plan, str(tmp_path), "last", 0, 0)
     assert len(again.inputs) == 1
     assert len(again.differences) == 1 and again.differences[0].startswith("input 2 could not be recorded")
+    assert replay(run.plan, str(tmp_path), "emits", 0, 0).differences == []
 
 
 def test_a_values_change_in_place_is_not_recorded(tmp_path: Path):
