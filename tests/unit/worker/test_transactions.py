@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from stormspark import BasicBolt, FailedException, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
+from stormspark import (
+    BasicBolt,
+    Count,
+    FailedException,
+    Fields,
+    OutputFieldsDeclarer,
+    TopologyBuilder,
+    Tuple,
+    WindowedBolt,
+)
 from stormspark.api.state import StatefulBolt
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
@@ -217,3 +226,29 @@ def test_a_batch_ends_when_all_that_goes_round_has_come_to_its_end(workers: int)
     rig.batches(1)
     (spout,) = rig.users("a")
     assert sorted(spout.heard) == [("ack", 0), ("ack", 1)]
+
+
+def test_windows_are_refused_where_batches_are_transactions() -> None:
+    """C41: what they hold is in memory alone; it is said before anything runs."""
+
+    class Last(WindowedBolt):
+        def execute(self, window: Any) -> None:
+            raise AssertionError
+
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(1,)]))
+    builder.set_bolt("w", Last().with_window(Count(3))).shuffle_grouping("a")
+    topology = builder.create_topology("t")
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_transactions\.py:\d+: bolt 'w' keeps its windows in memory"
+    ):
+        plan_topology(topology, {"stormspark.exactly.once": True})
+    assert not plan_topology(topology).exactly_once
+
+
+def test_every_batch_ends_with_a_checkpoint() -> None:
+    """C37, C38: prepared and committed one after the other, with numbers that follow each other, and no interval."""
+    rig = Rig(two(Sum(), [(1,), (2,)]), 2)
+    rig.batches(4)
+    (bolt,) = rig.users("b")
+    assert bolt.calls[2:8] == [f"pre_{what} {n}" for n in range(3) for what in ("prepare", "commit")]
