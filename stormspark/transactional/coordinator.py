@@ -49,6 +49,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._spout = spout
         self._attempt: TransactionAttempt | None = None
         self._emitted: tuple[Any] | None = None
+        self._refused = False
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
         """The last transaction: its txid and metadata."""
@@ -91,11 +92,13 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
             try:
                 metadata = self._initialized(attempt.txid, metadata)
             except FailedException as error:
-                self._logger.warning("no transaction %d now: %s", attempt.txid, error)
+                if not self._refused:  # it is asked again in every batch
+                    self._logger.warning("no transaction %d now: %s", attempt.txid, error)
+                self._refused = True
                 return
         else:
             return
-        self._emitted = (metadata,)
+        self._emitted, self._refused = (metadata,), False
         self._collector.emit((attempt, metadata, last), BATCH_STREAM, message_id=attempt)
 
     def _initialized(self, txid: int, previous: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
+import sqlalchemy as sql
+
 from stormspark import (
     BasicBolt,
     BasicOutputCollector,
@@ -15,9 +17,12 @@ from stormspark import (
     Tuple,
 )
 from stormspark.api.state import StatefulComponent
+from stormspark.map_state import OpaqueMap, StateType, TransactionalMap
+from stormspark.map_state.sql import SqlBackingMap
 from stormspark.transactional import (
     BatchBolt,
     BatchOutputCollector,
+    Committer,
     Coordinator,
     Emitter,
     TransactionalSpout,
@@ -135,6 +140,24 @@ class Total(StatefulComponent, Sum):
 
     def pre_save(self, checkpoint_id: int) -> None:
         told.append(("saved", self.sum))
+
+
+class Add(Committer, Sum):
+    """Adds its batch's sum to one in a database, and fails afterwards when it is told to."""
+
+    def __init__(self, url: str, kind: StateType) -> None:
+        super().__init__()
+        self.url, self.kind = url, kind
+
+    def finish_batch(self) -> None:
+        engine = sql.create_engine(self.url)
+        state = {StateType.TRANSACTIONAL: TransactionalMap, StateType.OPAQUE: OpaqueMap}[self.kind]
+        totals: Any = state(SqlBackingMap(engine, "totals", self.kind))
+        totals.begin_commit(self.attempt.txid)
+        totals.multi_update([("sum",)], [lambda total: (total or 0) + self.sum])
+        totals.commit(self.attempt.txid)
+        engine.dispose()
+        super().finish_batch()
 
 
 class Pass(BasicBolt):

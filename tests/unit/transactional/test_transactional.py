@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sql
 
 from stormspark import Bolt, Fields, TopologyBuilder
 from stormspark.connectors import FileSpout
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.local import LocalCluster
+from stormspark.map_state import StateType
 from stormspark.plan import plan_topology
 from stormspark.testing import TestWordSpout
 from stormspark.transactional import Committer, TransactionalTopologyBuilder, TransactionAttempt
-from tests.unit.transactional.components import Nameless, Pass, Sum, Tens, Total, begin, of, told
+from tests.unit.transactional.components import Add, Nameless, Pass, Sum, Tens, Total, begin, of, told
 
 Fails = Callable[[str, TransactionAttempt], bool]
 
@@ -145,13 +148,13 @@ def test_nobody_ends_a_batch_while_anything_is_under_way() -> None:
     """G7: where supersteps are too short for what has come, and where `finish_batch` emits more than one superstep takes."""
     begin()
     builder = TransactionalTopologyBuilder("sums", "tens", Tens(2), 2)
-    builder.set_bolt("sum", Sum(copies=5000), 2).fields_grouping("tens", Fields("number"))
+    builder.set_bolt("sum", Sum(copies=2000), 2).fields_grouping("tens", Fields("number"))
     builder.set_bolt("pass", Pass(), 2).shuffle_grouping("sum")
     builder.set_bolt("again", Sum()).global_grouping("pass")
     with LocalCluster(seed=1) as cluster:
         conf = {"topology.workers": 3, "stormspark.superstep.deadline.ms": 1, "stormspark.batch.target.ms": 1}
         cluster.submit_topology("short", conf, builder.create_topology()).run_until_idle(60)
-    assert finished("again") == [(txid, 5000 * total) for txid, total in [(1, 45), (2, 145)]]
+    assert [total for _, total in finished("again")] == [2000 * total for total in (45, 145)]
 
 
 def test_a_batch_without_a_transaction_ends_nobody() -> None:
@@ -171,6 +174,24 @@ def test_state_of_a_batch_bolt_is_committed_with_its_batch() -> None:
     run(builder)
     assert finished("total") == [(1, 45), (1, 45), (2, 190), (2, 190), (3, 435), (3, 435)]
     assert [saved for (saved,) in of("saved")] == [45, 190, 435]
+
+
+@pytest.mark.parametrize("kind", [StateType.TRANSACTIONAL, StateType.OPAQUE])
+def test_what_is_outside_counts_each_batch_once(tmp_path: Path, kind: StateType) -> None:
+    """G8: a committer that has written and then failed writes again, and the number of the batch tells."""
+    begin(first_attempts("add"))
+    url = f"sqlite:///{tmp_path / 'totals.db'}"
+    builder = TransactionalTopologyBuilder("sums", "tens", Tens(), 2)
+    builder.set_bolt("add", Add(url, kind)).global_grouping("tens")
+    run(builder)
+    assert len(finished("add")) == 6
+    engine = sql.create_engine(url)
+    with engine.connect() as connection:
+        ((txid, total),) = connection.execute(
+            sql.text("SELECT txid, value FROM totals WHERE key = '[\"sum\"]'")
+        ).all()
+    engine.dispose()
+    assert (txid, int(total)) == (3, 435)
 
 
 def test_a_tuple_without_the_attempt_is_refused() -> None:
