@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from stormspark.api import OutputCollector, TickTupleAwareBolt, TopologyContext, Tuple
+from stormspark.api.state import TransactionalSink
 from stormspark.connectors.file_bolt_formats import DefaultFileNameFormat, DelimitedRecordFormat
 from stormspark.connectors.file_bolt_policies import (
     CountSyncPolicy,
@@ -27,7 +28,7 @@ class _Writer(NamedTuple):
     rotation: FileRotationPolicy
 
 
-class FileBolt(TickTupleAwareBolt):
+class FileBolt(TransactionalSink, TickTupleAwareBolt):
     """Writes each tuple as a record into files of its task below ``path``, and acks it when it is synced (K10).
 
     ``path`` is a folder, or a URL that pyarrow has a file system for (``s3://bucket/folder``); or give ``filesystem``. A file
@@ -40,6 +41,9 @@ class FileBolt(TickTupleAwareBolt):
     Whatever can't be written or synced fails all tuples that wait, with the reason; a record that can't be made fails its tuple
     alone.
 
+    Where the topology's batches are transactions (C42) a batch is committed when its records are synced; those of a batch that
+    comes again are there twice.
+
     >>> bolt = (
     ...     FileBolt("/data/out")
     ...     .with_record_format(DelimitedRecordFormat("|"))
@@ -47,6 +51,9 @@ class FileBolt(TickTupleAwareBolt):
     ...     .with_rotation_policy(TimedRotationPolicy(300))
     ... )
     """
+
+    #: Whether batches are transactions: then the batch stands for its tuples, which are acked at once.
+    _in_transaction = False
 
     def __init__(
         self, path: str | PathLike[str], *, filesystem: Any = None, in_progress: bool = True
@@ -148,6 +155,17 @@ class FileBolt(TickTupleAwareBolt):
         if self._rotation.interval_secs is not None:
             context.set_timer(self._rotation.interval_secs, self._rotate_all)
 
+    def init_state(self, state: MutableMapping[Any, Any]) -> None:
+        """Batches are transactions."""
+        self._in_transaction = True
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        """Sync what the batch has written; raises OSError where that can't be."""
+        self._sync()
+
+    def post_save(self, checkpoint_id: int) -> None:
+        """Nothing is left to do."""
+
     def process(self, tup: Tuple) -> None:
         """Write a tuple; sync and rotate when it is time."""
         try:
@@ -170,6 +188,8 @@ class FileBolt(TickTupleAwareBolt):
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)
+        if self._in_transaction:
+            self._collector.ack(tup)
         done = writer.rotation.mark(tup, offset)
         if self._sync_policy.mark(tup, offset):
             self._sync()
@@ -231,14 +251,16 @@ class FileBolt(TickTupleAwareBolt):
                 reason = f"could not be written to {self._folder}: {error}"
         else:
             waiting, self._waiting = self._waiting, []
-            for tup in waiting:
-                self._collector.fail(tup, reason)
             self._sync_policy.reset()
             for partition in list(self._writers):
                 self._end(partition)
+            if self._in_transaction:
+                raise OSError(reason)  # the batch comes again
+            for tup in waiting:
+                self._collector.fail(tup, reason)
             return False
         waiting, self._waiting = self._waiting, []
-        for tup in waiting:
+        for tup in () if self._in_transaction else waiting:
             self._collector.ack(tup)
         self._sync_policy.reset()
         for partition in [name for name, writer in self._writers.items() if writer.file.ends_with_sync]:
