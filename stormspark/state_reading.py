@@ -101,7 +101,7 @@ def _objects(values: list[Any]) -> Any:
 def state_table_of(topology: str | Path) -> str:
     """Where the state table is: below a checkpoint folder, or by the name of a topology; raises `TopologyNotAliveError`."""
     location = str(topology)
-    if "/" not in location and not Path(location).is_dir():
+    if "/" not in location and not Path(location, "stormspark").is_dir():
         from stormspark.spark.whereabouts import Whereabouts
 
         location = Whereabouts.read(location).checkpoint

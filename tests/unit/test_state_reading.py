@@ -149,6 +149,16 @@ def test_what_is_not_there_is_named(tmp_path: Path):
         stormspark.state("nobody-knows", "count")
 
 
+def test_a_folder_in_the_working_directory_is_found_by_its_name(tmp_path: Path, monkeypatch: Any):
+    """C36: a checkpoint folder, that is; another folder of a topology's name is none."""
+    _counted(tmp_path / "counting")
+    (tmp_path / "another").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert len(stormspark.state("counting", "count")) == 2
+    with pytest.raises(TopologyNotAliveError):
+        stormspark.state("another", "count")
+
+
 def test_the_command_prints_a_table(tmp_path: Path):
     """C36: keys in order, with what they are."""
     _counted(tmp_path)
