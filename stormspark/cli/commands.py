@@ -229,7 +229,9 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
 @main.command()
 @click.argument("topology", metavar="NAME")
 @click.argument("component")
-@click.option("--txid", type=click.IntRange(min=0), metavar="N", help="As of batch N; by default the last one.")
+@click.option(
+    "--txid", type=click.IntRange(min=0), metavar="N", help="As of batch N; by default the last one."
+)
 @click.option(
     "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="So many keys; 0: all."
 )
