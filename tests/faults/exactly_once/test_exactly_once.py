@@ -239,12 +239,21 @@ def _roll_back(run: Run, barrier: str) -> None:
 
 
 def test_killed_at_random(tmp_path: Path) -> None:
-    """C44: a worker, the driver, or, in the long form, an executor, at any moment."""
+    """C44: a worker, or the driver, at any moment."""
+    _kill_at_random(tmp_path, KILLS, ["worker", "driver"], "local[2]")
+
+
+@pytest.mark.skipif(not ALL, reason="executors take their time to come back; `make soak-exactly-once` has it")
+def test_killed_at_random_in_a_cluster(tmp_path: Path) -> None:
+    """C44: the same, and executors; a driver takes its executors along."""
+    _kill_at_random(tmp_path, KILLS // 5, ["worker", "driver", "executor"], "local-cluster[2,1,1024]")
+
+
+def _kill_at_random(tmp_path: Path, kills: int, whom: list[str], master: str) -> None:
     choice = random.Random(int(os.environ.get("EXACTLY_ONCE_SEED", "7")))
     killed: Counter[str] = Counter()
-    whom = ["worker", "driver", "executor"] if ALL else ["worker", "driver"]
-    with running(tmp_path, 2, "local-cluster[2,1,1024]" if ALL else "local[2]") as run:
-        for _ in range(KILLS):
+    with running(tmp_path, 2, master) as run:
+        while killed.total() < kills:
             time.sleep(choice.uniform(0, 2))
             what = choice.choice(whom)
             if what == "driver":
