@@ -4,8 +4,8 @@
 
 One topology over two workers: a spout, and a bolt that counts by ``--keys`` keys. Measured in turn in one session: with its
 counts in memory and at-least-once, and as a `StatefulBolt` whose changes are committed batch by batch. With nothing to do
-(milliseconds of a batch), and at full speed (executed tuples a second, and what a batch takes). Prints a JSON line for each run, then minimum,
-median and maximum of exactly-once / at-least-once.
+(milliseconds of a batch), and at full speed (executed tuples a second, and what a batch takes). Prints a JSON line for each run,
+then minimum, median and maximum of exactly-once / at-least-once.
 """
 
 from __future__ import annotations
