@@ -133,7 +133,8 @@ class Settings:
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load: spouts are asked for tuples for about so long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default three targets;
+    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default five targets, and
+    #: at most a quarter of the message timeout;
     #: where tuples are dropped or failed in the place of slowing spouts down, all supersteps of a round at most one target.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of what waits, by default 100 MB and a million tuples; the low ones are by default half of the high ones.

@@ -31,7 +31,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import exp, log
+from statistics import median
 
 from stormspark.backpressure.drift import Drift
 from stormspark.backpressure.pressure import BoltPressure, LimitChange, Pressure, SpoutPressure
@@ -71,6 +73,8 @@ _SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST = 0.1, 2.5
 _TAKES = 0.75
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
+#: And so many for what it takes lately.
+_LATELY = 15
 #: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
 _CALM = 20.0
 #: Nothing is faster; on a clock that stands still nothing takes time.
@@ -483,9 +487,15 @@ class Controller:
         """How long the next round should be, in seconds, where nobody is held: the target, or so long that what a round takes
         whatever it does is a tenth of it; less of it where a bolt is what holds up the others.
         """
-        crowded = any(spout.crowded_out_by for spout in self._spouts.values())
-        share, longest = (_OVERHEAD_SHARE, _LONGEST) if crowded else (_SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST)
-        return min(max(self.target, self._least_overhead / share), longest * self.target)
+        overhead, share, longest = self._least_overhead, _SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST
+        if any(spout.crowded_out_by for spout in self._spouts.values()):
+            # Spouts have little of such a round, so what is not the bolts' work is no work: it may be taken as it is.
+            overhead, share, longest = (
+                median(islice(reversed(self._overheads), _LATELY)),
+                _OVERHEAD_SHARE,
+                _LONGEST,
+            )
+        return min(max(self.target, overhead / share), longest * self.target)
 
     def limit_of(self, spout: str) -> int | None:
         """What all tasks of a spout together may emit in the next round."""

@@ -31,7 +31,9 @@ TARGET_SECS = 1.0 if LONG_SECS else 0.5
 #: Full speed is this share of what it was before. How long it takes to be back there says little on a machine that others use as
 #: well, so a short run counts rounds.
 FULL = 0.9 if LONG_SECS else 0.3
-MOST_TARGETS, MOST_ROUNDS = 3, 6
+MOST_ROUNDS = 3 if LONG_SECS else 6
+#: In targets: of so many a round may be while a bolt is at fault, and the one that runs when the load changes has to end first.
+LONGEST_ROUND = 4
 #: So many rounds at full speed are no luck.
 TOGETHER = 3 if LONG_SECS else 1
 
@@ -153,7 +155,9 @@ def test_it_follows_the_bolt_and_is_back_at_full_speed_soon(
     for what, (seconds, rounds) in course.recovery.items():
         assert rounds <= MOST_ROUNDS, f"{what}: {pressure.history}"
         assert seconds < math.inf, f"{what}: {pressure.history}"
-        assert not LONG_SECS or seconds <= MOST_TARGETS * TARGET_SECS, f"{what}: {pressure.history}"
+        assert not LONG_SECS or seconds <= MOST_ROUNDS * LONGEST_ROUND * TARGET_SECS, (
+            f"{what}: {pressure.history}"
+        )
     # Each of the four changes takes some; what a limit swings about would take one a round.
     assert pressure.limit_changes <= 24 + len(course.rounds) // 10, pressure.history
 

@@ -108,7 +108,7 @@ def test_memory_is_flat_and_the_bolt_busy(
 @pytest.mark.skipif(
     not LONG_SECS, reason="it shows that this can fail; `make soak-backpressure` has the time"
 )
-def test_without_limits_memory_grows_and_that_is_noticed(
+def test_without_limits_tuples_pile_up_and_that_is_noticed(
     start: Callable[..., SparkTopology],
     spark: SparkSession,
     tmp_path: Path,
@@ -116,7 +116,7 @@ def test_without_limits_memory_grows_and_that_is_noticed(
     say: Say,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What the others hold flat was not flat by itself."""
+    """What the others keep empty is not empty by itself: up to the marks of the worker, which are the last resort."""
     monkeypatch.setattr(Throttle, "limits", None)
     dial = Dial(tmp_path / "dial")
     dial.set(COST_SECS)
@@ -132,5 +132,4 @@ def test_without_limits_memory_grows_and_that_is_noticed(
     running.kill()
     note("A spout at full speed, a slow bolt", run="without limits", seconds=20, queued_at_most=queued,
          worker_MB=f"{sorted(series)[len(series) // 2]:.0f}, rise {rise:+.1f}, peak {peak:+.1f}")  # fmt: skip
-    assert rise > MAY_RISE * series[0] + SLACK_MB, series
     assert queued > 10_000

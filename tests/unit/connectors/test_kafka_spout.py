@@ -366,7 +366,7 @@ def test_servers_that_do_not_answer_and_settings_that_do_not_fit(
     kafka: KafkaBroker, run: Run, monkeypatch: Any
 ) -> None:
     """K6: in librdkafka's words, which say what it tried."""
-    monkeypatch.setattr("stormspark.connectors.kafka.planner._CHECK_SECS", 1.0)
+    monkeypatch.setattr("stormspark.connectors.kafka.planner._CHECK_SECS", 4.0)
     with pytest.raises(
         InvalidTopologyError, match=r"does not answer: .*refused.*unknown_topic='wait' waits for it"
     ):
