@@ -66,7 +66,7 @@ class SqlBackingMap:
     An engine can't be pickled: make it in ``prepare``. Several tasks may share the table if their keys differ, as under a
     fields grouping; each `OpaqueMap` then needs a ``partition`` of its own.
 
-    Tested on SQLite. Nothing in it is SQLite's own, and where other databases differ the columns' types follow them.
+    Tested on SQLite and PostgreSQL. Nothing in it is their own, and where other databases differ the columns' types follow them.
 
     Raises `StateError` if the table is there and has other columns: then it holds another kind of state.
     """

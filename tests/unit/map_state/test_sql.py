@@ -1,4 +1,4 @@
-"""State in a database: SQLite in a file, with real transactions, and processes that are killed in the middle of them."""
+"""State in a database, SQLite and PostgreSQL: real transactions, and processes that are killed in the middle of them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from stormspark.map_state import (
     TransactionalValue,
 )
 from stormspark.map_state.sql import SqlBackingMap
+from tests.postgres_server import PostgresServer
 from tests.unit.map_state.sql_batches import BATCHES, plus, words
 
 ROOT = Path(__file__).parents[3]
@@ -42,9 +43,25 @@ PLACES = [
 FATAL = 4
 
 
-@pytest.fixture
-def engine(tmp_path):
-    made = sql.create_engine(f"sqlite:///{tmp_path}/state.db")
+@pytest.fixture(scope="module")
+def postgres():
+    """The URL of a server of its own."""
+    if (missing := PostgresServer.missing()) is not None:
+        pytest.skip(missing)
+    with PostgresServer() as server:
+        yield server.url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request, tmp_path):
+    """An empty database."""
+    if request.param == "sqlite":
+        made = sql.create_engine(f"sqlite:///{tmp_path}/state.db")
+    else:
+        made = sql.create_engine(request.getfixturevalue("postgres"))
+        found = sql.MetaData()
+        found.reflect(made)
+        found.drop_all(made)
     yield made
     made.dispose()
 
@@ -94,12 +111,13 @@ def test_a_put_that_fails_stores_nothing(engine):
     """G14: one transaction a call."""
     rows = SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL)
     rows.multi_put(["a", "b"], [1, 2])
+    refusal = (
+        "CREATE TRIGGER no BEFORE INSERT ON counts WHEN NEW.key = '\"c\"' BEGIN SELECT RAISE(ABORT, 'no'); END"
+        if engine.dialect.name == "sqlite"
+        else "ALTER TABLE counts ADD CHECK (key <> '\"c\"')"
+    )
     with engine.begin() as connection:
-        connection.execute(
-            sql.text(
-                "CREATE TRIGGER no BEFORE INSERT ON counts WHEN NEW.key = '\"c\"' BEGIN SELECT RAISE(ABORT, 'no'); END"
-            )
-        )
+        connection.execute(sql.text(refusal))
     with pytest.raises(sql.exc.IntegrityError):
         rows.multi_put(["a", "b", "c"], [7, 8, 9])
     assert rows.multi_get(["a", "b", "c"]) == [1, 2, None]
