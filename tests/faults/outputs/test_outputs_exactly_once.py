@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +19,9 @@ import sqlalchemy as sql
 
 from stormspark.checkpoint.barriers import BARRIERS
 from stormspark.checkpoint.ordered_keys import decode_key
-from tests.faults.exactly_once.test_exactly_once import FILES, LINES_A_FILE, Run, _roll_back
+from tests.faults.exactly_once.test_exactly_once import FILES, KILLS, LINES_A_FILE, Run, _roll_back
 from tests.faults.exactly_once.topology import KEYS
-from tests.faults.outputs.topology import KAFKA, SQL, TOPIC
+from tests.faults.outputs.topology import KAFKA, SQL
 from tests.faults.test_kafka_bolt_exactly_once import committed_messages
 from tests.kafka_broker import KafkaBroker
 from tests.postgres_server import PostgresServer
@@ -46,7 +48,9 @@ class Outputs(Run):
     def __init__(self, folder: Path, kafka: KafkaBroker, database: str) -> None:
         super().__init__(folder, f"outputs-{os.getpid()}-{folder.name}", 2)
         self.kafka, self.database = kafka, database
-        (folder / KAFKA).write_text(kafka.bootstrap)
+        self.topic = f"drawn-{folder.name}"
+        kafka.create_topic(self.topic, partitions=3)
+        (folder / KAFKA).write_text(f"{kafka.bootstrap} {self.topic}")
         (folder / SQL).write_text(database)
 
     def counts(self, table: str) -> dict[str, int]:
@@ -72,7 +76,7 @@ class Outputs(Run):
         assert _counted(merged) == expected
 
         by_key: dict[bytes, list[list[int]]] = defaultdict(list)
-        for key, value in committed_messages(self.kafka, TOPIC):
+        for key, value in committed_messages(self.kafka, self.topic):
             assert key is not None and value is not None
             by_key[key].append([int(part) for part in value.split()])
         sent = Counter((one[0], one[1], one[2]) for messages in by_key.values() for one in messages)
@@ -120,7 +124,6 @@ def running(folder: Path, kafka: KafkaBroker, database: str) -> Iterator[Outputs
 
 def test_killed_at_every_step_of_the_protocol(kafka: KafkaBroker, database: str, tmp_path: Path) -> None:
     """C42, C44, G8, G15, K8: Delta tables, a topic and a database have all that was committed, once."""
-    kafka.create_topic(TOPIC, partitions=3)
     with running(tmp_path, kafka, database) as run:
         for barrier in BARRIERS:
             if "roll" in barrier:
@@ -131,3 +134,29 @@ def test_killed_at_every_step_of_the_protocol(kafka: KafkaBroker, database: str,
         run.end()
         database = sql.make_url(database).get_backend_name()
         print(f"{len(BARRIERS)} barriers, {run.drivers} drivers, {run.check():,} numbers, {database}")
+
+
+def test_killed_at_random_with_a_broker_that_goes_too(
+    kafka: KafkaBroker, database: str, tmp_path: Path
+) -> None:
+    """C42, C44, K8: workers, drivers and the broker, at any moment."""
+    choice = random.Random(int(os.environ.get("EXACTLY_ONCE_SEED", "7")))
+    killed: Counter[str] = Counter()
+    with running(tmp_path, kafka, database) as run:
+        for number in range(KILLS + 1):
+            time.sleep(choice.uniform(0, 2))
+            what = "broker" if number == 1 else choice.choice(["worker", "driver"])
+            if what == "broker":
+                kafka.kill()
+                time.sleep(choice.uniform(0, 5))
+                kafka.start()
+            elif what == "driver":
+                assert run.process is not None
+                run.process.kill()
+                run.process.wait()
+            elif alive := worker_processes(run.name):
+                choice.choice(list(alive.values())).kill()
+            killed[what] += 1
+            run.goes_on()
+        run.end()
+        print(f"killed {dict(killed)}, {run.drivers} drivers, {run.check():,} numbers")

@@ -34,11 +34,10 @@ from stormspark.map_state import MapState, OpaqueMap, StateType, TransactionalMa
 from stormspark.map_state.sql import SqlBackingMap
 from tests.faults.exactly_once.topology import KEYS, SENDERS, Numbers
 
-__all__ = ["KAFKA", "SQL", "TOPIC", "build"]
+__all__ = ["KAFKA", "SQL", "build"]
 
-#: Files of the folder, with where Kafka and the database are; without Kafka's there is no such sink.
+#: Files of the folder: where Kafka is and the topic, and where the database is.
 KAFKA, SQL = "kafka", "sql"
-TOPIC = "drawn"
 
 
 class Choose(StatefulBolt[KeyValueState[Any, Any]]):
@@ -137,13 +136,13 @@ def build(name: str, folder: Path) -> Topology:
     builder.set_bolt("opaque", opaque, 2).fields_grouping("choose", Fields("key"))
     transactional = Tally(url, StateType.TRANSACTIONAL)
     builder.set_bolt("transactional", transactional, 2).fields_grouping("keyed", Fields("key"))
-    if (folder / KAFKA).exists():
-        kafka = (
-            KafkaBolt()
-            .with_producer_properties({"bootstrap.servers": (folder / KAFKA).read_text()})
-            .with_topic_selector(TOPIC)
-            .with_tuple_to_kafka_mapper(FieldNameBasedTupleToKafkaMapper("key", "message"))
-            .with_transactions()
-        )
-        builder.set_bolt("kafka", kafka, 2).fields_grouping("choose", Fields("key"))
+    bootstrap, topic = (folder / KAFKA).read_text().split()
+    kafka = (
+        KafkaBolt()
+        .with_producer_properties({"bootstrap.servers": bootstrap})
+        .with_topic_selector(topic)
+        .with_tuple_to_kafka_mapper(FieldNameBasedTupleToKafkaMapper("key", "message"))
+        .with_transactions()
+    )
+    builder.set_bolt("kafka", kafka, 2).fields_grouping("choose", Fields("key"))
     return builder.create_topology(name)
