@@ -121,6 +121,8 @@ class Settings:
     #: So many batches before the last one, and all of so many hours, can be restored.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
+    #: Who writes the state table: ``delta-rs``, or ``spark``; None: as the checkpoint's location asks for.
+    state_table: str | None = _setting("stormspark.state.table", None, str)
     #: ``grouping``: its state's keys are the values of its fields groupings, so they can be dealt out to more or fewer tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
     #: Of the values of a task's state so many bytes are kept as objects.

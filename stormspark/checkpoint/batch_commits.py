@@ -13,6 +13,7 @@ import pickle
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import cloudpickle
 
@@ -20,11 +21,12 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.checkpoint.redistribution import keys_are_of_grouping
 from stormspark.checkpoint.state_components import component_states, described, states_of
+from stormspark.checkpoint.state_files import ChangedRows
 from stormspark.checkpoint.state_table import FileDescription, StateTable
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["BatchCommits"]
+__all__ = ["BatchCommits", "BatchTable"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +37,52 @@ _TIDY_SECS = 0.02
 _FORGET_EVERY = 5
 
 
+class BatchTable(Protocol):
+    """What a state table is to the driver; `StateTable` says what each of these promises."""
+
+    @property
+    def last_txid(self) -> int:
+        """The batch that was committed last; -1 before the first."""
+
+    @property
+    def oldest_txid(self) -> int:
+        """The oldest batch that can still be restored."""
+
+    def open(self, generation: int, first_txid: int = 0) -> None:
+        """Begin to write as this generation."""
+
+    def commit(
+        self,
+        txid: int,
+        files: Sequence[Any],  # what this table's workers report
+        metadata: Mapping[bytes, bytes | None] | None = None,
+    ) -> None:
+        """Make a batch part of the table."""
+
+    def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
+        """Keep what another attempt at a batch has to know."""
+
+    def announced(self) -> tuple[int, dict[bytes, bytes]]:
+        """The batch that was announced and is not committed, and what was announced."""
+
+    def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
+        """What the driver committed with its batches."""
+
+    def compact(self, budget_secs: float) -> bool:
+        """Go on merging for about so long."""
+
+    def vacuum(self, budget_secs: float) -> int:
+        """Delete files that nobody needs any more."""
+
+    def close(self) -> None:
+        """End writing."""
+
+
 class BatchCommits:
-    """The state table of ``plan``'s topology at ``location``, written to as ``generation``."""
+    """The state table of ``plan``'s topology at ``location``, written to as ``generation``.
+
+    ``table`` is one that is not written by delta-rs; then workers write no files either (`by_driver`).
+    """
 
     def __init__(
         self,
@@ -44,17 +90,21 @@ class BatchCommits:
         location: str,
         generation: int,
         storage_options: Mapping[str, str] | None = None,
+        table: BatchTable | None = None,
     ) -> None:
         settings = plan.settings
         self._plan, self.location, self.generation = plan, location, generation
         self.storage_options = storage_options
-        self._table = StateTable(
+        #: Workers hand their changes to the driver, and it hands them their state.
+        self.by_driver = table is not None
+        self._table: BatchTable = table or StateTable(
             location,
             retain_txids=settings.state_retain_txids,
             retain_hours=settings.state_retain_hours,
             storage_options=storage_options,
         )
-        self._inputs = InputFiles(location, storage_options)
+        if settings.record_inputs:
+            self._inputs = InputFiles(location, storage_options)
         self._forgot = -1
         self._tidied = time.monotonic()
         self._told = False  # how many tasks there are
@@ -86,7 +136,7 @@ class BatchCommits:
         """After an error, find out what is committed, and go on; raises `CheckpointError`."""
         self._table.open(self.generation)
 
-    def commit(self, txid: int, files: Sequence[FileDescription | None]) -> None:
+    def commit(self, txid: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Batch ``txid`` has happened: from now on, and for good. Raises `CheckpointError` and `FencedError`."""
         reached("driver.before_commit")
         self._table.commit(txid, files, None if self._told else self._metadata)

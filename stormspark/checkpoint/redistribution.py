@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from stormspark.config import Settings, merged
@@ -58,7 +59,11 @@ def task_index_of(key: Any, width: int, tasks: int, ints: str = "long") -> int:
 
 
 def deal(
-    plan: PhysicalPlan, component: ComponentPlan, table: StateTable, as_of: int, mine: Collection[int]
+    plan: PhysicalPlan,
+    component: ComponentPlan,
+    table: StateTable | HandedState,
+    as_of: int,
+    mine: Collection[int],
 ) -> dict[int, list[Moved]]:
     """The state of ``component`` as of a batch, for those of its tasks whose indices are ``mine``; in order of the keys.
 

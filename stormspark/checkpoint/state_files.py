@@ -40,12 +40,15 @@ from stormspark.errors import CheckpointError
 __all__ = [
     "ORDER",
     "SCHEMA",
+    "ChangedRows",
     "FileDescription",
     "Folder",
     "RunWriter",
     "TaskChanges",
     "Wanted",
+    "changed_rows",
     "read_file",
+    "rows_of",
     "write_changes",
 ]
 
@@ -165,6 +168,19 @@ class FileDescription:
                 raise CheckpointError(msg) from error
             found.append(one)
         return found
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """What a worker changed in a batch, where only the driver can write to the table: rows of `SCHEMA`, as an Arrow stream."""
+
+    generation: int
+    txid: int
+    data: bytes
+
+    def table(self) -> pa.Table:
+        """The rows."""
+        return pa.ipc.open_stream(self.data).read_all()
 
 
 def generation_of(path: str) -> int | None:
@@ -328,6 +344,42 @@ def write_changes(
     It is on disk when this returns, and no part of the table. None where nothing changed. Raises
     `CheckpointError` where it can't be written, and ValueError where one task's changes come in two parts.
     """
+    rows = rows_of(changes, txid)
+    if rows is None:
+        return None
+    path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
+    try:
+        writer = _FileWriter(Folder(location, storage_options), path)
+        try:
+            for part in _row_groups(rows):
+                writer.write(part)
+            return writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+    except OSError as error:
+        msg = f"the changes of batch {txid} can't be written to {location}: {error}"
+        raise CheckpointError(msg) from error
+
+
+def changed_rows(changes: Iterable[TaskChanges], *, generation: int, txid: int) -> ChangedRows | None:
+    """As `write_changes`, for the driver to write: None where nothing changed.
+
+    >>> found = changed_rows([TaskChanges("count", 3, [(b"storm", b"1")])], generation=0, txid=7)
+    >>> found.table().to_pylist()
+    [{'component': 'count', 'task': 3, 'kind': 'state', 'key': b'storm', 'value': b'1', 'txid': 7}]
+    """
+    rows = rows_of(changes, txid)
+    if rows is None:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_table(rows)
+    return ChangedRows(generation, txid, sink.getvalue().to_pybytes())
+
+
+def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
+    """Changes as sorted rows of the table; None where there are none. Raises ValueError as `write_changes`."""
     tables = []
     seen = set()
     for one in sorted(changes, key=attrgetter("component", "task", "kind")):
@@ -345,21 +397,7 @@ def write_changes(
             columns += [pa.array(keys, pa.binary()), pa.array(values, pa.binary())]
             columns.append(pa.repeat(pa.scalar(txid, pa.int64()), len(pairs)))
             tables.append(pa.table(columns, schema=SCHEMA))
-    if not tables:
-        return None
-    path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
-    try:
-        writer = _FileWriter(Folder(location, storage_options), path)
-        try:
-            for part in _row_groups(pa.concat_tables(tables)):
-                writer.write(part)
-            return writer.close()
-        except BaseException:
-            writer.abandon()
-            raise
-    except OSError as error:
-        msg = f"the changes of batch {txid} can't be written to {location}: {error}"
-        raise CheckpointError(msg) from error
+    return pa.concat_tables(tables) if tables else None
 
 
 class RunWriter:

@@ -417,6 +417,12 @@ class StateTable:
         except Exception as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
         written_as = settings.get(_FORMAT_KEY) or ""
+        if not written_as.isdecimal() and "stormspark" in (table.history(1)[0].get("userMetadata") or ""):
+            msg = (
+                f"the state table {self.location} was written through Spark (stormspark.state.table): go on with the setting "
+                f"spark, or give another checkpoint folder"
+            )
+            raise CheckpointError(msg)
         if not written_as.isdecimal():
             msg = f"{self.location} is a Delta table, but not the state table of a topology: give another checkpoint folder"
             raise CheckpointError(msg)

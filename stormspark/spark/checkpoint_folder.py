@@ -47,8 +47,13 @@ class CheckpointFolder:
 
     @property
     def state_table(self) -> str:
-        """The location of the state table, for delta-rs and for Spark."""
+        """The location of the state table, for delta-rs."""
         return f"{self._location}/stormspark/state"
+
+    @property
+    def state_table_for_spark(self) -> str:
+        """The location of the state table as Spark has it."""
+        return self._for_spark("stormspark/state")
 
     @property
     def acker_query(self) -> str:

@@ -12,6 +12,7 @@ first message.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import pickle
@@ -20,7 +21,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -45,6 +46,7 @@ from stormspark.worker.messages import (
     Refused,
     StartFailed,
     StartHere,
+    StateRows,
     There,
     Welcome,
 )
@@ -97,6 +99,7 @@ class Nimbus:
         stuck_secs: float = 10.0,
         stuck_timeout_secs: float = 0.0,
         state: Callable[[], StateAccess | None] = lambda: None,
+        state_of: Callable[[int], Iterable[bytes]] = lambda worker: (),
     ) -> None:
         self._plan, self._host = plan, host
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -107,7 +110,7 @@ class Nimbus:
         self._links: dict[int, _Link] = {}
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not come yet
         self._orders = Orders(active=active)
-        self._storm_id, self._state = storm_id, state
+        self._storm_id, self._state, self._state_of = storm_id, state, state_of
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._error: BaseException | None = None
         self.key = secrets.token_bytes(32)
@@ -284,6 +287,7 @@ class Nimbus:
             adoptions = self._adoptions.pop(link.worker, [])
             active = self._orders.active
         host = peer_host(link.connection) or self._host or "127.0.0.1"
+        state = self._state()
         welcome = Welcome(
             self._plan,
             self._lease,
@@ -292,11 +296,15 @@ class Nimbus:
             self._storm_id,
             active,
             len(adoptions),
-            self._state(),
+            state,
         )
         with contextlib.suppress(OSError):  # it is gone already: that is heard below
             for message in (welcome, *adoptions):
                 link.connection.send(message)
+            if state is not None and state.by_driver:
+                for part in itertools.chain(self._state_of(link.worker), (b"",)):
+                    link.connection.send(StateRows(part))
+                    link.heard = time.monotonic()  # it reads
         return True
 
     def _hear(self, link: _Link, message: object) -> None:

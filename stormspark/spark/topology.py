@@ -20,7 +20,7 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,8 @@ from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.session import check_session, default_log_folder, local_session
+from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
+from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.batch_state import StateAccess
@@ -129,6 +131,7 @@ class SparkTopology:
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
         try:
             self._generation = next_generation(self._folder.control_file(), plan).generation
+            self._hand_over: StateHandOver | None = None
             self._commits = self._batch_commits()
         except BaseException:
             self._tidy_up()
@@ -159,6 +162,7 @@ class SparkTopology:
             stuck_secs=plan.settings.stuck_warning_secs,
             stuck_timeout_secs=plan.settings.stuck_timeout_secs,
             state=self._state_access,
+            state_of=self._state_of,
         )
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
@@ -354,6 +358,9 @@ class SparkTopology:
             self._commits.reopen()
             assert self._run is not None
             self._run.attempt = replace(self._run.attempt, announced=self._commits.announced())
+        if self._hand_over is not None:
+            self._hand_over.read(self._unrecovered)
+            self._unrecovered.clear()
         if self._acker is None or not self._unrecovered:
             return
         first = self._folder.last_committed_batch() + 1
@@ -386,15 +393,43 @@ class SparkTopology:
         """Where batches are transactions; whoever wrote to this checkpoint before can't from now on."""
         if not self._plan.exactly_once:
             return None
-        commits = BatchCommits(self._plan, self._folder.state_table, self._generation)
+        commits = BatchCommits(
+            self._plan, self._folder.state_table, self._generation, table=self._table_of_spark()
+        )
         commits.open(self._folder.last_committed_batch())
         return commits
+
+    def _table_of_spark(self) -> SparkStateTable | None:
+        """The state table where Spark has to write it; else None."""
+        settings = self._settings
+        if not is_for_spark(settings.state_table, self._folder.state_table):
+            return None
+        if settings.record_inputs:
+            msg = (
+                f"stormspark.record.inputs: workers write what they record beside the state table {self._folder.state_table}, "
+                f"and that is written through Spark (stormspark.state.table). Leave the recording away, or give a checkpoint "
+                f"folder that delta-rs can write to"
+            )
+            raise UnsupportedEnvironmentError(msg)
+        table = SparkStateTable(
+            self._session,
+            self._folder.state_table_for_spark,
+            retain_txids=settings.state_retain_txids,
+            retain_hours=settings.state_retain_hours,
+        )
+        self._hand_over = StateHandOver(self._plan, table, self._scratch)
+        return table
+
+    def _state_of(self, worker: int) -> Iterable[bytes]:
+        return () if self._hand_over is None else self._hand_over.parts(worker)
 
     def _state_access(self) -> StateAccess | None:
         commits = self._commits
         if commits is None:
             return None
-        return StateAccess(commits.location, commits.generation, commits.last, commits.storage_options)
+        return StateAccess(
+            commits.location, commits.generation, commits.last, commits.storage_options, commits.by_driver
+        )
 
     def _watch(self, run: QueryRun) -> None:
         """Return once the query has ended: by the gate, by itself, or because the end was wanted between two

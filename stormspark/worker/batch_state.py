@@ -11,8 +11,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
 from stormspark.checkpoint.state_components import component_states
+from stormspark.checkpoint.state_files import ChangedRows, changed_rows
 from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.recording_inputs import InputRecording
@@ -28,6 +30,9 @@ class StateAccess(NamedTuple):
     generation: int
     committed: int = -1
     storage_options: Mapping[str, str] | None = None
+    #: Only the driver reaches the table: changes go to it in reports, and ``handed`` is the file with what it has sent.
+    by_driver: bool = False
+    handed: str = ""
 
 
 class BatchState:
@@ -51,8 +56,12 @@ class BatchState:
         access = self._access
         if access is None or access.committed < 0 or not self._tasks:
             return
-        table = StateTable(access.location, storage_options=access.storage_options)
-        table.refresh()
+        table: StateTable | HandedState
+        if access.by_driver:
+            table = HandedState(access.handed, access.location)
+        else:
+            table = StateTable(access.location, storage_options=access.storage_options)
+            table.refresh()
         known = component_states(table.metadata(access.committed))
         for name, tasks in groupby(self._tasks, key=lambda task: task.component.id):
             mine = {task.index: task for task in tasks}
@@ -67,8 +76,11 @@ class BatchState:
                 else:
                     task.state.load(table.restore(name, index, access.committed))
 
-    def prepare(self, txid: int) -> FileDescription | None:
-        """Batch ``txid`` is worked off here: write what changed; None where nothing did, or where a task raised."""
+    def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
+        """Batch ``txid`` is worked off here: write what changed, or have it ready for the driver to write.
+
+        None where nothing changed, or where a task raised.
+        """
         reached("worker.before_prepare")
         changes = []
         for task in self._tasks:
@@ -84,13 +96,17 @@ class BatchState:
             changes.append(self.recording.end())
         reached("worker.prepared")
         access = self._access
-        file = write_changes(
-            access.location,
-            changes,
-            generation=access.generation,
-            txid=txid,
-            storage_options=access.storage_options,
-        )
+        file: FileDescription | ChangedRows | None
+        if access.by_driver:
+            file = changed_rows(changes, generation=access.generation, txid=txid)
+        else:
+            file = write_changes(
+                access.location,
+                changes,
+                generation=access.generation,
+                txid=txid,
+                storage_options=access.storage_options,
+            )
         reached("worker.written")
         return file
 

@@ -5,7 +5,7 @@ authenticated.
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
     worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again
-    nimbus -> worker        Orders, also unasked; Adopt
+    nimbus -> worker        Orders, also unasked; Adopt; StateRows right after Welcome
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ __all__ = [
     "Request",
     "StartFailed",
     "StartHere",
+    "StateRows",
     "There",
     "Welcome",
 ]
@@ -158,8 +159,14 @@ class Welcome(NamedTuple):
     active: bool
     #: So many `Adopt` follow at once.
     adoptions: int = 0
-    #: Where its tasks' state is; None for a topology without.
+    #: Where its tasks' state is; None for a topology without. If only the driver reaches that, `StateRows` follow.
     state: StateAccess | None = None
+
+
+class StateRows(NamedTuple):
+    """The next part of an Arrow stream with the state of a worker's tasks (`HandedState`); an empty one is its end."""
+
+    data: bytes
 
 
 class Ready(NamedTuple):

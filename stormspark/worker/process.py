@@ -54,6 +54,7 @@ from stormspark.worker.messages import (
     Reply,
     Request,
     StartFailed,
+    StateRows,
     Welcome,
 )
 from stormspark.worker.step import Step
@@ -151,6 +152,8 @@ class WorkerProcess:
                 state=self._state,
             )
             self._worker.open(self._active)
+            if self._state is not None and self._state.handed:
+                Path(self._state.handed).unlink()
             for adoption in self._adoptions:
                 self._worker.adopt(adoption.task, adoption.rows)
             self._adoptions.clear()
@@ -205,6 +208,8 @@ class WorkerProcess:
         self._active, self._storm_id, self._state = answer.active, answer.storm_id, answer.state
         try:
             self._adoptions = [link.recv() for _ in range(answer.adoptions)]
+            if self._state is not None and self._state.by_driver:
+                self._state = self._state._replace(handed=str(self._take_state(link)))
         except (OSError, EOFError) as error:
             self.end(f"the driver is gone: {error}")
         self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy)
@@ -221,6 +226,16 @@ class WorkerProcess:
             )
             self._leave("the plan could not be read")
         return plan
+
+    def _take_state(self, link: Connection) -> Path:
+        """Write what the driver sends of the state to a file: it may be more than memory holds."""
+        path = self._folder / "state"
+        with path.open("wb") as file:
+            rows: StateRows = link.recv()
+            while rows.data:
+                file.write(rows.data)
+                rows = link.recv()
+        return path
 
     def _obey(self, orders: Orders | Adopt) -> None:
         """Called by the lifeline. What concerns tasks goes to the main thread."""

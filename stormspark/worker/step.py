@@ -9,7 +9,7 @@ from typing import NamedTuple
 from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import Limits, TaskLoad
-from stormspark.checkpoint.state_table import FileDescription
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 
@@ -71,9 +71,9 @@ class TransactionReport(NamedTuple):
     left: int
     #: Why the batch can't be committed, or None.
     aborts: str | None
-    #: It is worked off here, and its changes are in ``file``; None where nothing has changed.
+    #: It is worked off here, and its changes are in ``file``, or are it; None where nothing has changed.
     prepared: bool
-    file: FileDescription | None
+    file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
     #: Whether bolts have to hear of the batch's end, and what a later attempt has to know of this one (`Step.announced`).

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 
-from stormspark.checkpoint.state_table import FileDescription
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.step import WorkerReport
 
@@ -39,9 +39,9 @@ class Transaction:
         self.announcement: dict[str, bytes] = {}
         self._repeats = repeats
         self._ended = 0  # how many of the rounds that end it have been asked for
-        #: All workers are prepared, and these are their files.
+        #: All workers are prepared, and these are their files, or their rows.
         self.prepared = False
-        self.files: list[FileDescription | None] = []
+        self.files: list[FileDescription | ChangedRows | None] = []
         #: Why the batch has to run again, or None; and the rows of sources that failed, by task.
         self.aborts: str | None = None
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import random
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ class Run:
             lines = range(number * LINES_A_FILE, (number + 1) * LINES_A_FILE)
             self._write_lines(number, lines)
         self.table = StateTable(folder / "checkpoint/stormspark/state")
+        self.settings: dict[str, object] = {}
         self.drivers = 0
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -62,7 +64,10 @@ class Run:
         }
         with (self.folder / "output").open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", self.driver, str(self.folder), self.name, str(self.workers), self.master],
+                [
+                    sys.executable, "-m", self.driver, str(self.folder), self.name, str(self.workers), self.master,
+                    *([json.dumps(self.settings)] if self.settings else []),
+                ],
                 cwd=ROOT, env=environment, stdout=output, stderr=output,
             )  # fmt: skip
 
@@ -181,8 +186,11 @@ class _Notes(pickle.Unpickler):
 
 
 @contextmanager
-def running(folder: Path, workers: int, master: str = "local[2]") -> Iterator[Run]:
+def running(
+    folder: Path, workers: int, master: str = "local[2]", prepare: Callable[[Run], None] = lambda run: None
+) -> Iterator[Run]:
     run = Run(folder, f"once-{os.getpid()}-{folder.name}", workers, master)
+    prepare(run)
     run.start()
     try:
         run.goes_on(2)

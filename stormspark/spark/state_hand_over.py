@@ -1,0 +1,95 @@
+"""The state of workers that begin, where only Spark reaches the table: read between two attempts, sent when they come.
+
+It can't be read later: the round that starts a worker holds the cores that a query would need. So it waits in the driver's
+folder, a file a worker, and a worker's state is in the driver's memory while it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from stormspark.checkpoint.state_components import component_states
+from stormspark.checkpoint.state_files import SCHEMA, TaskChanges, rows_of
+from stormspark.errors import CheckpointError
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.spark_state_table import SparkStateTable
+
+__all__ = ["StateHandOver"]
+
+_PART_BYTES = 4 << 20
+_ROWS_AT_ONCE = 8192
+
+
+class StateHandOver:
+    """For the workers of one topology; ``folder`` is the driver's own."""
+
+    def __init__(self, plan: PhysicalPlan, table: SparkStateTable, folder: Path) -> None:
+        self._plan, self._table, self._folder = plan, table, folder
+        self._waiting: dict[int, int] = {}  # as of which batch, by worker
+
+    def read(self, workers: Iterable[int]) -> None:
+        """Have the state of these workers ready, as of the last batch; raises `CheckpointError`."""
+        last = self._table.last_txid
+        wanted = set(workers) | {worker for worker, as_of in self._waiting.items() if as_of != last}
+        if last < 0 or not wanted:
+            return
+        known = self._table.metadata()
+        metadata = rows_of([TaskChanges("", -1, known.items(), "metadata")], last)
+        tasks_before = {name: state.tasks for name, state in component_states(known).items()}
+        for worker in wanted:
+            where = self._of_worker(worker, tasks_before)
+            rows = [self._table.newest(where)] if where else []
+            rows += [metadata] if metadata is not None else []
+            self._write(worker, rows)
+            self._waiting[worker] = last
+
+    def parts(self, worker: int) -> Iterator[bytes]:
+        """What a worker that has come is sent, once; nothing before the first batch."""
+        if self._table.last_txid < 0:
+            return
+        if self._waiting.pop(worker, None) is None:
+            msg = f"worker {worker} has come twice for its state"
+            raise CheckpointError(msg)
+        path = self._path(worker)
+        with path.open("rb") as file:
+            while part := file.read(_PART_BYTES):
+                yield part
+        path.unlink()
+
+    def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> str:
+        """Its tasks, and all those of a component that had another number of them: their keys are dealt out anew."""
+        mine: dict[str, list[int]] = {}
+        for task in self._plan.tasks_of_worker(worker):
+            if self._plan.components[task.component].kind_of_state:
+                mine.setdefault(task.component, []).append(task.index)
+        return " or ".join(
+            f"(component = {_literal(name)} and task in ({', '.join(map(str, indices))}))"
+            if tasks_before.get(name) == len(self._plan.components[name].tasks)
+            else f"component = {_literal(name)}"
+            for name, indices in mine.items()
+            if name in tasks_before
+        )
+
+    def _write(self, worker: int, tables: list[pa.Table]) -> None:
+        try:
+            with (
+                pa.OSFile(str(self._path(worker)), "wb") as file,
+                pa.ipc.new_stream(file, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream,
+            ):
+                for table in tables:
+                    stream.write_table(table, max_chunksize=_ROWS_AT_ONCE)
+        except OSError as error:
+            msg = f"the state of worker {worker} can't be written to {self._folder}: {error}"
+            raise CheckpointError(msg) from error
+
+    def _path(self, worker: int) -> Path:
+        return self._folder / f"state-of-{worker}"
+
+
+def _literal(text: str) -> str:
+    """As Spark's SQL has it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
