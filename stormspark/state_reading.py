@@ -53,7 +53,7 @@ def state(
     The whole state goes through this process. With a session it is Spark's DataFrame, which reads each task's state in a Spark
     task of its own. Its columns ``key`` and ``value`` have the type that all entries have there, texts or numbers or structs for
     instance; where they differ, or are no plain data, the column has them as the table does, encoded and pickled.
-    ``storage_options`` are delta-rs's, for tables that are not on a local disk.
+    ``storage_options`` are delta-rs's, for tables that are not on a local disk; where only Spark reads one, give a session.
 
     The topology may run meanwhile. Raises `CheckpointError` where there is no such state, and `TopologyNotAliveError` for a name
     that nobody knows.
@@ -64,15 +64,21 @@ def state(
     ...
     stormspark.errors.CheckpointError: there is no state table at ...
     """
-    from stormspark.checkpoint.state_reading import Entry, find_state
+    from stormspark.checkpoint.state_reading import Entry, find_state, state_in
 
-    found = find_state(state_table_of(topology), component, txid, storage_options)
+    location = state_table_of(topology)
     if spark is not None:
+        from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
         from stormspark.spark.state_frame import state_frame
 
+        if is_for_spark(None, location):
+            found = state_in(SparkStateTable(spark, location), component, txid)
+        else:
+            found = find_state(location, component, txid, storage_options)
         return state_frame(spark, found)
     import pandas as pd
 
+    found = find_state(location, component, txid, storage_options)
     columns: dict[str, list[Any]] = {name: [] for name in Entry._fields}
     for entries in found.batches():
         for name, column in zip(columns.values(), zip(*entries, strict=True), strict=True):

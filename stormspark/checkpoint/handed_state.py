@@ -7,39 +7,54 @@ as of one batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from stormspark.checkpoint.state_files import Wanted
+from stormspark.checkpoint.state_files import SCHEMA, Wanted
 from stormspark.errors import CheckpointError
 
-__all__ = ["HandedRows", "HandedState"]
+__all__ = ["HandedRows", "HandedState", "in_hand"]
+
+_ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
 class HandedRows:
-    """The ``wanted`` rows of a file; what `Restore` is for a table."""
+    """The ``wanted`` rows of an Arrow stream, which is a file's or bytes; what `Restore` is for a table."""
 
-    path: str
+    source: str | bytes
     wanted: Wanted
+
+    def of_task(self, task: int) -> HandedRows:
+        """Those of one task only."""
+        return replace(self, wanted=replace(self.wanted, task=task))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """With all columns, in the order of the file; raises `CheckpointError` where it can't be read."""
         try:
-            with pa.OSFile(self.path) as file, pa.ipc.open_stream(file) as stream:
+            source = pa.OSFile(self.source) if isinstance(self.source, str) else pa.BufferReader(self.source)
+            with source, pa.ipc.open_stream(source) as stream:
                 for batch in stream:
                     found = self.wanted.of(batch)
                     if found.num_rows:
                         yield found
         except (OSError, pa.ArrowException) as error:
-            msg = f"the state that the driver has sent can't be read from {self.path}: {error}"
+            msg = f"the state that the driver has sent can't be read: {error}"
             raise CheckpointError(msg) from error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The columns ``key`` and ``value``."""
         for rows in self.rows():
             yield rows.select(["key", "value"])
+
+
+def in_hand(rows: pa.Table) -> HandedRows:
+    """Rows as plain data."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_table(rows, max_chunksize=_ROWS_AT_ONCE)
+    return HandedRows(sink.getvalue().to_pybytes(), Wanted())
 
 
 class HandedState:

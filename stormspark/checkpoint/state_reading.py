@@ -10,16 +10,26 @@ import io
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from stormspark.checkpoint.handed_state import HandedRows
 from stormspark.checkpoint.ordered_keys import decode_key, encode_key
 from stormspark.checkpoint.state_components import component_states
-from stormspark.checkpoint.state_table import Restore, StateTable
+from stormspark.checkpoint.state_table import Restore, StateTable, WrittenBySparkError
+from stormspark.checkpoint.table_of_spark import TableOfSpark
 from stormspark.errors import CheckpointError
 
-__all__ = ["Entry", "StateOfComponent", "find_state", "plain_key", "plain_value"]
+__all__ = [
+    "Entry",
+    "ReadableTable",
+    "StateOfComponent",
+    "find_state",
+    "plain_key",
+    "plain_value",
+    "state_in",
+]
 
 _PLAIN = (
     {
@@ -79,6 +89,24 @@ def plain_key(data: bytes) -> Any:
         return data
 
 
+class ReadableTable(Protocol):
+    """What a state can be read out of; `StateTable` says what each of these promises."""
+
+    location: str
+
+    @property
+    def last_txid(self) -> int:
+        """The batch that was committed last."""
+
+    def plan_restore(
+        self, component: str | None = None, task: int | None = None, as_of: int | None = None
+    ) -> Restore | HandedRows:
+        """What has the rows."""
+
+    def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
+        """What the driver committed with its batches."""
+
+
 @dataclass(frozen=True)
 class StateOfComponent:
     """The state of ``component`` as of batch ``txid``; plain data, so that another process can read it.
@@ -90,13 +118,11 @@ class StateOfComponent:
     txid: int
     tasks: int
     kind: str
-    restore: Restore
+    restore: Restore | HandedRows
 
     def of_task(self, task: int) -> StateOfComponent:
         """That of one task only."""
-        wanted = replace(self.restore.wanted, task=task)
-        files = tuple(file for file in self.restore.files if wanted.in_file(file))
-        return replace(self, restore=replace(self.restore, wanted=wanted, files=files))
+        return replace(self, restore=self.restore.of_task(task))
 
     def batches(self, *, raw_keys: bool = False, raw_values: bool = False) -> Iterator[list[Entry]]:
         """Some thousand entries at a time, sorted by task and key; raw ones are bytes, as the table has them.
@@ -134,8 +160,17 @@ def find_state(
 
     Raises `CheckpointError` where there is no table, where it has nothing of such a component, or not that batch (any more).
     """
-    table = StateTable(location, storage_options=storage_options)
-    table.refresh()
+    own = StateTable(location, storage_options=storage_options)
+    try:
+        own.refresh()
+    except WrittenBySparkError:
+        return state_in(TableOfSpark(location, storage_options), component, txid)
+    return state_in(own, component, txid)
+
+
+def state_in(table: ReadableTable, component: str, txid: int | None = None) -> StateOfComponent:
+    """As `find_state`, out of a table that somebody has opened."""
+    location = table.location
     as_of = table.last_txid if txid is None else txid
     if as_of < 0:
         msg = f"the state table {location} has no batch yet"

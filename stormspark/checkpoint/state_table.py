@@ -60,7 +60,14 @@ from stormspark.checkpoint.state_files import (
 from stormspark.checkpoint.state_merge import merged
 from stormspark.errors import CheckpointError, FencedError
 
-__all__ = ["FileDescription", "Restore", "StateTable", "TaskChanges", "write_changes"]
+__all__ = [
+    "FileDescription",
+    "Restore",
+    "StateTable",
+    "TaskChanges",
+    "WrittenBySparkError",
+    "write_changes",
+]
 
 _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
@@ -96,6 +103,12 @@ class Restore:
         folder = Folder(self.location, self.storage_options)
         return merged(streams(folder, self.files, self.wanted), self.as_of, drop_deleted=True)
 
+    def of_task(self, task: int) -> Restore:
+        """That of one task only."""
+        wanted = replace(self.wanted, task=task)
+        files = tuple(file for file in self.files if wanted.in_file(file))
+        return replace(self, wanted=wanted, files=files)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The columns ``key`` and ``value``, a few thousand rows at a time, sorted by key."""
         for rows in self.rows():
@@ -112,6 +125,10 @@ class _Found:
     generation: int
     oldest_txid: int
     announced_txid: int
+
+
+class WrittenBySparkError(CheckpointError):
+    """The table is one that Spark writes (``stormspark.state.table``): its rows are the same, its files are not."""
 
 
 class StateTable:
@@ -417,12 +434,14 @@ class StateTable:
         except Exception as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
         written_as = settings.get(_FORMAT_KEY) or ""
-        if not written_as.isdecimal() and "stormspark" in (table.history(1)[0].get("userMetadata") or ""):
+        if not written_as.isdecimal() and any(
+            '"stormspark"' in e.get("userMetadata", "") for e in table.history(10)
+        ):
             msg = (
                 f"the state table {self.location} was written through Spark (stormspark.state.table): go on with the setting "
                 f"spark, or give another checkpoint folder"
             )
-            raise CheckpointError(msg)
+            raise WrittenBySparkError(msg)
         if not written_as.isdecimal():
             msg = f"{self.location} is a Delta table, but not the state table of a topology: give another checkpoint folder"
             raise CheckpointError(msg)

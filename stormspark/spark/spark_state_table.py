@@ -36,7 +36,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions
 
+from stormspark.checkpoint.handed_state import HandedRows, in_hand
 from stormspark.checkpoint.state_files import ORDER, SCHEMA, ChangedRows, TaskChanges, rows_of
+from stormspark.checkpoint.table_of_spark import FORMAT, stand_in
 from stormspark.config import DELTA_PACKAGE
 from stormspark.errors import (
     CheckpointError,
@@ -46,9 +48,8 @@ from stormspark.errors import (
 )
 from stormspark.spark.durable_acker import reads_delta
 
-__all__ = ["SparkStateTable", "is_for_spark"]
+__all__ = ["SparkStateTable", "is_for_spark", "literal"]
 
-_FORMAT = 1
 _APPLICATION = _STAND = "stormspark"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 #: The bits of a version below the generation.
@@ -92,7 +93,7 @@ def is_for_spark(setting: str | None, location: str) -> bool:
 class _Stand:
     """What the newest entry says: who wrote it, the last batch, the oldest that can be read, the one that was announced last."""
 
-    format: int = _FORMAT
+    format: int = FORMAT
     generation: int = -1
     number: int = -1
     token: str = ""
@@ -178,6 +179,14 @@ class SparkStateTable:
         except (PySparkException, Py4JError) as error:
             raise self._unreadable(error) from error
         return found.cast(SCHEMA).sort_by([(name, "ascending") for name in ORDER])
+
+    def plan_restore(
+        self, component: str | None = None, task: int | None = None, as_of: int | None = None
+    ) -> HandedRows:
+        """What has the newest rows, in hand; for people who look at a state."""
+        wanted = [f"component = {literal(component)}"] if component is not None else []
+        wanted += [f"task = {task}"] if task is not None else []
+        return in_hand(self.newest(" and ".join(wanted) or "true", as_of))
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
         """What the driver committed with its batches, newest values."""
@@ -351,9 +360,8 @@ class SparkStateTable:
         """Of the newest entry of ours, which all that came later has left as it was."""
         changed = ""  # by somebody else
         for version, operation, said in entries:
-            try:
-                stand = json.loads(said or "")[_STAND]
-            except (ValueError, KeyError, TypeError):
+            stand = stand_in(said)
+            if stand is None:
                 if operation not in _HARMLESS:
                     changed = f"version {version} ({operation})"
                 continue
@@ -363,10 +371,10 @@ class SparkStateTable:
                     f"driver may write to it. Begin with a new checkpoint folder"
                 )
                 raise CheckpointError(msg)
-            if stand.get("format", 0) > _FORMAT:
+            if stand.get("format", 0) > FORMAT:
                 msg = (
                     f"the state table {self.location} was written by a newer stormspark (format {stand['format']}, this one "
-                    f"knows {_FORMAT}): use that one"
+                    f"knows {FORMAT}): use that one"
                 )
                 raise CheckpointError(msg)
             return _Stand(**stand)
@@ -485,6 +493,12 @@ def _own_session(session: SparkSession) -> SparkSession:
     for key, value in settings.items():
         own.conf.set(key, value)
     return own
+
+
+def literal(text: str) -> str:
+    """A text as Spark's SQL has it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _first_line(error: BaseException) -> str:

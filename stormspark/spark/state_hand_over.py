@@ -15,7 +15,7 @@ from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_files import SCHEMA, TaskChanges, rows_of
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.spark.spark_state_table import SparkStateTable
+from stormspark.spark.spark_state_table import SparkStateTable, literal
 
 __all__ = ["StateHandOver"]
 
@@ -66,9 +66,9 @@ class StateHandOver:
             if self._plan.components[task.component].kind_of_state:
                 mine.setdefault(task.component, []).append(task.index)
         return " or ".join(
-            f"(component = {_literal(name)} and task in ({', '.join(map(str, indices))}))"
+            f"(component = {literal(name)} and task in ({', '.join(map(str, indices))}))"
             if tasks_before.get(name) == len(self._plan.components[name].tasks)
-            else f"component = {_literal(name)}"
+            else f"component = {literal(name)}"
             for name, indices in mine.items()
             if name in tasks_before
         )
@@ -87,9 +87,3 @@ class StateHandOver:
 
     def _path(self, worker: int) -> Path:
         return self._folder / f"state-of-{worker}"
-
-
-def _literal(text: str) -> str:
-    """As Spark's SQL has it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -26,6 +26,7 @@ from stormspark.api.components import Bolt
 from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.ordered_keys import decode_key
+from stormspark.checkpoint.state_table import StateTable
 from stormspark.local import SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
@@ -221,7 +222,7 @@ class Engine:
             raise LostError(self.random.choice([None, *range(self.plan.workers)]))
 
     def state(self, component: str) -> dict[Any, Any]:
-        table = self.commits._table
+        table = StateTable(self.folder)
         rows = table.as_arrow(component).read_all().to_pylist()
         return {decode_key(row["key"]): pickle.loads(row["value"]) for row in rows}
 

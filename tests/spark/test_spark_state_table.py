@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.handed_state import HandedState
+from stormspark.checkpoint.ordered_keys import encode_key
+from stormspark.checkpoint.state_components import ComponentState, described
 from stormspark.checkpoint.state_files import ChangedRows, TaskChanges, changed_rows
+from stormspark.checkpoint.state_reading import find_state, state_in
 from stormspark.checkpoint.state_table import StateTable, write_changes
-from stormspark.errors import CheckpointError, FencedError, InvalidTopologyError
-from stormspark.spark import spark_state_table
+from stormspark.errors import (
+    CheckpointError,
+    FencedError,
+    InvalidTopologyError,
+    UnsupportedEnvironmentError,
+)
+from stormspark.spark import spark_state_table, submit
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
+from tests.spark.test_exactly_once import topology
 
 pytestmark = pytest.mark.spark
 
@@ -176,6 +186,33 @@ def test_tables_that_are_not_ours_are_refused(
     one.write.format("delta").mode("append").save(location)
     with pytest.raises(CheckpointError, match="changed by somebody else"):
         SparkStateTable(spark, location).open(1)
+
+
+def test_people_read_it_as_any_other(
+    spark: SparkSession, table: SparkStateTable, location: str, tmp_path: Path
+) -> None:
+    """C36: by delta-rs where that reaches it, else by Spark."""
+    known = described({"count": ComponentState(2, "storm")})
+    for txid, value in enumerate([1, 2]):
+        items = {encode_key("a"): pickle.dumps(value), encode_key("b"): None if txid else pickle.dumps("x")}
+        table.commit(txid, [rows(txid, items)], known)
+    reader = SparkStateTable(spark, location)
+    for as_of, expected in ((None, [(1, "a", 2)]), (1, [(1, "a", 2)]), (0, [(1, "a", 1), (1, "b", "x")])):
+        for found in (find_state(str(tmp_path / "state"), "count", as_of), state_in(reader, "count", as_of)):
+            assert [tuple(entry) for batch in found.batches() for entry in batch] == expected
+            assert list(found.of_task(0).batches()) == []
+    with pytest.raises(CheckpointError, match="no state of 'total'"):
+        find_state(str(tmp_path / "state"), "total")
+
+
+def test_what_it_needs_is_said(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C36: Delta in the session; and no recordings, which workers write beside the table."""
+    monkeypatch.setattr(spark_state_table, "reads_delta", lambda session: False)
+    with pytest.raises(UnsupportedEnvironmentError, match=r"start Spark with --packages io\.delta"):
+        SparkStateTable(spark, "hdfs://name/state")
+    conf = {"stormspark.state.table": "spark", "stormspark.record.inputs": True}
+    with pytest.raises(UnsupportedEnvironmentError, match=r"stormspark\.record\.inputs"):
+        submit(topology("recorded"), spark, conf=conf, checkpoint=tmp_path)
 
 
 def test_a_file_that_is_cut_is_told(tmp_path: Path) -> None:

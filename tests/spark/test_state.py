@@ -69,11 +69,19 @@ def topology(n: int, tasks: int, **conf: Any) -> Topology:
 BY_KEYS = {"stormspark.state.keys": "grouping"}
 
 
-def test_state_goes_on_in_another_shape_and_is_read_as_a_frame(spark, start, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("writer", "shapes"),
+    [
+        ("delta-rs", [(100, 2, 4), (200, 3, 4), (300, 1, 3), (400, 2, 5)]),
+        ("spark", [(100, 2, 4), (200, 3, 4), (300, 2, 5)]),
+    ],
+)
+def test_state_goes_on_in_another_shape_and_is_read_as_a_frame(
+    writer: str, shapes: list[tuple[int, int, int]], spark, start, tmp_path: Path
+):
     """C36, A18, D17: with other workers, with other numbers of tasks, and then in Spark's DataFrames and pandas'."""
-    conf = {"test.effects": str(tmp_path)}
+    conf = {"test.effects": str(tmp_path), "stormspark.state.table": writer}
     checkpoint = tmp_path / "checkpoint"
-    shapes = [(100, 2, 4), (200, 3, 4), (300, 1, 3), (400, 2, 5)]
     for n, workers, tasks in shapes:
         running = start(
             topology(n, tasks, **BY_KEYS), checkpoint=checkpoint, conf={"topology.workers": workers, **conf}
@@ -87,7 +95,7 @@ def test_state_goes_on_in_another_shape_and_is_read_as_a_frame(spark, start, tmp
         }
     by_name = stormspark.state("sums", "sums", spark=spark)
     assert by_name.dtypes == [("task", "int"), ("key", "bigint"), ("value", "bigint")]
-    assert by_name.groupBy().sum("value").first()[0] == 400
+    assert by_name.groupBy().sum("value").first()[0] == shapes[-1][0]
     mixed = stormspark.state(str(checkpoint), "mixed", spark=spark)
     assert mixed.dtypes == [("task", "int"), ("key", "bigint"), ("value", "binary")]
     values = {row["key"]: plain_value(bytes(row["value"])) for row in mixed.collect()}
