@@ -42,8 +42,10 @@ class TableOfSpark:
             self._table = DeltaTable(
                 location, storage_options=dict(storage_options) if storage_options else None
             )
-            stands = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
-            stand = next((one for one in stands if one is not None), None)
+            said = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
+            stands = [one for one in said if one is not None]
+            # An opening says less than what came before it.
+            stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
             msg = f"the state table {location} can't be read: {error}"
             raise CheckpointError(msg) from error

@@ -100,6 +100,9 @@ class _Stand:
     txid: int = -1
     oldest: int = -1
     announced: int = -1
+    #: The first entry of a driver, which keeps the earlier ones out. One of these may still have come right before it, so all
+    #: but who wrote it is what the entry before says.
+    opening: bool = False
     #: The rows that the last compaction left, and rows and entries since.
     compacted: int = 0
     rows: int = 0
@@ -238,13 +241,20 @@ class SparkStateTable:
         if mine and self._refused is None and generation == self._generation:
             return
         self._refused = "could not be opened"
-        stand = found or _Stand()
-        if stand.txid < 0 < first_txid:
-            stand = replace(stand, txid=first_txid - 1, oldest=first_txid - 1)
         if generation != self._generation:
             self._generation = generation
             self._number = -1
         self._stand = found
+        self._append(SCHEMA.empty_table(), replace(found or _Stand(), opening=True))
+        # From here on nobody of an earlier generation gets in: so now, and not before, the table can be asked what it has.
+        self._refused = "could not be opened"
+        stand = self._look()
+        assert stand is not None
+        if stand.token != self._token:
+            raise self._fenced(stand)
+        self._stand = stand
+        if stand.txid < 0 < first_txid:
+            stand = replace(stand, txid=first_txid - 1, oldest=first_txid - 1)
         self._append(SCHEMA.empty_table(), stand)
 
     def commit(
@@ -343,9 +353,9 @@ class SparkStateTable:
             if not self._tables.isDeltaTable(java, self.location):
                 return None
             table = self._tables.forPath(java, self.location)
-            for history in (table.history(10), table.history()):
+            for history, whole in ((table.history(10), False), (table.history(), True)):
                 entries = DataFrame(history, self._session).select("version", "operation", "userMetadata")
-                found = self._stand_in(sorted(entries.collect(), reverse=True))
+                found = self._stand_in(sorted(entries.collect(), reverse=True), whole)
                 if found is not None:
                     return found
         except (PySparkException, Py4JError) as error:
@@ -356,8 +366,9 @@ class SparkStateTable:
         )
         raise CheckpointError(msg)
 
-    def _stand_in(self, entries: Sequence[Any]) -> _Stand | None:
-        """Of the newest entry of ours, which all that came later has left as it was."""
+    def _stand_in(self, entries: Sequence[Any], whole: bool) -> _Stand | None:
+        """Of the newest entry of ours, which all that came later has left as it was; None where there are not enough."""
+        newest: _Stand | None = None
         changed = ""  # by somebody else
         for version, operation, said in entries:
             stand = stand_in(said)
@@ -377,8 +388,11 @@ class SparkStateTable:
                     f"knows {FORMAT}): use that one"
                 )
                 raise CheckpointError(msg)
-            return _Stand(**stand)
-        return None
+            one = _Stand(**stand)
+            newest = newest or one
+            if not one.opening:
+                return replace(one, generation=newest.generation, number=newest.number, token=newest.token)
+        return replace(newest, opening=False) if newest is not None and whole else None
 
     def _unreadable(self, error: BaseException) -> CheckpointError:
         return CheckpointError(

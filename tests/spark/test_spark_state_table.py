@@ -110,6 +110,28 @@ def test_an_earlier_driver_is_fenced_off_and_leaves_nothing(
     assert spark.read.format("delta").load(location).where("value = cast('lost' as binary)").count() == 0
 
 
+def test_what_an_earlier_driver_commits_while_another_opens_is_known(
+    spark: SparkSession, table: SparkStateTable, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C38, C44: after the second one has looked, and before it has written; so no batch is committed twice."""
+    second = SparkStateTable(spark, location)
+    look, looked = second._look, []
+
+    def look_early() -> Any:
+        found = look()
+        if not looked:
+            looked.append(found)
+            table.commit(0, [rows(0, {b"a": b"1"})])
+        return found
+
+    monkeypatch.setattr(second, "_look", look_early)
+    second.open(1)
+    assert (second.last_txid, state(second)) == (0, {b"a": b"1"})
+    third = SparkStateTable(spark, location)
+    third.open(2)
+    assert third.last_txid == 0
+
+
 @pytest.mark.parametrize("landed", [True, False])
 def test_what_a_commit_raised_does_not_say_whether_it_happened(
     landed: bool, table: SparkStateTable, monkeypatch: pytest.MonkeyPatch
