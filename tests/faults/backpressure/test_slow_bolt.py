@@ -56,7 +56,7 @@ def test_memory_is_flat_and_the_bolt_busy(
     running = start(topology, conf={"topology.workers": workers, "stormspark.log.dir": str(tmp_path)})
     watch = Watch(running, spark, say)
     watch.until(lambda: watch.rounds, 60, "the first round")
-    # A bolt beside its spout takes the spout's time, which is what stops that. It is named where it has three quarters of a round:
+    # A bolt beside its spout takes the time of that, and is named where it has three quarters of a round:
     # on a machine that does other things too, a short run may not see that.
     apart = run.startswith("across")
     if apart or LONG_SECS:
