@@ -127,7 +127,7 @@ soak-backpressure: java $(INSTALLED) ## bolts that can't keep up, BACKPRESSURE_S
 
 .PHONY: soak-exactly-once
 soak-exactly-once: java $(INSTALLED) ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
-	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(BIN)/pytest -q -s tests/faults/exactly_once
+	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(BIN)/pytest -q -s tests/faults/exactly_once tests/faults/outputs tests/faults/test_dealt_out.py
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

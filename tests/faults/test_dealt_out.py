@@ -12,6 +12,7 @@ import pytest
 
 import stormspark
 from stormspark.grouping.hashing import fields_task_index
+from tests.faults.exactly_once.test_exactly_once import ALL
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -54,7 +55,8 @@ def run(folder: Path, numbers: int, tasks: int, workers: int) -> int:
 def test_keys_are_in_one_place_whoever_dies(tmp_path: Path) -> None:
     """C36, C44: before the commit, after it, and in a worker; the next driver goes on from what is committed."""
     (tmp_path / "barriers").mkdir()
-    for number, (barrier, tasks, workers) in enumerate(SHAPES, 1):
+    shapes = SHAPES if ALL else SHAPES[:3]
+    for number, (barrier, tasks, workers) in enumerate(shapes, 1):
         armed = tmp_path / "barriers" / (barrier or "none")
         if barrier is not None:
             armed.touch()
