@@ -6,7 +6,7 @@ committed is decided by the driver's one entry in the table, and the worker hear
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
@@ -36,10 +36,20 @@ class StateAccess(NamedTuple):
 
 
 class BatchState:
-    """For the ``tasks`` of one worker. Without ``access`` state is kept in memory only: it ends with the process."""
+    """For the ``tasks`` of one worker. Without ``access`` state is kept in memory only: it ends with the process.
 
-    def __init__(self, plan: PhysicalPlan, tasks: Iterable[Task], access: StateAccess | None = None) -> None:
-        self._plan = plan
+    ``enter`` is told whose code runs from now on, None for nobody's: so that who does not return has a name (B1).
+    """
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        tasks: Iterable[Task],
+        access: StateAccess | None = None,
+        *,
+        enter: Callable[[Task | None], None] = lambda task: None,
+    ) -> None:
+        self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         #: Of components with another number of tasks than before: what their tasks here have now; until that is committed.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
@@ -83,9 +93,10 @@ class BatchState:
         """
         reached("worker.before_prepare")
         changes = []
-        for task in self._tasks:
+        for task in self._entered():
             changed = task.prepare_state(txid)
             if changed is None:
+                self._enter(None)
                 return None
             changes.append(changed)
         if self._access is None:
@@ -118,12 +129,19 @@ class BatchState:
                 yield TaskChanges(name, index, items.items())
         yield from (one for one in changes if one.component not in self._dealt)
 
+    def _entered(self) -> Iterator[Task]:
+        """The tasks in turn, and then nobody."""
+        for task in self._tasks:
+            self._enter(task)
+            yield task
+        self._enter(None)
+
     def committed(self, txid: int) -> None:
         """Batch ``txid`` is committed, if we did not know that."""
         if txid <= self.last:
             return
         reached("worker.before_commit")
-        for task in self._tasks:
+        for task in self._entered():
             task.commit_state(txid)
         self._dealt.clear()
         self.last = txid
@@ -132,6 +150,6 @@ class BatchState:
     def roll_back(self, txid: int) -> None:
         """The batch after ``txid`` comes again; `committed` has heard of that one."""
         reached("worker.before_rollback")
-        for task in self._tasks:
+        for task in self._entered():
             task.roll_back_state(txid)
         reached("worker.rolled_back")

@@ -155,7 +155,7 @@ class Worker:
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
         self._transactions = plan.exactly_once
-        self._states = BatchState(plan, self.tasks.values(), state)
+        self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
         if state is not None and settings.record_inputs:
             self._states.recording = recording = InputRecording(
                 InputFiles(state.location, state.storage_options), state.generation, index, self._bolts

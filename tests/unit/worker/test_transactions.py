@@ -16,7 +16,7 @@ from stormspark import (
     Tuple,
     WindowedBolt,
 )
-from stormspark.api.state import StatefulBolt
+from stormspark.api.state import StatefulBolt, TwoPhaseStatefulComponent
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
 from tests.unit.worker.components import Script
@@ -252,3 +252,37 @@ def test_every_batch_ends_with_a_checkpoint() -> None:
     rig.batches(4)
     (bolt,) = rig.users("b")
     assert bolt.calls[2:8] == [f"pre_{what} {n}" for n in range(3) for what in ("prepare", "commit")]
+
+
+#: The worker that is watched, and what it was busy with.
+watched: list[Any] = []
+busy_with: list[tuple[str, str]] = []
+
+
+class Sink(TwoPhaseStatefulComponent, BasicBolt):
+    """Looks at who its worker says is at work."""
+
+    def init_state(self, state: Any) -> None:
+        pass
+
+    def execute(self, tup: Tuple, collector: Any) -> None:
+        pass
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        busy_with.append(("pre_save", watched[0].busy().task))
+
+    def post_save(self, checkpoint_id: int) -> None:
+        busy_with.append(("post_save", watched[0].busy().task))
+
+    def pre_restore(self, checkpoint_id: int) -> None:
+        pass
+
+
+def test_a_sink_that_does_not_return_has_a_name() -> None:
+    """B1, C42: whose code runs is known at the end of a batch too, and when it is committed."""
+    busy_with.clear()
+    rig = Rig(two(Sink(), [(1,)]), 1)
+    watched[:] = rig.workers
+    rig.batches(2)
+    assert busy_with == [("pre_save", "b[0]"), ("post_save", "b[0]"), ("pre_save", "b[0]")]
+    assert rig.workers[0].busy() is None
