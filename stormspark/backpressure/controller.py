@@ -488,7 +488,7 @@ class Controller:
         whatever it does is a tenth of it; less of it where a bolt is what holds up the others.
         """
         overhead, share, longest = self._least_overhead, _SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST
-        if any(spout.crowded_out_by for spout in self._spouts.values()):
+        if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):
             # Spouts have little of such a round, so what is not the bolts' work is no work: it may be taken as it is.
             overhead, share, longest = (
                 median(islice(reversed(self._overheads), _LATELY)),

@@ -336,3 +336,13 @@ def test_a_bolt_that_takes_the_spouts_time_is_named_though_nothing_is_limited() 
     assert controller.pressure().spouts["s"].throttled_by is None
     controller.observe({1: SpoutLoad(10, False, False), 2: BoltLoad(10, 0.1, 0, 0)}, 0.11)
     assert controller.pressure().spouts["s"].throttled_by is None
+
+
+def test_a_first_round_that_was_no_usual_one_says_nothing_of_what_rounds_take() -> None:
+    """F6, F14: workers had to be started in it; a bolt that took all of its work is named all the same."""
+    controller = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0, worker_of={1: 0, 2: 0})
+    controller.observe(
+        {1: SpoutLoad(90, True, False), 2: BoltLoad(90, 0.9, 0, 0)}, 0.95, pause=3.0, whole=False
+    )
+    assert controller.pressure().spouts["s"].throttled_by == "b"
+    assert controller.round_target == 1.0
