@@ -273,4 +273,5 @@ def test_a_worker_that_dies_in_a_prolonged_batch_costs_no_row(start: Start, tmp_
     running.stop()
     assert running.error is None
     assert set(worked(out)) == set(range(1500))
-    assert worked(out).total() <= 1500 + seen + 300
+    # What the other worker still did in its turn, which ends after five targets of 300 ms, comes again too; a tuple takes 4 ms.
+    assert worked(out).total() <= 1500 + seen + 500
