@@ -8,6 +8,7 @@ off and ends what it had begun, and only then the number is read: so it says for
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -152,8 +153,10 @@ class TransactionalProducer:
                         producer.poll(0.05)
                 producer.poll(0)
             marker = self._kafka.TopicPartition(marked_at, 0, txid + 1)
-            producer.send_offsets_to_transaction(
-                [marker], self._group.consumer_group_metadata(), self._block_secs
+            group = self._group.consumer_group_metadata()
+            self._within(
+                2 * self._block_secs,
+                lambda: producer.send_offsets_to_transaction([marker], group, self._block_secs),
             )
             producer.commit_transaction(self._deliver_secs)
         except self._kafka.KafkaException as error:
@@ -162,6 +165,32 @@ class TransactionalProducer:
                     refused[0]
                 ) from error  # why, and not only that the transaction can't be committed
             raise
+
+    def _within(self, secs: float, call: Callable[[], object]) -> None:
+        """A call that may never return; raises KafkaException if it has not after ``secs``.
+
+        Before librdkafka has the fixes of its issues 5456 and 5511, it does not look at the time while it waits for the group's
+        coordinator, and waits for a connection that it has closed for good if that broker was away. The call is left to itself
+        then: whatever it still does is fenced off by the next producer.
+        """
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                call()
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=run, name="kafka-transaction", daemon=True)
+        thread.start()
+        thread.join(secs)
+        if thread.is_alive():
+            reason = f"no answer from the coordinator of group {self.name!r} in {secs:g} s"
+            raise self._kafka.KafkaException(
+                self._kafka.KafkaError(self._kafka.KafkaError._TIMED_OUT, reason)
+            )
+        if raised:
+            raise raised[0]
 
     def _give_up(self) -> None:
         """Of this producer nothing more is known: the next one asks."""

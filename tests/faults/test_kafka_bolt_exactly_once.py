@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -105,6 +106,39 @@ def test_a_topic_that_is_not_there_is_named(kafka: KafkaBroker) -> None:
     one.close()
     assert committed_messages(kafka, "there") == [(b"k", b"1")]
     assert committed_messages(kafka, "missing") == [(b"k", b"2")]
+
+
+class Stuck:
+    """A producer whose coordinator does not answer until ``released`` is set."""
+
+    def __init__(self, producer: Any) -> None:
+        self.producer, self.released, self.returned = producer, threading.Event(), threading.Event()
+
+    def send_offsets_to_transaction(self, *arguments: Any) -> None:
+        self.released.wait()
+        try:
+            self.producer.send_offsets_to_transaction(*arguments)
+        finally:
+            self.returned.set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.producer, name)
+
+
+def test_a_call_that_does_not_return_is_left_to_itself(kafka: KafkaBroker) -> None:
+    """K8, C42: librdkafka may wait for a coordinator that was away for ever; what it does later is fenced off."""
+    kafka.create_topic("stuck", partitions=1)
+    one = TransactionalProducer("stuck-task", {"bootstrap.servers": kafka.bootstrap}, LOGGER, block_secs=3)
+    one.deliver(0, batch("stuck", 1), "stuck")
+    one._producer = stuck = Stuck(one._producer)
+    with pytest.raises(KafkaException, match="no answer from the coordinator of group 'stuck-task' in 6 s"):
+        one.deliver(1, batch("stuck", 2), "stuck")
+    one.deliver(1, batch("stuck", 2), "stuck")
+    stuck.released.set()
+    assert stuck.returned.wait(30)
+    one.deliver(2, batch("stuck", 3), "stuck")
+    one.close()
+    assert committed_messages(kafka, "stuck") == [(b"k", b"1"), (b"k", b"2"), (b"k", b"3")]
 
 
 class Faulty(Bolt):
