@@ -104,7 +104,11 @@ class SqlBackingMap:
         if kind is StateType.OPAQUE:
             columns.append(sql.Column("previous", value, nullable=False))
         self._table = sql.Table(table, sql.MetaData(), *columns)
-        self._table.create(engine, checkfirst=True)
+        try:
+            self._table.create(engine, checkfirst=True)
+        except sql.exc.DBAPIError:  # another task may have made it since we looked
+            if not sql.inspect(engine).has_table(table):
+                raise
         there = {column["name"] for column in sql.inspect(engine).get_columns(table)}
         wanted = {column.name for column in columns}
         if there != wanted:

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 import sqlalchemy as sql
@@ -223,6 +225,20 @@ def test_a_map_of_another_kind_is_refused(engine, kind, value):
     """G15."""
     with pytest.raises(StateError, match=f"table 'counts' holds {kind.value} state, and got a"):
         SqlBackingMap(engine, "counts", kind).multi_put(["a"], [value])
+
+
+def test_tasks_that_begin_together_share_a_table(engine):
+    """G15: one of them makes it, at the same moment as the others."""
+    together = Barrier(8)
+
+    def begin(table: str) -> None:
+        together.wait()
+        SqlBackingMap(engine, table, StateType.OPAQUE)
+
+    with ThreadPoolExecutor(8) as tasks:
+        for number in range(5):
+            list(tasks.map(begin, [f"counts_{number}"] * 8))
+    assert len(sql.inspect(engine).get_table_names()) == 5
 
 
 def test_a_table_of_another_kind_is_refused(engine):
