@@ -81,10 +81,10 @@ class InProcessWorkers:
             transaction.observe(reports)
             if transaction.announcement and transaction.aborts is None:
                 self._announced[self._batch] = transaction.announcement
-            if transaction.aborts is None and fatal_error(reports) is None:
-                continue
             if fatal_error(reports) is not None:
                 return reports
+            if transaction.aborts is None:
+                continue
             self._failed_rows.add(self._batch, transaction.failed_rows)
             self._failures += 1
             if self._failures >= self.plan.settings.max_attempts:

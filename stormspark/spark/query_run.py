@@ -145,7 +145,7 @@ class QueryRun:
 
     def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
         """Rounds until nothing of the batch is left anywhere, then its commit; to the gate where it has to run again."""
-        prolonging, one_more = self._prolonging, frames
+        prolonging = self._prolonging
         transaction = self.transaction = Transaction(
             self.plan,
             prolonged=prolonging.expected,
@@ -153,7 +153,8 @@ class QueryRun:
         )
         prolonging.begin()
         while not transaction.prepared:
-            reports = self._round(one_more, transaction.rounds, tell_acker=False)
+            frames = self._frames_of_round() if transaction.rounds else frames
+            reports = self._round(frames, transaction.rounds, tell_acker=False)
             transaction.observe(reports)
             if transaction.aborts is not None:
                 self.failure = transaction.aborts
@@ -175,7 +176,6 @@ class QueryRun:
                     transaction.rounds,
                     transaction.left,
                 )
-            one_more = self._frames_of_round()
         with self._on_the_table():
             commits.commit(self.batch_number, transaction.files)
         with contextlib.suppress(CheckpointError):  # the next commit tells if there is trouble that lasts

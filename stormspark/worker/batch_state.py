@@ -137,9 +137,7 @@ class BatchState:
         self._enter(None)
 
     def committed(self, txid: int) -> None:
-        """Batch ``txid`` is committed, if we did not know that."""
-        if txid <= self.last:
-            return
+        """Batch ``txid``, which comes after `last`, is committed."""
         reached("worker.before_commit")
         for task in self._entered():
             task.commit_state(txid)

@@ -23,7 +23,7 @@ from stormspark.api import (
     WindowedBolt,
 )
 from stormspark.backpressure import BoltLoad
-from stormspark.errors import ComponentError, FailedException, ReportedFailedException
+from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
 from stormspark.worker.foreign_calls import ThreadSafeBoltCollector, emit_in_one_thread
 from stormspark.worker.outlets import Delivery
@@ -106,20 +106,12 @@ class BoltTask(Task):
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
         if self.state is not None:
-            of_the_process = {"context": context, "collector": self._collector, "conf": self._conf}
-            self.state.after(instance, of_the_process)
+            self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
 
     @property
     def instance(self) -> Bolt | BasicBolt:
         """The bolt."""
         return self.bolt
-
-    def begin_anew(self) -> None:
-        """Another instance, which knows nothing of what was executed."""
-        try:
-            self.start()
-        except ComponentError as error:
-            self.stop_topology(error)
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
         """See `Task.begin_batch`."""

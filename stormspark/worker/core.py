@@ -230,9 +230,7 @@ class Worker:
 
         ``committed``, where batches are transactions, is the last one that is: first of all it is told of.
         """
-        if committed > self._states.last:
-            self._states.committed(committed)
-            self._deliver_verdicts()
+        self._hear_of_commit(committed)
         for task in [*self._spouts, *self._bolts]:
             self._enter(task)
             task.stop()
@@ -259,9 +257,7 @@ class Worker:
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """All that came of ``batch`` here is taken back; after ``committed``, the batch comes again."""
-        if committed > self._states.last:  # the batch that it has known as the last is committed after all
-            self._states.committed(committed)
-            self._deliver_verdicts()
+        self._hear_of_commit(committed)  # the batch that it has known as the last may be committed after all
         self.ledger.roll_back(reason)
         for lanes in self._lanes.values():
             lanes.clear()
@@ -284,11 +280,16 @@ class Worker:
         reason, self._rolls_back = self._rolls_back, None
         if reason is not None:
             self.roll_back(step.batch, step.committed, reason)
-        elif step.committed > self._states.last:
-            self._states.committed(step.committed)
-            self._deliver_verdicts()
+        else:
+            self._hear_of_commit(step.committed)
         for spout in self._spouts:
             spout.skip((step.skip or {}).get(spout.id, ()))
+
+    def _hear_of_commit(self, committed: int) -> None:
+        """That batch is the last one that is committed; if that is news, states and spouts hear of it."""
+        if committed > self._states.last:
+            self._states.committed(committed)
+            self._deliver_verdicts()
 
     def _deliver_verdicts(self) -> None:
         """Spouts hear of the batch that is committed, or of the one that is not to be."""
@@ -384,7 +385,7 @@ class Worker:
 
     def _place_of(self, task: Task) -> str:
         """Which task of its component it is, whatever its id is in another packing."""
-        return f"{task.component.id}/{self.plan.tasks[task.id].index}"
+        return f"{task.component.id}/{task.index}"
 
     def _end_batches(self, number: int, stage: int) -> None:
         """In round ``number`` of those that end the batch: it is over for these bolts, one after another downstream."""

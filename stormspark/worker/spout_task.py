@@ -100,8 +100,7 @@ class SpoutTask(Task):
             self.state.before(instance)
         instance.open(self._conf, context, self._collector)
         if self.state is not None:
-            of_the_process = {"context": context, "collector": self._collector, "conf": self._conf}
-            self.state.after(instance, of_the_process)
+            self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
         self.opened = True
         if self.active:
             self.active = False
@@ -211,10 +210,7 @@ class SpoutTask(Task):
         """An attempt begins; what was announced of the one before must be emitted again, also while spouts are not active."""
         super().begin_batch(attempt, announced)
         if announced is not None and not self.opened:
-            try:
-                self.start()
-            except ComponentError as error:
-                self.stop_topology(error)
+            self.begin_anew()
 
     @property
     def _must_repeat(self) -> bool:

@@ -213,12 +213,8 @@ class Task:
             self.state.rolled_back(instance, txid)
         except Exception as error:
             self.report_error(error)
-        if instance is None:
-            return
-        try:
-            self.start()
-        except ComponentError as error:
-            self.stop_topology(error)
+        if instance is not None:
+            self.begin_anew()
 
     # -- components that know their batches ------------------------------------------------------------------
 
@@ -393,10 +389,14 @@ class Task:
             )
             return False
         self.counters.restarts += 1
+        return self.begin_anew()
+
+    def begin_anew(self) -> bool:
+        """Another instance, which knows nothing of what was done; false, and the topology stops, where it can't begin."""
         try:
             self.start()
-        except ComponentError as second:
-            self.stop_topology(second)
+        except ComponentError as error:
+            self.stop_topology(error)
             return False
         return True
 

@@ -56,7 +56,7 @@ class TaskState:
         if self._kind == "heron":
             instance.init_state(self.store)
 
-    def after(self, instance: Any, surroundings: Mapping[str, Any]) -> None:
+    def after(self, instance: Any, **surroundings: Any) -> None:
         """It has been, with these arguments."""
         if self._kind == "storm":
             instance.init_state(self.store)
@@ -109,7 +109,7 @@ class TaskState:
     def _pickled(self, instance: Any) -> bytes:
         attributes = _attributes_of(instance)
         try:
-            return _Pickler(self._surroundings).dumps(attributes)
+            return self._dumps(attributes)
         except Exception as error:
             culprits = ", ".join(map(repr, self._culprits(attributes))) or "its attributes"
             msg = (
@@ -118,11 +118,16 @@ class TaskState:
             )
             raise SerializationError(msg) from error
 
+    def _dumps(self, value: Any) -> bytes:
+        sink = io.BytesIO()
+        _Pickler(sink, self._surroundings).dump(value)
+        return sink.getvalue()
+
     def _culprits(self, attributes: Any) -> list[str]:
         culprits = []
         for name, value in attributes.items() if isinstance(attributes, dict) else ():
             try:
-                _Pickler(self._surroundings).dumps(value)
+                self._dumps(value)
             except Exception:
                 culprits.append(name)
         return culprits
@@ -134,22 +139,16 @@ def _attributes_of(instance: Any) -> Any:
     return vars(instance) if own is object.__getstate__ else instance.__getstate__()
 
 
-class _Pickler:
+class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
     """Pickles with classes of notebooks and scripts, and with ``surroundings`` left out, by their names."""
 
-    def __init__(self, surroundings: Mapping[str, Any]) -> None:
+    def __init__(self, sink: io.BytesIO, surroundings: Mapping[str, Any]) -> None:
+        super().__init__(sink, 5)
         self._names = {id(thing): name for name, thing in surroundings.items()}
 
-    def dumps(self, value: Any) -> bytes:
-        names = self._names
-
-        class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-            def persistent_id(self, thing: object) -> str | None:
-                return names.get(id(thing))
-
-        sink = io.BytesIO()
-        Pickler(sink, 5).dump(value)
-        return sink.getvalue()
+    def persistent_id(self, thing: object) -> str | None:
+        """The name of what is left out."""
+        return self._names.get(id(thing))
 
 
 class _Unpickler(pickle.Unpickler):

@@ -11,7 +11,6 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
 import pytest
 import sqlalchemy as sql
 
@@ -19,7 +18,7 @@ from stormspark.checkpoint.barriers import BATCH_BARRIERS
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from tests.spark.transactional_topology import ENOUGH, KEYS
-from tests.spark.waiting import wait_for, worker_processes
+from tests.spark.waiting import kill_all_of, wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -91,13 +90,7 @@ class Drivers:
         )
 
     def kill(self) -> None:
-        left = [*worker_processes(self.name).values()]
-        if self.process.poll() is None:
-            driver = psutil.Process(self.process.pid)
-            left += [*driver.children(recursive=True), driver]
-        for one in left:
-            one.kill()
-        self.process.wait()
+        kill_all_of(self.name, self.process)
 
 
 def test_killed_where_a_batch_ends(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -58,6 +59,17 @@ def worker_processes(topology: str) -> dict[int, psutil.Process]:
         if "stormspark.worker" in words and topology in words:
             found[int(words[-1])] = process
     return found
+
+
+def kill_all_of(topology: str, driver: subprocess.Popen[bytes]) -> None:
+    """Kill the driver, its children, and the topology's workers, whatever of it still runs."""
+    left = [*worker_processes(topology).values()]
+    if driver.poll() is None:
+        process = psutil.Process(driver.pid)
+        left += [*process.children(recursive=True), process]
+    for one in left:
+        one.kill()
+    driver.wait()
 
 
 def wait_until_gone(processes: Iterable[psutil.Process], timeout: float = 30.0) -> None:

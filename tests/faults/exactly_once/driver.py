@@ -1,28 +1,30 @@
-"""A driver to be killed. Arguments: folder, name, workers, master, more settings as JSON. It ends when ``done`` is there and all
-is worked off.
+"""A driver to be killed. Arguments: the module that builds the topology, folder, name, workers, master, more settings as JSON. It
+ends when ``done`` is there and all is worked off.
 """
 
+import importlib
 import json
 import sys
 from pathlib import Path
 
 from stormspark.metrics import Quiet
 from stormspark.spark import local_session, submit
-from tests.faults.exactly_once.topology import build
 from tests.spark_jars import connector_conf
 
-folder, name, workers = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+module, given, name, workers, master, more = sys.argv[1:]
+folder = Path(given)
 conf = {
-    "topology.workers": workers,
+    "topology.workers": int(workers),
     "stormspark.log.dir": str(folder / "logs"),
     "stormspark.batch.target.ms": 300,
     "stormspark.max.attempts": 30,
     "stormspark.restart.max.delay.secs": 0.2,
     "stormspark.worker.lease.secs": 10,
-} | json.loads(sys.argv[5] if len(sys.argv) > 5 else "{}")
+} | json.loads(more)
 of_spark = {"spark.executor.memory": "1024m"} | (connector_conf() if "stormspark.state.table" in conf else {})
-spark = local_session(2, of_spark, master=sys.argv[4] if len(sys.argv) > 4 else None)
-running = submit(build(name, folder), spark, conf=conf, checkpoint=folder / "checkpoint")
+spark = local_session(2, of_spark, master=master)
+topology = importlib.import_module(module).build(name, folder)
+running = submit(topology, spark, conf=conf, checkpoint=folder / "checkpoint")
 quiet = Quiet()
 while not running.wait(0.2):
     now = running.statistics()

@@ -22,7 +22,7 @@ from stormspark.checkpoint.barriers import BARRIERS
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from tests.faults.exactly_once.topology import ENOUGH, KEYS, SENDERS
-from tests.spark.waiting import wait_for, worker_processes
+from tests.spark.waiting import kill_all_of, wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -30,13 +30,16 @@ ROOT = Path(__file__).parents[3]
 #: In CI a few, and those of executors not at all.
 KILLS = int(os.environ.get("EXACTLY_ONCE_KILLS", "2"))
 ALL = KILLS > 2
+#: To which a worker comes only when its batch is taken back.
+ROLLBACKS = ("worker.before_rollback", "worker.rolled_back")
 LINES_A_FILE, FILES = 50, 20
 
 
 class Run:
     """A topology under fire: drivers one after another on one checkpoint."""
 
-    driver = "tests.faults.exactly_once.driver"
+    #: The module that builds it.
+    topology = "tests.faults.exactly_once.topology"
 
     def __init__(self, folder: Path, name: str, workers: int, master: str = "local[2]") -> None:
         self.folder, self.name, self.workers, self.master = folder, name, workers, master
@@ -65,8 +68,8 @@ class Run:
         with (self.folder / "output").open("ab") as output:
             self.process = subprocess.Popen(
                 [
-                    sys.executable, "-m", self.driver, str(self.folder), self.name, str(self.workers), self.master,
-                    *([json.dumps(self.settings)] if self.settings else []),
+                    sys.executable, "-m", "tests.faults.exactly_once.driver",
+                    self.topology, str(self.folder), self.name, str(self.workers), self.master, json.dumps(self.settings),
                 ],
                 cwd=ROOT, env=environment, stdout=output, stderr=output,
             )  # fmt: skip
@@ -97,7 +100,17 @@ class Run:
     def kill_at(self, barrier: str) -> None:
         armed = self.barriers / barrier
         armed.touch()
-        wait_for(lambda: self.lives() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+        comes_by = self._rolls_back if barrier in ROLLBACKS else self.lives
+        wait_for(lambda: comes_by() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+
+    def _rolls_back(self) -> bool:
+        """Kill a worker, so that the other one comes to take its part of the batch back."""
+        if self.lives():
+            for worker in worker_processes(self.name).values():
+                worker.kill()
+                break
+            time.sleep(3)
+        return True
 
     def executors(self) -> list[psutil.Process]:
         """Spark's, where they are processes of their own."""
@@ -197,22 +210,14 @@ def running(
         yield run
     finally:
         assert run.process is not None
-        left = [*worker_processes(run.name).values()]
-        if run.process.poll() is None:
-            driver = psutil.Process(run.process.pid)
-            left += [*driver.children(recursive=True), driver]
-        for one in left:
-            one.kill()
-        run.process.wait()
+        kill_all_of(run.name, run.process)
 
 
 def test_killed_at_every_step_of_the_protocol(tmp_path: Path) -> None:
     """C35, C38, C44, G8: each named barrier in turn; nothing is lost, nothing comes twice, also of what was drawn at random."""
     with running(tmp_path, 2) as run:
         for barrier in BARRIERS:
-            run.kill_at(barrier) if "rollback" not in barrier and "rolled" not in barrier else _roll_back(
-                run, barrier
-            )
+            run.kill_at(barrier)
             run.goes_on(2)
         run.end()
         print(f"{len(BARRIERS)} barriers, {run.drivers} drivers, {run.check():,} numbers")
@@ -221,29 +226,13 @@ def test_killed_at_every_step_of_the_protocol(tmp_path: Path) -> None:
 @pytest.mark.skipif(not ALL, reason="executors take their time to come back; `make soak-exactly-once` has it")
 def test_an_executor_is_killed_at_every_step(tmp_path: Path) -> None:
     """C35, C44: while a worker or the driver stands at each barrier; its workers go with it."""
-    barriers = [barrier for barrier in BARRIERS if "rollback" not in barrier and "rolled" not in barrier]
+    barriers = [barrier for barrier in BARRIERS if barrier not in ROLLBACKS]
     with running(tmp_path, 2, "local-cluster[2,1,1024]") as run:
         for barrier in barriers:
             run.kill_executor_at(barrier)
             run.goes_on(2)
         run.end()
         print(f"{len(barriers)} executors, {run.drivers} drivers, {run.check():,} numbers")
-
-
-def _roll_back(run: Run, barrier: str) -> None:
-    """Another worker is killed, so that this one comes to take its part of the batch back."""
-    armed = run.barriers / barrier
-    armed.touch()
-
-    def killed() -> bool:
-        if run.lives() and armed.exists():
-            for worker in worker_processes(run.name).values():
-                worker.kill()
-                break
-            time.sleep(3)
-        return not armed.exists()
-
-    wait_for(killed, 120, f"{barrier}:\n{run.output}")
 
 
 def test_killed_at_random(tmp_path: Path) -> None:

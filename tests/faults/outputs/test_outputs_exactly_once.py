@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import psutil
 import pytest
 import sqlalchemy as sql
 
 from stormspark.checkpoint.barriers import BARRIERS
 from stormspark.checkpoint.ordered_keys import decode_key
-from tests.faults.exactly_once.test_exactly_once import ALL, FILES, KILLS, LINES_A_FILE, Run, _roll_back
+from tests.faults.exactly_once.test_exactly_once import ALL, FILES, KILLS, LINES_A_FILE, Run
 from tests.faults.exactly_once.topology import KEYS
 from tests.faults.outputs.topology import KAFKA, SQL
 from tests.faults.test_kafka_bolt_exactly_once import committed_messages
 from tests.kafka_broker import KafkaBroker
 from tests.postgres_server import PostgresServer
-from tests.spark.waiting import worker_processes
+from tests.spark.waiting import kill_all_of, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -47,7 +46,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 class Outputs(Run):
     """The same, with destinations to look at."""
 
-    driver = "tests.faults.outputs.driver"
+    topology = "tests.faults.outputs.topology"
 
     def __init__(self, folder: Path, kafka: KafkaBroker, database: str) -> None:
         super().__init__(folder, f"outputs-{os.getpid()}-{folder.name}", 2)
@@ -117,13 +116,7 @@ def running(folder: Path, kafka: KafkaBroker, database: str) -> Iterator[Outputs
         yield run
     finally:
         assert run.process is not None
-        left = [*worker_processes(run.name).values()]
-        if run.process.poll() is None:
-            driver = psutil.Process(run.process.pid)
-            left += [*driver.children(recursive=True), driver]
-        for one in left:
-            one.kill()
-        run.process.wait()
+        kill_all_of(run.name, run.process)
 
 
 def test_killed_at_every_step_of_the_protocol(kafka: KafkaBroker, database: str, tmp_path: Path) -> None:
@@ -131,10 +124,7 @@ def test_killed_at_every_step_of_the_protocol(kafka: KafkaBroker, database: str,
     barriers = BARRIERS if ALL else AROUND_DELIVERY
     with running(tmp_path, kafka, database) as run:
         for barrier in barriers:
-            if "roll" in barrier:
-                _roll_back(run, barrier)
-            else:
-                run.kill_at(barrier)
+            run.kill_at(barrier)
             run.goes_on(2)
         run.end()
         database = sql.make_url(database).get_backend_name()
