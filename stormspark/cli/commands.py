@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from stormspark import __version__
-from stormspark.cli.load import load_topology
+from stormspark.cli.load import FrontEndOptions, load_topology
 from stormspark.cli.run import ENGINES, Run, run_topology
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
@@ -84,6 +84,28 @@ _of_a_topology = _described_by(
 )
 
 
+def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
+    """Options that only some kinds of files know, as one argument."""
+
+    @click.option(
+        "-e", "--environment", metavar="NAME", help="The environment of a streamparse project's config.json."
+    )
+    @click.option(
+        "--filter",
+        "filter_file",
+        type=click.Path(dir_okay=False, exists=True, path_type=Path),
+        help="A properties file for the ${...} of a Flux file.",
+    )
+    @click.option(
+        "--env-filter", is_flag=True, help="${ENV-NAME} of a Flux file is environment variable NAME."
+    )
+    @functools.wraps(command)
+    def wrapped(environment: str | None, filter_file: Path | None, env_filter: bool, **kwargs: Any) -> _R:
+        return command(front_end=FrontEndOptions(environment, filter_file, env_filter), **kwargs)
+
+    return wrapped
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stormspark", message="%(prog)s %(version)s")
 def main() -> None:
@@ -92,6 +114,7 @@ def main() -> None:
 
 @main.command()
 @_of_a_topology
+@_read_by_front_ends
 @click.option(
     "--engine", type=click.Choice(list(ENGINES)), default="spark", show_default=True, help="Where to run it."
 )
@@ -133,10 +156,12 @@ def run(
     json_to: str | None,
     master: str | None,
     trigger: str,
+    front_end: FrontEndOptions,
 ) -> None:
     """Run a topology.
 
-    NAME is a variable of FILE that is a topology, or a function that gives one; by default it is build.
+    FILE is Python (stormspark, streamparse, heronpy) or Flux YAML. NAME is a variable of it that is a topology,
+    or a function that gives one, by default build; for legacy projects, the class of the topology.
 
     Ctrl-C stops the topology at the end of its batch, and a second one at once. Exit code: 0 it ended well, 1
     it stopped with an error, 2 it could not be started.
@@ -144,13 +169,14 @@ def run(
     if engine != "spark" and (checkpoint or master or trigger != "continuous"):
         msg = "--checkpoint, --master and --trigger are for --engine spark"
         raise click.UsageError(msg)
-    plan = _planned(target, workers, conf)
+    plan = _planned(target, workers, conf, front_end)
     asked = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
     click.get_current_context().exit(run_topology(asked))
 
 
 @main.command()
 @_of_a_topology
+@_read_by_front_ends
 @click.option(
     "--format",
     "form",
@@ -161,14 +187,16 @@ def run(
 )
 @click.option("--mermaid", "form", flag_value="mermaid", help="Short for --format mermaid.")
 @_refusing
-def explain(target: str, workers: int | None, conf: dict[str, Any], form: str) -> None:
+def explain(
+    target: str, workers: int | None, conf: dict[str, Any], form: str, front_end: FrontEndOptions
+) -> None:
     """Print the plan of a topology; run nothing.
 
     The plan is its tasks, the workers that they live in, what crosses between workers, and the supersteps of
     a batch. NAME is a variable of FILE that is a topology, or a function that gives one; by default it is
     build.
     """
-    plan = _planned(target, workers, conf)
+    plan = _planned(target, workers, conf, front_end)
     if form in ("text", "both"):
         click.echo(explain_text(plan).rstrip("\n"))
     if form == "both":
@@ -289,10 +317,12 @@ def replay(
     click.get_current_context().exit(code)
 
 
-def _planned(target: str, workers: int | None, conf: Mapping[str, Any]) -> PhysicalPlan:
+def _planned(
+    target: str, workers: int | None, conf: Mapping[str, Any], front_end: FrontEndOptions
+) -> PhysicalPlan:
     """The topology's plan, with what the command line lays over its configuration; says what advice there is."""
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
-    plan = plan_topology(load_topology(target), overrides)
+    plan = plan_topology(load_topology(target, front_end), overrides)
     for sentence in advice(plan):
         click.echo(f"Warning: {sentence}", err=True)
     return plan

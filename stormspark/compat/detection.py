@@ -1,0 +1,35 @@
+"""Which library a topology's file was written for."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Literal
+
+__all__ = ["legacy_kind"]
+
+_KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
+    "streamparse": "streamparse",
+    "pystorm": "streamparse",
+    "heronpy": "heronpy",
+}
+
+
+def legacy_kind(file: Path) -> Literal["streamparse", "heronpy"] | None:
+    """What the file imports of these, anywhere in it; None if nothing, or if it is no file with Python in it."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None  # whoever imports it says why
+    for node in ast.walk(tree):
+        names = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+        for name in names:
+            if (kind := _KINDS.get(name.partition(".")[0])) is not None:
+                return kind
+    return None

@@ -1,0 +1,1 @@
+"""Topologies as YAML: Storm's Flux (K13-K23)."""

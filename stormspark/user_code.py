@@ -1,0 +1,121 @@
+"""What users wrote: importing its files, calling what is in them, and the line that an error came from.
+
+A file is imported under its own name with its folder first on the module path, as ``python FILE`` would
+find its neighbours. So components are pickled by reference, as ``word_count.Split``, and a worker process
+imports them the same way: the folder goes on ``PYTHONPATH`` too, which the processes of a local Spark
+inherit.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from stormspark.errors import StormsparkError, TopologyNotFoundError
+
+__all__ = ["add_line", "call", "import_file", "put_first", "raised"]
+
+
+def import_file(file: Path, project: Path | None = None) -> ModuleType:
+    """The module in ``file``. Lines of errors are looked for in ``project``, which is the file's folder by default.
+
+    Raises `TopologyNotFoundError` in a line or two, with the line that raised; errors of this package come through as they are.
+    """
+    if not file.is_file():
+        what = "is a folder; name a file in it" if file.is_dir() else "does not exist"
+        msg = f"{file} {what}"
+        raise TopologyNotFoundError(msg)
+    path = file.resolve()
+    name = path.stem
+    if path.suffix != ".py" or not name.isidentifier():
+        msg = f"{file} can't be imported, here or by a worker: call it something like {_importable(name)}.py"
+        raise TopologyNotFoundError(msg)
+    put_first(path.parent)
+    project = path.parent if project is None else project.resolve()
+    try:
+        module = importlib.import_module(name)
+    except SyntaxError as error:
+        msg = f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
+        raise TopologyNotFoundError(msg) from error
+    except StormsparkError as error:
+        add_line(error, project)
+        raise
+    except (Exception, SystemExit) as error:
+        msg = f"importing {file} raised {raised(error, project)}"
+        raise TopologyNotFoundError(msg) from error
+    found = getattr(module, "__file__", None)
+    if found is None or Path(found).resolve() != path:
+        taken_by = found or "a module of Python itself"
+        msg = f"{file} can't be imported: the name {name!r} is taken by {taken_by}; rename the file"
+        raise TopologyNotFoundError(msg)
+    return module
+
+
+def put_first(folder: Path) -> None:
+    """Let this process and those it starts find the modules in ``folder``."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(folder) not in inherited:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), *inherited]))
+
+
+def call(found: Callable[..., object], named: str, project: Path) -> object:
+    """What ``found`` gives; raises `TopologyNotFoundError`, which says ``named`` for it, and errors of this package."""
+    try:
+        inspect.signature(found).bind()
+    except TypeError as error:
+        msg = f"{named} can't be called without arguments, {error}: give them defaults, or name another"
+        raise TopologyNotFoundError(msg) from error
+    except ValueError:
+        pass  # something written in C, which tells nothing of its arguments: calling it will
+    try:
+        return found()
+    except StormsparkError as error:
+        add_line(error, project)
+        raise
+    except (Exception, SystemExit) as error:
+        msg = f"{named} raised {raised(error, project)}"
+        raise TopologyNotFoundError(msg) from error
+
+
+def raised(error: BaseException, folder: Path) -> str:
+    """The error, and the line it came from."""
+    message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    frame = _users_frame(error, folder)
+    return f"{message}\n{_line(frame)}" if frame else message
+
+
+def add_line(error: StormsparkError, folder: Path) -> None:
+    """Note the line that an error of ours came from, unless its text names it already."""
+    frame = _users_frame(error, folder)
+    if frame and f"{frame.filename}:{frame.lineno}" not in str(error):
+        error.add_note(_line(frame))
+
+
+def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
+    """The innermost line in the user's own folder; where there is none, the innermost of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
+    return own[-1] if own else None
+
+
+def _line(frame: traceback.FrameSummary) -> str:
+    return f"  at {frame.filename}:{frame.lineno}, in {frame.name}: {frame.line}"
+
+
+def _importable(stem: str) -> str:
+    """A name close to ``stem`` that Python can import.
+
+    >>> _importable("word-count"), _importable("1st")
+    ('word_count', '_1st')
+    """
+    name = re.sub(r"\W", "_", stem)
+    return name if name.isidentifier() else f"_{name}"
