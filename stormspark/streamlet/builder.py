@@ -1,0 +1,153 @@
+"""`Builder`: where streamlets begin, and what makes a topology of them (G23, G24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stormspark.api import DEFAULT_STREAM, SourceSpout, Spout, Topology, TopologyBuilder, Tuple
+from stormspark.api.declarers import described
+from stormspark.api.user_line import declared_at, user_line
+from stormspark.errors import InvalidTopologyError
+from stormspark.grouping import Grouping, ShuffleGrouping
+from stormspark.streamlet.bolts import Operation, TupleBolt
+from stormspark.streamlet.config import Config, delivery_semantics, topology_conf
+from stormspark.streamlet.operators import Generator
+from stormspark.streamlet.sources import GeneratorSpout, StatefulGeneratorSpout, SupplierSpout
+from stormspark.streamlet.stage import Input, Lowering, Made, Stage, in_order
+from stormspark.streamlet.streamlet import Streamlet
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Collects sources; what is done with them hangs on them.
+
+    >>> from stormspark.streamlet import ArrayLooper, WindowConfig
+    >>> builder = Builder()
+    >>> words = builder.new_source(ArrayLooper(["the storm", "the spark"])).flat_map(str.split)
+    >>> counts = words.map(lambda word: (word, 1)).reduce_by_key_and_window(
+    ...     WindowConfig.create_tumbling_window(10), lambda one, other: one + other
+    ... )
+    >>> _ = counts.log()
+    >>> list(builder.build("word-count").components)
+    ['generator-1', 'flatmap-1', 'map-1', 'reducebykeyandwindow-1', 'log-1']
+    """
+
+    def __init__(self) -> None:
+        self._sources: list[Stage] = []
+
+    def new_source(
+        self,
+        source: Generator | Callable[[], Any] | Spout | SourceSpout,
+        element: Callable[[Tuple], Any] | None = None,
+        *,
+        stream: str = DEFAULT_STREAM,
+    ) -> Streamlet:
+        """A streamlet of what a `Generator` gets, or a function without arguments returns: None means that there is nothing now.
+
+        It may also be any spout; then ``element(tup)`` makes an element of each tuple of its ``stream``: by default its first
+        value.
+
+        Raises `InvalidTopologyError` for anything else.
+        """
+        where = user_line()
+        if isinstance(source, Generator):
+            stage = Stage("generator", where, _generator(source, Operation("generator", where)))
+        elif isinstance(source, Spout | SourceSpout):
+            return self._of_spout(source, element or _first_value, stream, where)
+        elif callable(source) and not isinstance(source, type):
+            stage = Stage("supplier", where, _supplier(source, Operation("supplier", where)))
+        else:
+            msg = (
+                f"{where}: a source must be a Generator, a function or a spout, got {described(source)} (G24)"
+            )
+            raise InvalidTopologyError(msg)
+        if element is not None:
+            msg = f"{where}: element is for the tuples of spouts; use .map(...) (G24)"
+            raise InvalidTopologyError(msg)
+        self._sources.append(stage)
+        return Streamlet(stage)
+
+    def build(self, name: str, config: Config | Mapping[str, Any] | None = None) -> Topology:
+        """The topology, to be run by `stormspark.spark.submit`, `stormspark.local.submit` or ``stormspark run``.
+
+        Raises `InvalidTopologyError` for two stages of one name, and for a union or join with a streamlet of another builder;
+        `SerializationError` for a function that can't be pickled.
+        """
+        settings = config.api_config if isinstance(config, Config) else dict(config or {})
+        stages = in_order(self._sources)
+        _check_inputs(stages)
+        lowering = Lowering(delivery_semantics(settings), _names(stages))
+        builder = TopologyBuilder()
+        for stage, component_id in lowering.names.items():
+            component = stage.make(lowering)
+            with declared_at(stage.where):
+                if isinstance(component, Spout | SourceSpout):
+                    builder.set_spout(component_id, component, stage.partitions)
+                    continue
+                declarer = builder.set_bolt(component_id, component, stage.partitions)
+                for one in stage.inputs:
+                    declarer.grouping(lowering.names[one.stage], one.grouping, one.stream)
+        return builder.create_topology(
+            name, topology_conf(settings, sum(stage.holds_secs for stage in stages))
+        )
+
+    def _of_spout(
+        self, spout: Spout | SourceSpout, element: Callable[[Tuple], Any], stream: str, where: str
+    ) -> Streamlet:
+        source = Stage("spout", where, lambda _: spout, streams=None)
+        operation = Operation("new_source", where)
+        grouping: Grouping = ShuffleGrouping()
+        elements = Stage(
+            "elements", where, lambda _: TupleBolt(operation, element), (Input(source, stream, grouping),)
+        )
+        self._sources.append(source)
+        return Streamlet(elements)
+
+
+def _generator(generator: Generator, operation: Operation) -> Callable[[Lowering], Made]:
+    def make(lowering: Lowering) -> Made:
+        kind = StatefulGeneratorSpout if lowering.stateful else GeneratorSpout
+        return kind(operation, generator, tracked=lowering.tracked)
+
+    return make
+
+
+def _supplier(function: Callable[[], Any], operation: Operation) -> Callable[[Lowering], Made]:
+    return lambda lowering: SupplierSpout(operation, function, tracked=lowering.tracked)
+
+
+def _first_value(tup: Tuple) -> Any:
+    return tup.values[0]
+
+
+def _names(stages: list[Stage]) -> dict[Stage, str]:
+    """The given names, and for the others their prefix with the first number that is free."""
+    taken: dict[str, Stage] = {}
+    for stage in stages:
+        if stage.name is None:
+            continue
+        if (first := taken.setdefault(stage.name, stage)) is not stage:
+            msg = f"{stage.where}: the name {stage.name!r} is in use already, at {first.where}; choose another one (G24)"
+            raise InvalidTopologyError(msg)
+    names = {}
+    for stage in stages:
+        name, number = stage.name, 1
+        while name is None or (stage.name is None and name in taken):
+            name, number = f"{stage.prefix}-{number}", number + 1
+        taken[name] = stage
+        names[stage] = name
+    return names
+
+
+def _check_inputs(stages: list[Stage]) -> None:
+    known = set(stages)
+    for stage in stages:
+        for child in stage.children:
+            if child not in known:
+                msg = (
+                    f"{child.where}: {child.prefix} has a streamlet that does not come from a source of this builder: make all "
+                    f"sources with one Builder (G24)"
+                )
+                raise InvalidTopologyError(msg)

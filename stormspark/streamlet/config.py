@@ -1,0 +1,112 @@
+"""`Config`: how a topology of streamlets runs (G24), and what that means here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError
+from stormspark.streamlet.resources import Resources
+
+__all__ = ["Config", "DeliverySemantics", "delivery_semantics", "topology_conf"]
+
+#: ``ATMOST_ONCE``, ``ATLEAST_ONCE`` or ``EFFECTIVELY_ONCE``.
+DeliverySemantics = str
+
+_MODE: Final = "topology.reliability.mode"
+_CONTAINERS: Final = "topology.stmgrs"
+_CPU: Final = "topology.container.cpu"
+_RAM: Final = "topology.container.ram"
+_MODES: Final = ("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE")
+
+
+class Config:
+    """Settings of a topology; ``config`` are some to begin with, under the keys of Heron, Storm or stormspark.
+
+    >>> config = Config()
+    >>> config.set_delivery_semantics(Config.ATLEAST_ONCE)
+    >>> config.set_num_containers(2)
+    >>> config.set_user_config("my.greeting", "hello")
+    >>> config.api_config
+    {'topology.reliability.mode': 'ATLEAST_ONCE', 'topology.stmgrs': 2, 'my.greeting': 'hello'}
+
+    Raises `InvalidTopologyError` for values that can't be. As in Heron the default is ATMOST_ONCE.
+    """
+
+    ATMOST_ONCE = 1
+    ATLEAST_ONCE = 2
+    EFFECTIVELY_ONCE = 3
+
+    def __init__(self, config: dict[str, Any] | None = None) -> None:
+        if config is not None and not isinstance(config, dict):
+            msg = f"{user_line()}: a Config is made of a dict, got {config!r} of type {type(config).__name__} (G24)"
+            raise InvalidTopologyError(msg)
+        self._api_config = {} if config is None else config
+
+    @property
+    def api_config(self) -> dict[str, Any]:
+        """All that is set."""
+        return self._api_config
+
+    def set_delivery_semantics(self, semantics: int) -> None:
+        """``Config.ATMOST_ONCE``: nothing is tracked. ``ATLEAST_ONCE``: sources emit again what has failed. ``EFFECTIVELY_ONCE``:
+        batches are transactions, and windows and states outlive workers.
+        """
+        if semantics not in (Config.ATMOST_ONCE, Config.ATLEAST_ONCE, Config.EFFECTIVELY_ONCE):
+            msg = (
+                f"{user_line()}: delivery semantics must be Config.ATMOST_ONCE, ATLEAST_ONCE or EFFECTIVELY_ONCE, got "
+                f"{semantics!r} (G24)"
+            )
+            raise InvalidTopologyError(msg)
+        self._api_config[_MODE] = _MODES[semantics - 1]
+
+    def set_num_containers(self, ncontainers: int) -> None:
+        """How many workers there are."""
+        self._api_config[_CONTAINERS] = int(ncontainers)
+
+    def set_container_resources(self, resources: Resources) -> None:
+        """Kept, and said to change nothing: Spark's own resources decide."""
+        if not isinstance(resources, Resources):
+            msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
+            raise InvalidTopologyError(msg)
+        self._api_config[_CPU] = resources.get_cpu()
+        self._api_config[_RAM] = resources.get_ram()
+
+    def set_user_config(self, key: str, value: Any) -> None:
+        """Any other setting: ``context.get_config()`` has it. Values must be JSON (A24)."""
+        self._api_config[key] = value
+
+
+def delivery_semantics(config: Mapping[str, Any]) -> DeliverySemantics:
+    """What the configuration asks for; raises `InvalidTopologyError` for what there is not.
+
+    >>> delivery_semantics({}), delivery_semantics({"topology.reliability.mode": "ATLEAST_ONCE"})
+    ('ATMOST_ONCE', 'ATLEAST_ONCE')
+    """
+    mode = config.get(_MODE, "ATMOST_ONCE")
+    if mode not in _MODES:
+        msg = f"{_MODE} must be one of {', '.join(_MODES)} (A43), got {mode!r}"
+        raise InvalidTopologyError(msg)
+    return str(mode)
+
+
+def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
+    """The settings of the engine that ``config`` amounts to; those that are given stay.
+
+    Windows hold an element for ``held_secs`` at most, which its message timeout must cover (C27).
+
+    >>> topology_conf({"topology.stmgrs": 2})
+    {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0}
+    >>> topology_conf({"topology.reliability.mode": "ATLEAST_ONCE"}, held_secs=12)["topology.message.timeout.secs"]
+    42
+    """
+    conf = dict(config)
+    if _CONTAINERS in config:
+        conf.setdefault("topology.workers", int(config[_CONTAINERS]))
+    match delivery_semantics(config):
+        case "ATMOST_ONCE":
+            conf.setdefault("topology.acker.executors", 0)
+        case "ATLEAST_ONCE" if held_secs:
+            conf.setdefault("topology.message.timeout.secs", 30 + held_secs)
+    return conf

@@ -1,0 +1,121 @@
+"""What users subclass: sources and transform operators (G24).
+
+They are pickled where the topology is built, and every task has a copy of its own: make in ``setup`` what can't be pickled.
+"""
+
+from __future__ import annotations
+
+import glob
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import cycle
+from typing import Any
+
+from stormspark.api import Tuple
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError
+from stormspark.streamlet.context import Context
+
+__all__ = ["ArrayLooper", "Generator", "TextFileGenerator", "TransformOperator"]
+
+
+class Generator(ABC):
+    """A source that keeps something.
+
+    >>> class Numbers(Generator):
+    ...     def setup(self, context):
+    ...         self.next, self.step = context.get_partition_index(), context.get_num_partitions()
+    ...     def get(self):
+    ...         self.next += self.step
+    ...         return self.next - self.step
+    """
+
+    #: Writes to the task's own log, from ``setup`` on.
+    logger = logging.getLogger(__name__)
+
+    @abstractmethod
+    def setup(self, context: Context) -> None:
+        """Called once in each task, before anything else."""
+
+    @abstractmethod
+    def get(self) -> Any:
+        """The next element; None if there is nothing now. It must not block for long."""
+
+
+class TransformOperator(ABC):
+    """An operation that keeps something, and gives as many elements as it likes.
+
+    >>> class Changes(TransformOperator):
+    ...     def setup(self, context):
+    ...         self.context, self.last = context, None
+    ...     def transform(self, tup):
+    ...         (element,) = tup.values
+    ...         if element != self.last:
+    ...             self.last = element
+    ...             self.context.emit(element)
+    """
+
+    #: Writes to the task's own log, from ``setup`` on.
+    logger = logging.getLogger(__name__)
+
+    @abstractmethod
+    def setup(self, context: Context) -> None:
+        """Called once in each task, before anything else; keep ``context`` to emit."""
+
+    @abstractmethod
+    def transform(self, tup: Tuple) -> None:
+        """Take one tuple, whose only value is the element: ``tup.values[0]``."""
+
+
+class ArrayLooper(Generator):
+    """Gives the elements of an iterable again and again, one every ``sleep`` seconds, or as fast as they are wanted.
+
+    Raises `InvalidTopologyError` for what can't be iterated.
+    """
+
+    def __init__(self, user_iterable: Iterable[Any], sleep: float | None = None) -> None:
+        if not isinstance(user_iterable, Iterable):
+            msg = f"{user_line()}: an ArrayLooper must be given an iterable, got {user_iterable!r}"
+            raise InvalidTopologyError(msg)
+        self._user_iterable = user_iterable
+        self._sleep = sleep
+
+    def setup(self, context: Context) -> None:
+        """Begin."""
+        self._elements = cycle(self._user_iterable)
+        self._due = time.monotonic() + (self._sleep or 0)
+
+    def get(self) -> Any:
+        """The next element, if its time has come: Heron sleeps here, but other tasks would have to wait."""
+        if self._sleep is not None:
+            now = time.monotonic()
+            if now < self._due:
+                return None
+            self._due = max(self._due + self._sleep, now)
+        return next(self._elements, None)
+
+
+class TextFileGenerator(Generator):
+    """Gives the lines of the files that match a pattern of `glob`, with their ends; each file to one task.
+
+    The files are looked up where the topology is built, and read where tasks run.
+    """
+
+    def __init__(self, filepattern: str) -> None:
+        self._files = sorted(glob.glob(filepattern))
+
+    def setup(self, context: Context) -> None:
+        """Take this task's share of the files."""
+        self._lines = _lines(self._files[context.get_partition_index() :: context.get_num_partitions()])
+
+    def get(self) -> Any:
+        """The next line; None after the last one."""
+        return next(self._lines, None)
+
+
+def _lines(files: list[str]) -> Iterator[str]:
+    for file in files:
+        with open(file, encoding="utf-8") as lines:
+            yield from lines

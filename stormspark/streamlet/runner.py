@@ -1,0 +1,31 @@
+"""`Runner`: how a file of Heron's hands over its topology (G24)."""
+
+from __future__ import annotations
+
+from stormspark.api.declarers import described
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError
+from stormspark.streamlet.builder import Builder
+from stormspark.streamlet.config import Config
+from stormspark.streamlet.submission import submit
+
+__all__ = ["Runner"]
+
+
+class Runner:
+    """Builds topologies and submits them."""
+
+    def run(self, name: str, config: Config, builder: Builder) -> None:
+        """Build the topology and hand it to who is loading this file.
+
+        Raises `InvalidTopologyError` for arguments of other types, where nobody is loading the file, and as `Builder.build`.
+        """
+        for value, wanted, what in (
+            (name, str, "name"),
+            (config, Config, "config"),
+            (builder, Builder, "builder"),
+        ):
+            if not isinstance(value, wanted):
+                msg = f"{user_line()}: Runner().run: {what} must be a {wanted.__name__}, got {described(value)} (G24)"
+                raise InvalidTopologyError(msg)
+        submit(builder.build(name, config))

@@ -1,0 +1,403 @@
+"""`Streamlet`: a stream of elements, and the operations on it (G23, G24)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from stormspark.api import GlobalStreamId
+from stormspark.api.declarers import described
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError, StormsparkError
+from stormspark.grouping import CustomGrouping, CustomStreamGrouping, Grouping, ShuffleGrouping
+from stormspark.streamlet.bolts import (
+    OUTPUT,
+    ConsumeBolt,
+    FilterBolt,
+    FlatMapBolt,
+    LogBolt,
+    MapBolt,
+    Operation,
+    PassBolt,
+    ReduceByKeyBolt,
+    SplitBolt,
+    StatefulReduceByKeyBolt,
+    StatefulTransformBolt,
+    TransformBolt,
+)
+from stormspark.streamlet.keys import ByFunction, ByKey
+from stormspark.streamlet.operators import TransformOperator
+from stormspark.streamlet.stage import Input, Lowering, Made, Stage
+from stormspark.streamlet.window import KeyValue
+from stormspark.streamlet.window_config import WindowConfig
+from stormspark.streamlet.windowed import (
+    Join,
+    JoinType,
+    KeyedReduction,
+    Reduction,
+    StatefulWindowBolt,
+    WindowBolt,
+    WindowOperation,
+)
+
+__all__ = ["Streamlet"]
+
+
+class Streamlet:
+    """A stream of elements, which may be anything that can be pickled.
+
+    It comes from `Builder.new_source`, and each operation on it gives a new one: a stage of the topology, with as many partitions
+    (tasks) as the streamlet that it is called on, and a name after the operation, ``map-1``. `set_num_partitions` and `set_name`
+    say otherwise. Functions may be lambdas. Operations raise `InvalidTopologyError` for arguments that can't be.
+
+    >>> from stormspark.streamlet import Builder
+    >>> builder = Builder()
+    >>> words = builder.new_source(lambda: "one line").flat_map(str.split).set_name("words")
+    >>> _ = words.filter(lambda word: word != "one").consume(print)
+    >>> list(builder.build("demo").components)
+    ['supplier-1', 'words', 'filter-1', 'consume-1']
+    """
+
+    def __init__(self, stage: Stage, stream: str = OUTPUT) -> None:
+        self._stage = stage
+        self._stream = stream
+
+    # -- names and partitions --------------------------------------------------------------------------------
+
+    def set_name(self, name: str) -> Self:
+        """Name the stage: the component that it becomes is called so in figures, logs and errors."""
+        if not isinstance(name, str) or not name:
+            msg = (
+                f"{user_line()}: the name of a streamlet must be a text that is not empty, got {name!r} (G24)"
+            )
+            raise InvalidTopologyError(msg)
+        self._stage.name = name
+        return self
+
+    def get_name(self) -> str | None:
+        """The name that was given; None while it is the topology that names the stage."""
+        return self._stage.name
+
+    def set_num_partitions(self, num_partitions: int) -> Self:
+        """How many tasks the stage has; operations that are called from now on have as many."""
+        self._stage.partitions = _partitions(num_partitions)
+        return self
+
+    def get_num_partitions(self) -> int:
+        """How many tasks the stage has."""
+        return self._stage.partitions
+
+    # -- element by element ----------------------------------------------------------------------------------
+
+    def map(self, map_function: Callable[[Any], Any]) -> Streamlet:
+        """``map_function(element)`` for each element."""
+        _check(map_function, "map", 1)
+        return self._then("map", lambda operation: MapBolt(operation, map_function))
+
+    def flat_map(self, flatmap_function: Callable[[Any], Any]) -> Streamlet:
+        """The elements of ``flatmap_function(element)``, for each element; what can't be iterated is one element."""
+        _check(flatmap_function, "flat_map", 1)
+        return self._then("flat_map", lambda operation: FlatMapBolt(operation, flatmap_function))
+
+    def filter(self, filter_function: Callable[[Any], Any]) -> Streamlet:
+        """The elements for which ``filter_function(element)`` is true."""
+        _check(filter_function, "filter", 1)
+        return self._then("filter", lambda operation: FilterBolt(operation, filter_function))
+
+    def transform(self, transform_operator: TransformOperator) -> Streamlet:
+        """What the operator emits; each partition has one of its own."""
+        if not isinstance(transform_operator, TransformOperator):
+            msg = f"{user_line()}: transform takes a TransformOperator, got {described(transform_operator)} (G24)"
+            raise InvalidTopologyError(msg)
+
+        def make(operation: Operation, lowering: Lowering) -> Made:
+            kind = StatefulTransformBolt if lowering.stateful else TransformBolt
+            return kind(operation, transform_operator)
+
+        return Streamlet(self._child("transform", make))
+
+    def consume(self, consume_function: Callable[[Any], Any]) -> None:
+        """Call ``consume_function(element)`` for each element: the end of a streamlet."""
+        _check(consume_function, "consume", 1)
+        self._then("consume", lambda operation: ConsumeBolt(operation, consume_function))
+
+    def log(self) -> None:
+        """Write each element to the log of its task: the end of a streamlet."""
+        self._then("log", LogBolt)
+
+    # -- partitions ------------------------------------------------------------------------------------------
+
+    def repartition(
+        self,
+        num_partitions: int,
+        repartition_function: Callable[[Any, int], int | Iterable[int]] | None = None,
+    ) -> Streamlet:
+        """The same elements in ``num_partitions`` partitions.
+
+        ``repartition_function(element, num_partitions)`` says which partition, from 0, or which ones; without it they are dealt
+        out evenly.
+        """
+        grouping: Grouping | CustomStreamGrouping = ShuffleGrouping()
+        if repartition_function is not None:
+            _check(repartition_function, "repartition", 2)
+            grouping = ByFunction(repartition_function)
+        into = _partitions(num_partitions)
+        return Streamlet(
+            self._child("repartition", lambda operation, _: PassBolt(operation), grouping, partitions=into)
+        )
+
+    def clone(self, num_clones: int) -> list[Streamlet]:
+        """So many streamlets, each with all elements."""
+        return [self.repartition(self.get_num_partitions()) for _ in range(_partitions(num_clones))]
+
+    def union(self, other_streamlet: Streamlet) -> Streamlet:
+        """The elements of both."""
+        other = self._other(other_streamlet, "union")
+        also = Input(other._stage, other._stream, ShuffleGrouping())
+        return Streamlet(self._child("union", lambda operation, _: PassBolt(operation), also=(also,)))
+
+    def split(self, predicates: Mapping[str, Callable[[Any], Any]]) -> Streamlet:
+        """Streams by name, each with the elements for which its predicate is true: `with_stream` gives one of them."""
+        if not isinstance(predicates, Mapping) or not predicates:
+            msg = f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r} (G23)"
+            raise InvalidTopologyError(msg)
+        for predicate in predicates.values():
+            _check(predicate, "split", 1)
+        child = self._child("split", lambda operation, _: SplitBolt(operation, predicates))
+        child.streams = tuple(predicates)
+        return Streamlet(child, next(iter(predicates)))
+
+    def with_stream(self, stream_id: str) -> Streamlet:
+        """One of the streams of `split`."""
+        streams = self._stage.streams
+        if streams is not None and stream_id not in streams:
+            msg = f"{user_line()}: there is no stream {stream_id!r} here; there are {', '.join(map(repr, streams))} (G23)"
+            raise InvalidTopologyError(msg)
+        return Streamlet(self._stage, stream_id)
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def key_by(
+        self, key_extractor: Callable[[Any], Any], value_extractor: Callable[[Any], Any] | None = None
+    ) -> Streamlet:
+        """A `KeyValue` for each element: its key, and its value or else the element itself (G23)."""
+        return self._keyed("key_by", key_extractor, value_extractor)
+
+    def reduce_by_key(
+        self,
+        key_extractor: Callable[[Any], Any],
+        value_extractor: Callable[[Any], Any] | None,
+        reduce_function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        """After each element the `KeyValue` of its key with what all of the key's values are reduced to so far (G23).
+
+        They stay in memory for as long as the task lives; with EFFECTIVELY_ONCE they are state, and outlive it.
+        """
+        _check(reduce_function, "reduce_by_key", 2)
+        pairs = self._keyed("reduce_by_key", key_extractor, value_extractor)
+
+        def make(operation: Operation, lowering: Lowering) -> Made:
+            kind = StatefulReduceByKeyBolt if lowering.stateful else ReduceByKeyBolt
+            return kind(operation, reduce_function)
+
+        return Streamlet(pairs._child("reduce_by_key", make, ByKey()))
+
+    def count_by_key(self, key_extractor: Callable[[Any], Any]) -> Streamlet:
+        """After each element the `KeyValue` of its key with how many of it there were so far (G23)."""
+        return self.reduce_by_key(key_extractor, _one, _sum)
+
+    # -- windows ---------------------------------------------------------------------------------------------
+
+    def reduce_by_window(
+        self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any], initial: Any = None
+    ) -> Streamlet:
+        """(`Window`, value) for each window of each partition: its elements reduced one by one, beginning with ``initial``.
+
+        As in Heron that is None unless you say otherwise: ``reduce_function(None, first)`` comes first. Pairs go to partitions by
+        key, other elements evenly. A window without elements gives nothing, other than in Heron.
+        """
+        _check(reduce_function, "reduce_by_window", 2)
+        makes = Reduction(reduce_function, initial)
+        return self._windowed("reduce_by_window", window_config, makes, ByKey(strict=False))
+
+    def reduce_by_key_and_window(
+        self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any]
+    ) -> Streamlet:
+        """(`KeyedWindow`, value) for each key of each window: the values of its pairs reduced one by one.
+
+        As in Heron it has one partition unless you say otherwise.
+        """
+        _check(reduce_function, "reduce_by_key_and_window", 2)
+        return self._windowed(
+            "reduce_by_key_and_window", window_config, KeyedReduction(reduce_function), ByKey(), partitions=1
+        )
+
+    def count_by_key_and_window(
+        self, key_extractor: Callable[[Any], Any], window_config: WindowConfig
+    ) -> Streamlet:
+        """(`KeyedWindow`, how many) for each key of each window (G23)."""
+        pairs = self._keyed("count_by_key_and_window", key_extractor, _one)
+        return pairs._windowed("count_by_key_and_window", window_config, KeyedReduction(_sum), ByKey())
+
+    def join(
+        self,
+        join_streamlet: Streamlet,
+        window_config: WindowConfig,
+        join_function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        """(`KeyedWindow`, ``join_function(value, other value)``) for each two pairs with the same key in one window.
+
+        Elements of both are pairs of a key and a value; those of this streamlet are the left side.
+        """
+        return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
+
+    def outer_left_join(
+        self,
+        join_streamlet: Streamlet,
+        window_config: WindowConfig,
+        join_function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        """`join`, and for values whose key the other side does not have ``join_function(value, None)``."""
+        return self._joined(JoinType.OUTER_LEFT, join_streamlet, window_config, join_function)
+
+    def outer_right_join(
+        self,
+        join_streamlet: Streamlet,
+        window_config: WindowConfig,
+        join_function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        """`join`, and for values of the other side whose key this side does not have ``join_function(None, value)``."""
+        return self._joined(JoinType.OUTER_RIGHT, join_streamlet, window_config, join_function)
+
+    def outer_join(
+        self,
+        join_streamlet: Streamlet,
+        window_config: WindowConfig,
+        join_function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        """`outer_left_join` and `outer_right_join` in one."""
+        return self._joined(JoinType.OUTER, join_streamlet, window_config, join_function)
+
+    # -- how stages are made -----------------------------------------------------------------------------------
+
+    def _child(
+        self,
+        name: str,
+        make: Callable[[Operation, Lowering], Made],
+        grouping: Grouping | CustomStreamGrouping | None = None,
+        *,
+        also: tuple[Input, ...] = (),
+        partitions: int | None = None,
+    ) -> Stage:
+        where = user_line()
+        operation = Operation(name, where)
+        if isinstance(grouping, CustomStreamGrouping):
+            grouping = _custom(grouping, operation)
+        own = Input(self._stage, self._stream, grouping or ShuffleGrouping())
+        return Stage(
+            name.replace("_", ""),  # map-1, reducebykeyandwindow-1: Heron's names
+            where,
+            lambda lowering: make(operation, lowering),
+            (own, *also),
+            self._stage.partitions if partitions is None else partitions,
+        )
+
+    def _then(self, name: str, make: Callable[[Operation], Made]) -> Streamlet:
+        return Streamlet(self._child(name, lambda operation, _: make(operation)))
+
+    def _keyed(self, name: str, key: Callable[[Any], Any], value: Callable[[Any], Any] | None) -> Streamlet:
+        _check(key, name, 1)
+        if value is not None:
+            _check(value, name, 1)
+
+        def pair(element: Any) -> KeyValue:
+            return KeyValue(key(element), element if value is None else value(element))
+
+        return self._then("key_by", lambda operation: MapBolt(operation, pair))
+
+    def _windowed(
+        self,
+        name: str,
+        windows: WindowConfig,
+        makes: WindowOperation,
+        grouping: Grouping,
+        *,
+        right: Streamlet | None = None,
+        partitions: int | None = None,
+    ) -> Streamlet:
+        if not isinstance(windows, WindowConfig):
+            msg = f"{user_line()}: {name} takes a WindowConfig, got {described(windows)} (G24)"
+            raise InvalidTopologyError(msg)
+
+        def make(operation: Operation, lowering: Lowering) -> Made:
+            kind = StatefulWindowBolt if lowering.stateful else WindowBolt
+            of_right = None
+            if right is not None:
+                of_right = GlobalStreamId(lowering.names[right._stage], right._stream)
+            return kind(operation, windows, makes, of_right)
+
+        also = () if right is None else (Input(right._stage, right._stream, grouping),)
+        child = self._child(name, make, grouping, also=also, partitions=partitions)
+        child.holds_secs = windows.holds_secs
+        return Streamlet(child)
+
+    def _joined(
+        self,
+        kind: JoinType,
+        other: Streamlet,
+        windows: WindowConfig,
+        function: Callable[[Any, Any], Any],
+    ) -> Streamlet:
+        _check(function, kind.value, 2)
+        right = self._other(other, kind.value)
+        joined = self._windowed(kind.value, windows, Join(kind, function), ByKey(), right=right)
+        joined._stage.prefix = "join"
+        return joined
+
+    def _other(self, other: object, name: str) -> Streamlet:
+        if not isinstance(other, Streamlet):
+            msg = f"{user_line()}: {name} takes another Streamlet, got {described(other)} (G24)"
+            raise InvalidTopologyError(msg)
+        if other._stage is self._stage and other._stream == self._stream:
+            msg = f"{user_line()}: {name} of a streamlet with itself: make two of it first, one, other = streamlet.clone(2)"
+            raise InvalidTopologyError(msg)
+        return other
+
+
+def _one(element: Any) -> int:
+    return 1
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return one + other
+
+
+def _custom(grouping: CustomStreamGrouping, operation: Operation) -> CustomGrouping:
+    try:
+        return CustomGrouping(grouping)
+    except StormsparkError as error:
+        msg = f"{operation.where}: {operation.name}: {error}"
+        raise type(error)(msg) from error
+
+
+def _check(function: object, name: str, arguments: int) -> None:
+    if not callable(function):
+        msg = f"{user_line()}: {name} takes a function, got {described(function)} (G24)"
+        raise InvalidTopologyError(msg)
+    try:
+        inspect.signature(function).bind(*range(arguments))
+    except TypeError as error:
+        called = getattr(function, "__qualname__", type(function).__qualname__).rpartition(".")[2]
+        many = "one argument" if arguments == 1 else f"{arguments} arguments"
+        msg = f"{user_line()}: {name} calls its function with {many}, and {called} can't be called so: {error} (G24)"
+        raise InvalidTopologyError(msg) from error
+    except ValueError:
+        pass  # something written in C, which tells nothing of its arguments: its first call will
+
+
+def _partitions(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        msg = f"{user_line()}: a number must be 1 or more, got {number!r} (G24)"
+        raise InvalidTopologyError(msg)
+    return number

@@ -1,0 +1,48 @@
+"""Where a topology goes that its own file submits: to whoever is loading the file.
+
+Heron's files end with ``Runner().run(...)`` or ``build_and_submit()``. Here the command line runs such a file, catches what it
+submits, and runs that on an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from stormspark.api import Topology
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["capturing", "submit"]
+
+_captured: ContextVar[list[Topology] | None] = ContextVar("captured topologies", default=None)
+
+
+@contextmanager
+def capturing() -> Iterator[list[Topology]]:
+    """Catch what is submitted inside of the block, in order.
+
+    >>> with capturing() as submitted:
+    ...     submit(Topology("demo", {}))
+    >>> [topology.name for topology in submitted]
+    ['demo']
+    """
+    submitted: list[Topology] = []
+    token = _captured.set(submitted)
+    try:
+        yield submitted
+    finally:
+        _captured.reset(token)
+
+
+def submit(topology: Topology) -> None:
+    """Hand ``topology`` to who is loading this file; raises `InvalidTopologyError` where nobody is."""
+    submitted = _captured.get()
+    if submitted is None:
+        msg = (
+            f"{user_line()}: topology {topology.name!r} is submitted, and nobody is there to run it: run the file with "
+            f"'stormspark run FILE'. In a notebook, stormspark.streamlet's builder.build(name, config) gives the topology"
+        )
+        raise InvalidTopologyError(msg)
+    submitted.append(topology)

@@ -1,0 +1,70 @@
+"""How long the windows of an operation are, and how far they slide (G23, G24)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError
+from stormspark.windowing import Count, Duration, Length, as_length
+
+__all__ = ["WindowConfig"]
+
+
+class WindowConfig:
+    """Windows of ``length`` that slide by ``slide``: each a timedelta, a number of seconds, a `Duration` or a `Count`.
+
+    >>> WindowConfig.create_sliding_window(10, 2)
+    WindowConfig(Duration(10000 ms), Duration(2000 ms))
+    >>> WindowConfig.create_tumbling_window(timedelta(minutes=1)).slide.value
+    60000
+    >>> WindowConfig.create_tumbling_count_window(100)
+    WindowConfig(Count(100), Count(100))
+
+    Raises `InvalidTopologyError` for what is not positive. In Heron's Python windows are whole seconds, and less than a day.
+    """
+
+    def __init__(self, window_duration: object, slide_interval: object) -> None:
+        self.length = _length(window_duration, "the length of a window")
+        self.slide = _length(slide_interval, "the slide of a window")
+
+    @staticmethod
+    def create_tumbling_window(window_duration: timedelta | float | Duration) -> WindowConfig:
+        """One window after another: every element is in exactly one."""
+        return WindowConfig(window_duration, window_duration)
+
+    @staticmethod
+    def create_sliding_window(
+        window_duration: timedelta | float | Duration, slide_interval: timedelta | float | Duration
+    ) -> WindowConfig:
+        """A window of ``window_duration``, every ``slide_interval``."""
+        return WindowConfig(window_duration, slide_interval)
+
+    @staticmethod
+    def create_tumbling_count_window(count: int) -> WindowConfig:
+        """A window whenever so many elements more are there, of each partition."""
+        return WindowConfig(Count(count), Count(count))
+
+    @staticmethod
+    def create_sliding_count_window(count: int, slide: int) -> WindowConfig:
+        """The last ``count`` elements, whenever ``slide`` more are there, of each partition."""
+        return WindowConfig(Count(count), Count(slide))
+
+    @property
+    def holds_secs(self) -> float:
+        """How long an element is held at most; 0 for windows of so many elements, which nobody knows."""
+        if isinstance(self.length, Count) or isinstance(self.slide, Count):
+            return 0
+        return (self.length.value + self.slide.value) / 1000
+
+    def __repr__(self) -> str:
+        return f"WindowConfig({self.length}, {self.slide})"
+
+
+def _length(value: object, what: str) -> Length:
+    seconds = isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        return as_length(Duration.seconds(value) if seconds else value, what)  # type: ignore[arg-type]
+    except InvalidTopologyError as error:
+        msg = f"{user_line()}: {error}; a number is one of seconds (G24)"
+        raise InvalidTopologyError(msg) from error

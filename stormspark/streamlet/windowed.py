@@ -1,0 +1,279 @@
+"""Operations on windows: reducing, and joining (G23, G24).
+
+What an operation makes of a window is a function of its elements (`Reduction`, `KeyedReduction`, `Join`). Which elements a window
+has is the business of the bolt around it, of which there are two:
+
+- `WindowBolt` is an ordinary windowed bolt: elements are acked when they leave their last window, and what comes out is anchored
+  to all of the window. So with ATLEAST_ONCE a worker that dies loses no element.
+- `StatefulWindowBolt` is for EFFECTIVELY_ONCE, where batches are transactions: what windows hold is the task's state.
+
+In Heron's Python an element is in a window of n seconds for n + 1, so those of tumbling windows overlap; here they do not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import cloudpickle
+
+from stormspark.api import (
+    Bolt,
+    Fields,
+    GlobalStreamId,
+    OutputCollector,
+    OutputFieldsDeclarer,
+    TopologyContext,
+    Tuple,
+    TupleWindow,
+    WindowedBolt,
+)
+from stormspark.api.state import StatefulComponent
+from stormspark.streamlet.bolts import FIELD, OUTPUT, Operation
+from stormspark.streamlet.keys import is_pair
+from stormspark.streamlet.window import KeyedWindow, KeyValue, Window
+from stormspark.streamlet.window_config import WindowConfig
+from stormspark.windowing import ProcessingTimeWindows
+
+__all__ = [
+    "Element",
+    "Join",
+    "JoinType",
+    "KeyedReduction",
+    "Reduction",
+    "StatefulWindowBolt",
+    "WindowBolt",
+    "WindowOperation",
+]
+
+
+class Element(NamedTuple):
+    """An element in a window, and whether it came from the right one of two streamlets."""
+
+    value: Any
+    right: bool = False
+
+
+class WindowOperation(ABC):
+    """What becomes of a window."""
+
+    @abstractmethod
+    def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
+        """The elements that come out of a window, which is never empty."""
+
+
+class Reduction(WindowOperation):
+    """(window, value) for each window: ``function(function(initial, first), second)`` and so on.
+
+    >>> longest = Reduction(lambda longest, word: max(longest or "", word, key=len), None)
+    >>> list(longest.results([Element("a"), Element("storm")], Window(0, 10)))
+    [(Window {start_time: 0, end_time: 10}, 'storm')]
+    """
+
+    def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
+        self.function = function
+        self.initial = initial
+
+    def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
+        """Reduce all elements to one."""
+        value = self.initial
+        for element in elements:
+            value = self.function(value, element.value)
+        yield window, value
+
+
+class KeyedReduction(WindowOperation):
+    """(KeyedWindow, value) for each key of a window: ``function(first, second)``, then of that and the third, and so on.
+
+    >>> sums = KeyedReduction(lambda one, other: one + other)
+    >>> pairs = [Element(("storm", 1)), Element(("spark", 1)), Element(("storm", 1))]
+    >>> [(key.key, value) for key, value in sums.results(pairs, Window(0, 10))]
+    [('storm', 2), ('spark', 1)]
+    """
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self.function = function
+
+    def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
+        """Reduce the values of each key, in the order in which keys came."""
+        values: dict[Any, Any] = {}
+        for element in elements:
+            key, value = _pair(element.value)
+            values[key] = self.function(values[key], value) if key in values else value
+        for key, value in values.items():
+            yield KeyValue(KeyedWindow(key, window), value)
+
+
+class JoinType(Enum):
+    """Which keys come out of a join: those of both sides, or also those of one side alone."""
+
+    INNER = "join"
+    OUTER_LEFT = "outer_left_join"
+    OUTER_RIGHT = "outer_right_join"
+    OUTER = "outer_join"
+
+    @property
+    def keeps_left(self) -> bool:
+        """Whether what is on the left alone comes out."""
+        return self in (JoinType.OUTER_LEFT, JoinType.OUTER)
+
+    @property
+    def keeps_right(self) -> bool:
+        """Whether what is on the right alone comes out."""
+        return self in (JoinType.OUTER_RIGHT, JoinType.OUTER)
+
+
+class Join(WindowOperation):
+    """(KeyedWindow, ``function(left, right)``) for each value on the left and each on the right that have the same key.
+
+    Where a key has values on one side only, the other one is None, if the kind of join keeps it.
+
+    >>> join = Join(JoinType.OUTER_LEFT, lambda left, right: (left, right))
+    >>> elements = [Element(("a", 1)), Element(("b", 2)), Element(("a", 3), right=True)]
+    >>> [(key.key, value) for key, value in join.results(elements, Window(0, 10))]
+    [('a', (1, 3)), ('b', (2, None))]
+    """
+
+    def __init__(self, kind: JoinType, function: Callable[[Any, Any], Any]) -> None:
+        self.function = function
+        # What stands for the values of a side, left or right, that has none.
+        self._missing = ([None] if kind.keeps_right else [], [None] if kind.keeps_left else [])
+
+    def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
+        """Join key by key, in the order in which keys came."""
+        sides: dict[Any, tuple[list[Any], list[Any]]] = {}
+        for element in elements:
+            key, value = _pair(element.value)
+            sides.setdefault(key, ([], []))[element.right].append(value)
+        for key, (lefts, rights) in sides.items():
+            keyed = KeyedWindow(key, window)
+            for left in lefts or self._missing[0]:
+                for right in rights or self._missing[1]:
+                    yield KeyValue(keyed, self.function(left, right))
+
+
+def _pair(element: Any) -> tuple[Any, Any]:
+    if not is_pair(element):
+        msg = f"expected a pair of a key and a value, got {element!r:.200} of type {type(element).__name__} (G24)"
+        raise TypeError(msg)
+    return element[0], element[1]
+
+
+class WindowBolt(WindowedBolt):
+    """Keeps elements for their windows in memory. ``right`` is the stream of the right side of a join."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        windows: WindowConfig,
+        makes: WindowOperation,
+        right: GlobalStreamId | None = None,
+    ) -> None:
+        self.operation = operation
+        self.makes = makes
+        self.right = right
+        self.with_window(windows.length, windows.slide)
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Keep the collector, and the name of the stage."""
+        self._collector = collector
+        self._stage = context.this_component_id
+
+    def execute(self, window: TupleWindow) -> None:
+        """Emit what comes out of the window; errors name the stage."""
+        elements = [_element(tup, self.right) for tup in window]
+        time = _seconds(window.start_timestamp, window.end_timestamp)
+        try:
+            for made in self.makes.results(elements, time):
+                self._collector.emit((made,), OUTPUT)
+        except Exception as error:
+            self.operation.tell(error, self._stage, time)
+            raise
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """One stream of elements."""
+        declarer.declare_stream(OUTPUT, Fields(FIELD))
+
+
+_WINDOWS: Final = "windows"
+
+
+class StatefulWindowBolt(StatefulComponent, Bolt):
+    """Keeps elements for their windows in its state: whole, at the end of each batch that changed something."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        windows: WindowConfig,
+        makes: WindowOperation,
+        right: GlobalStreamId | None = None,
+    ) -> None:
+        self.operation = operation
+        self.windows = windows
+        self.makes = makes
+        self.right = right
+
+    def init_state(self, state: MutableMapping[Any, Any]) -> None:
+        """Go on with what the windows held."""
+        self._state = state
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Let time begin."""
+        self._collector = collector
+        self._context = context
+        # Bytes: what is changed in place later must not change what a batch that is taken back goes on from.
+        held = self._state.get(_WINDOWS)
+        self._windows: ProcessingTimeWindows[Element] = (
+            ProcessingTimeWindows(self.windows.length, self.windows.slide, _forget)
+            if held is None
+            else cloudpickle.loads(held)
+        )
+        self._changed = False
+        if self._windows.period is not None:
+            context.set_timer(self._windows.period / 1000, self._window_due)
+
+    def execute(self, tup: Tuple) -> None:
+        """Hold the element; execute the window that is due with it."""
+        self._changed = True
+        if self._windows.add(_element(tup, self.right), self._context.now_ms()):
+            self._window_due()
+        self._collector.ack(tup)
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        """Save what the windows hold."""
+        if self._changed:
+            self._state[_WINDOWS] = cloudpickle.dumps(self._windows)
+            self._changed = False
+
+    def _window_due(self) -> None:
+        self._changed = True
+        window = self._windows.evaluate(self._context.now_ms())
+        if window is None:
+            return
+        time = _seconds(window.start, window.end)
+        try:
+            for made in self.makes.results(window.items, time):
+                self._collector.emit((made,), OUTPUT)
+        except Exception as error:
+            self.operation.tell(error, self._context.this_component_id, time)
+            raise
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """One stream of elements."""
+        declarer.declare_stream(OUTPUT, Fields(FIELD))
+
+
+def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
+    return Element(tup.values[0], (tup.source_component, tup.source_stream) == right)
+
+
+def _seconds(start_ms: int | None, end_ms: int) -> Window:
+    """The engine's windows end a millisecond before the moment in which they fire, since more may come in that one."""
+    start = None if start_ms is None else (start_ms + 1) / 1000
+    return Window(start, (end_ms + 1) / 1000)
+
+
+def _forget(items: list[Element]) -> None:
+    """They were acked when they came."""
