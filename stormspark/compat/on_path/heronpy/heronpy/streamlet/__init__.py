@@ -1,0 +1,1 @@
+"""``heronpy.streamlet``: see `stormspark.streamlet`."""

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.builder``."""
+
+from stormspark.streamlet import Builder
+
+__all__ = ["Builder"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.config``."""
+
+from stormspark.streamlet import Config
+
+__all__ = ["Config"]

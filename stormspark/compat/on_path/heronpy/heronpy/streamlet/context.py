@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.context``."""
+
+from stormspark.streamlet import Context
+
+__all__ = ["Context"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.generator``."""
+
+from stormspark.streamlet import Generator
+
+__all__ = ["Generator"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.keyedwindow``."""
+
+from stormspark.streamlet import KeyedWindow
+
+__all__ = ["KeyedWindow"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.resources``."""
+
+from stormspark.streamlet import Resources
+
+__all__ = ["Resources"]

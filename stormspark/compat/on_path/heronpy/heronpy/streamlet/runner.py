@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.runner``."""
+
+from stormspark.streamlet import Runner
+
+__all__ = ["Runner"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.streamlet``."""
+
+from stormspark.streamlet import Streamlet
+
+__all__ = ["Streamlet"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.transformoperator``."""
+
+from stormspark.streamlet import TransformOperator
+
+__all__ = ["TransformOperator"]

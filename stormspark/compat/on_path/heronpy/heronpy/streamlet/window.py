@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.window``."""
+
+from stormspark.streamlet import Window
+
+__all__ = ["Window"]

@@ -1,0 +1,5 @@
+"""``heronpy.streamlet.windowconfig``."""
+
+from stormspark.streamlet import WindowConfig
+
+__all__ = ["WindowConfig"]
