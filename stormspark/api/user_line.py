@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
-__all__ = ["raised_at", "user_line"]
+__all__ = ["declared_at", "raised_at", "user_line"]
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 
 
+_DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
+
+
+@contextmanager
+def declared_at(where: str) -> Iterator[None]:
+    """What is declared meanwhile stands at ``where`` of a file that is no Python.
+
+    >>> with declared_at("topology.yaml:7"):
+    ...     user_line()
+    'topology.yaml:7'
+    """
+    before = _DECLARED_AT.set(where)
+    try:
+        yield
+    finally:
+        _DECLARED_AT.reset(before)
+
+
 def user_line() -> str:
-    """FILE:LINE of the innermost caller that is no module of this package."""
+    """FILE:LINE of the innermost caller that is no module of this package, or what `declared_at` says."""
+    if (where := _DECLARED_AT.get()) is not None:
+        return where
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

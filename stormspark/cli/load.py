@@ -65,10 +65,9 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     """
     target = parse_target(text)
     if target.file.suffix in (".yaml", ".yml"):
-        flux = importlib.import_module("stormspark.flux")
-        return _topology(
-            flux.load(target.file, filter_file=options.filter_file, env_filter=options.env_filter)
-        )
+        from stormspark import flux  # YAML is read where there is some
+
+        return flux.load(target.file, filter_file=options.filter_file, env_filter=options.env_filter)
     named = None if target.name == DEFAULT_NAME else target.name
     match legacy_kind(target.file):
         case "streamparse":

@@ -1,0 +1,136 @@
+"""Whether values from YAML fit a Python function, and made to fit as Flux makes them fit Java's (K14).
+
+Constructors are told apart by the number of their arguments. Where a parameter has an annotation, a text becomes the member of
+an enum, a whole number a float; a value of another type is refused. Annotations that say more than that are not looked at.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+__all__ = ["Unfit", "fitted", "fitted_value"]
+
+
+class Unfit(Exception):  # noqa: N818 - who catches it makes an error of it
+    """Says what does not fit, to be put behind the name of the function."""
+
+
+def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
+    """``values`` as ``function`` wants them; raises `Unfit`.
+
+    >>> def rotate(count: float, unit: str = "MB"): ...
+    >>> fitted(rotate, [5, "KB"])
+    [5.0, 'KB']
+    >>> fitted(rotate, [])
+    Traceback (most recent call last):
+    stormspark.flux.arguments.Unfit: takes (count, unit='MB'), got no arguments
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return list(values)  # something written in C, which tells nothing: calling it will
+    try:
+        signature.bind(*values)
+    except TypeError:
+        got = ", ".join(f"{value!r:.60}" for value in values) or "no arguments"
+        raise Unfit(f"takes {_parameters(signature)}, got {got}") from None  # noqa: EM102
+    positional = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    hints = _hints(function)
+    if positional and positional[-1].kind is inspect.Parameter.VAR_POSITIONAL:
+        # Java's variable arguments are one list in the YAML.
+        named = len(positional) - 1
+        if len(values) == named + 1 and isinstance(values[-1], list):
+            values = [*values[:-1], *values[-1]]
+        positional += [positional[-1]] * (len(values) - len(positional))
+    result = []
+    for parameter, value in zip(positional, values, strict=False):
+        try:
+            result.append(_as(hints.get(parameter.name, Any), value))
+        except Unfit as error:
+            raise Unfit(f"takes {_parameters(signature)}: {parameter.name} {error}") from None  # noqa: EM102
+    return result
+
+
+def fitted_value(owner: type, attribute: str, value: Any) -> Any:
+    """``value`` as the annotation of a class's attribute wants it; raises `Unfit`."""
+    return _as(_hints_of(owner).get(attribute, Any), value)
+
+
+def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    if isinstance(function, type):
+        made_by = function.__init__ if function.__init__ is not object.__init__ else function.__new__
+        return _hints_of(made_by)
+    return _hints_of(function)
+
+
+def _hints_of(owner: Any) -> Mapping[str, Any]:
+    try:
+        return typing.get_type_hints(owner)
+    except Exception:  # names that are there for type checkers only
+        return {}
+
+
+def _as(hint: Any, value: Any) -> Any:
+    """``value`` as ``hint`` wants it; whatever is no simple type takes everything."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        options = typing.get_args(hint)
+        problem = Unfit("does not fit")
+        # As it is, if that is possible: only then as a member of an enum or as a float.
+        for option in sorted(options, key=lambda one: not (isinstance(one, type) and type(value) is one)):
+            try:
+                return _as(option, value)
+            except Unfit as error:
+                problem = error
+        raise problem
+    kind = typing.get_origin(hint) or hint
+    if not isinstance(kind, type) or kind is object:
+        return value
+    if issubclass(kind, Enum):
+        return _member(kind, value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is int and type(value) is float and value.is_integer():
+        return int(value)
+    if kind in _CHECKED and not _is(kind, value):
+        raise Unfit(f"must be {_CHECKED[kind]}, got {value!r:.80}")  # noqa: EM102
+    return value
+
+
+_CHECKED: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a mapping",
+    Sequence: "a list",  # type: ignore[type-abstract]
+    Mapping: "a mapping",  # type: ignore[type-abstract]
+    type(None): "nothing",
+}
+
+
+def _is(kind: type, value: Any) -> bool:
+    if isinstance(value, bool):
+        return kind is bool
+    if kind is Sequence and isinstance(value, str | bytes):
+        return False
+    return isinstance(value, kind)
+
+
+def _member(kind: type[Enum], value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in kind.__members__:
+        return kind[value]
+    raise Unfit(f"must be one of {', '.join(kind.__members__)}, got {value!r:.80}")  # noqa: EM102
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    """The parameters without annotations, which tell users of YAML less than they cost to read."""
+    shown = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=shown, return_annotation=signature.empty))

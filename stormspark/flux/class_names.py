@@ -1,0 +1,290 @@
+"""Which Python stands for a class name in a Flux file (K23): what users have registered, Storm's own classes, Python's.
+
+Storm's classes are a table of names, so that nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from stormspark.api.user_line import raised_at
+from stormspark.errors import InvalidTopologyError, StormsparkError
+
+__all__ = ["class_named", "known_class_names", "register"]
+
+Factory = Callable[..., Any]
+
+_registered: dict[str, Factory | str] = {}
+
+
+def register(class_name: str, factory: Factory | str) -> None:
+    """Let ``factory`` stand for a Java class in Flux files: a Python class, a function, or the dotted path of one.
+
+    It is called with the constructor's arguments; properties and config methods are looked for at what it returns. A later one
+    replaces an earlier one. Calls belong into a file ``flux_classes.py`` beside the YAML, which is imported before the YAML is
+    read. Raises `InvalidTopologyError` for something that is no class, function or path (K23).
+
+    >>> from stormspark.testing import IdentityBolt
+    >>> register("com.acme.CopyBolt", IdentityBolt)
+    >>> class_named("com.acme.CopyBolt", "topology.yaml:3: bolt 'copy'") is IdentityBolt
+    True
+    """
+    if not isinstance(class_name, str) or not class_name:
+        msg = f"register takes the name of a Java class, got {class_name!r} (K23)"
+        raise InvalidTopologyError(msg)
+    if not callable(factory) and not isinstance(factory, str):
+        msg = f"register({class_name!r}, ...) takes a class, a function, or the dotted path of one, got {factory!r} (K23)"
+        raise InvalidTopologyError(msg)
+    _registered[class_name] = factory
+
+
+def class_named(class_name: str, told: str, own: Mapping[str, str] | None = None) -> Factory | ModuleType:
+    """What stands for ``class_name``; ``told`` says in errors who names it and where.
+
+    ``own`` are the class names of the file; they come first, then those that are registered, then Storm's, then Python's.
+    Raises `InvalidTopologyError` where there is none.
+
+    >>> class_named("org.apache.storm.tuple.Fields", "topology.yaml:3: component 'f'").__name__
+    'fields'
+    >>> class_named("collections.Counter", "topology.yaml:3: component 'c'").__name__
+    'Counter'
+    """
+    name = _of_today(class_name)
+    mapped: Factory | str | None = (own or {}).get(class_name) or _registered.get(class_name)
+    mapped = mapped or STORM_CLASSES.get(name)
+    if mapped is None:
+        mapped = class_name
+    elif callable(mapped):
+        return mapped
+    found = _imported(mapped, told, class_name)
+    if found is not None:
+        return found
+    if mapped is not class_name:
+        msg = f"{told}: {class_name} stands for {mapped}, which is not there (K23)"
+    else:
+        msg = f"{told}: no Python is known for the class {class_name} (K23). {_advice(class_name, name)}"
+    raise InvalidTopologyError(msg)
+
+
+def known_class_names() -> list[str]:
+    """The Java classes that something stands for."""
+    return sorted({*STORM_CLASSES, *_registered})
+
+
+def _imported(path: str, told: str, class_name: str) -> Factory | ModuleType | None:
+    """What is at a dotted path, as ``package.module.Class``; None where it leads nowhere."""
+    parts = path.replace(":", ".").replace("$", ".").split(".")
+    if not all(part.isidentifier() for part in parts):
+        return None
+    for count in range(len(parts), 0, -1):
+        module = _module(".".join(parts[:count]), told, class_name)
+        if module is None:
+            continue
+        found: Any = module
+        for part in parts[count:]:
+            found = getattr(found, part, None)
+        if isinstance(found, ModuleType) or callable(found):
+            return found
+        if found is not None:
+            msg = f"{told}: {path} is neither a class nor a function (K23), but {found!r:.80} of type {type(found).__name__}"
+            raise InvalidTopologyError(msg)
+        if path != class_name or count == len(parts) - 1:
+            _refuse_missing(module, parts, count, told, path)
+        return None
+    return None
+
+
+def _refuse_missing(module: ModuleType, parts: list[str], count: int, told: str, path: str) -> None:
+    """The module is there and the name in it is not: most likely a slip."""
+    names = [name for name, value in vars(module).items() if isinstance(value, type)]
+    like = difflib.get_close_matches(parts[count], names, 1)
+    asked = f": did you mean {like[0]}?" if like else ""
+    msg = f"{told}: {path}: the module {module.__name__} has no {parts[count]}{asked} (K23)"
+    raise InvalidTopologyError(msg)
+
+
+def _module(name: str, told: str, class_name: str) -> ModuleType | None:
+    """A module, or None where there is none of this name; what its own code raises is told."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            return None
+        problem: BaseException = error
+    except StormsparkError:
+        raise
+    except (Exception, SystemExit) as error:
+        problem = error
+    line = raised_at(problem)
+    at = f"\n  at {line}" if line else ""
+    msg = f"{told}: importing {name} for {class_name} raised {type(problem).__name__}: {problem}{at}"
+    raise InvalidTopologyError(msg) from problem
+
+
+def _of_today(class_name: str) -> str:
+    """The name that Storm's class has now."""
+    for old, new in _RENAMED.items():
+        if class_name.startswith(old):
+            return new + class_name.removeprefix(old)
+    return class_name
+
+
+def _advice(class_name: str, name: str) -> str:
+    for package, what in _NOT_PROVIDED.items():
+        if name.startswith(package):
+            return (
+                f"{what} is not provided (K12): write a bolt that does what {class_name.rpartition('.')[2]} did with a client of "
+                f"your choice, and {_how_to_register(class_name)}"
+            )
+    known = known_class_names()
+    simple = {one.rpartition(".")[2]: one for one in known}
+    like = difflib.get_close_matches(name, known, 2, 0.85) or [
+        simple[one] for one in difflib.get_close_matches(name.rpartition(".")[2], simple, 1, 0.85)
+    ]
+    asked = f"Did you mean {' or '.join(like)}? " if like else ""
+    how = _how_to_register(class_name)
+    return f"{asked}Name a Python class by its dotted path, or {how}"
+
+
+def _how_to_register(class_name: str) -> str:
+    return (
+        f"say which one stands for it: stormspark.flux.register({class_name!r}, YourClass) in a file flux_classes.py beside the "
+        f"YAML, or a line {class_name}: your_module.YourClass under classNames: in it"
+    )
+
+
+_RENAMED = {
+    "backtype.storm.": "org.apache.storm.",
+    "storm.starter.": "org.apache.storm.starter.",
+    "com.twitter.heron.": "org.apache.heron.",
+}
+
+_NOT_PROVIDED = {
+    f"org.apache.storm.{package}.": what
+    for package, what in {
+        "cassandra": "Cassandra",
+        "elasticsearch": "Elasticsearch",
+        "eventhubs": "Event Hubs",
+        "hbase": "HBase",
+        "hive": "Hive",
+        "jdbc": "JDBC",
+        "jms": "JMS",
+        "kinesis": "Kinesis",
+        "mongodb": "MongoDB",
+        "mqtt": "MQTT",
+        "opentsdb": "OpenTSDB",
+        "pmml": "PMML",
+        "redis": "Redis",
+        "rocketmq": "RocketMQ",
+        "solr": "Solr",
+    }.items()
+} | {"org.apache.storm.sql.": "Storm SQL", "org.apache.storm.kafka.trident.": "Trident's Kafka"}
+
+
+def _in(package: str, module: str, names: str) -> dict[str, str]:
+    """Java's names in ``package`` for the names in ``module``: ``Name``, or ``Java$Name=name``."""
+    pairs = (name.partition("=") for name in names.split())
+    return {f"{package}.{java}": f"{module}:{python or java}" for java, _, python in pairs}
+
+
+def _both(heron: str, storm: str, python: str) -> dict[str, str]:
+    """A class that both have, each in its own package."""
+    return {f"org.apache.heron.api.{heron}": python, f"org.apache.storm.{storm}": python}
+
+
+_FLUX = "stormspark.flux"
+#: Storm's class by class, as ``module:name``; constructors and setters of these take Java's arguments.
+STORM_CLASSES: dict[str, str] = {
+    **_in("org.apache.storm.testing", f"{_FLUX}.storm_components", "TestWordSpout NGrouping"),
+    **_in(
+        "org.apache.storm.testing",
+        "stormspark.testing",
+        "TestWordCounter TestGlobalCount TestAggregatesCounter IdentityBolt TestPlannerSpout TestPlannerBolt",
+    ),
+    **_in("org.apache.storm.flux.wrappers.bolts", f"{_FLUX}.shell", "FluxShellBolt"),
+    **_in("org.apache.storm.flux.wrappers.spouts", f"{_FLUX}.shell", "FluxShellSpout"),
+    **_in("org.apache.storm.flux.wrappers.bolts", f"{_FLUX}.storm_components", "LogInfoBolt"),
+    **_in(
+        "org.apache.storm.flux.examples",
+        f"{_FLUX}.samples",
+        "WordCounter StatefulWordCounter TestPrintBolt TestWindowBolt OnlyValueRecordTranslator=only_value",
+    ),
+    **_in(
+        "org.apache.storm.starter",
+        f"{_FLUX}.samples",
+        "spout.RandomSentenceSpout=RandomSentenceSpout WordCountTopology$SplitSentence=SplitSentence "
+        "WordCountTopology$WordCount=WordCount bolt.PrinterBolt=TestPrintBolt",
+    ),
+    **_in("org.apache.storm.hooks", "stormspark.api", "BaseWorkerHook=WorkerHook"),
+    **_in(
+        "org.apache.storm.grouping",
+        "stormspark.grouping",
+        "PartialKeyGrouping ShuffleGrouping LoadAwareShuffleGrouping",
+    ),
+    **_both("bolt.BaseWindowedBolt$Count", "topology.base.BaseWindowedBolt$Count", "stormspark.api:Count"),
+    **_both(
+        "bolt.BaseWindowedBolt$Duration",
+        "topology.base.BaseWindowedBolt$Duration",
+        f"{_FLUX}.java_values:WindowDuration",
+    ),
+    **_both("tuple.Fields", "tuple.Fields", f"{_FLUX}.java_values:fields"),
+    **_both("tuple.Values", "tuple.Values", f"{_FLUX}.java_values:values"),
+    **_in("org.apache.storm", f"{_FLUX}.java_values", "Config=Map"),
+    **_in(
+        "java.util",
+        f"{_FLUX}.java_values",
+        "Properties=Map HashMap=Map LinkedHashMap=Map TreeMap=Map ArrayList=List LinkedList=List HashSet=Set "
+        "LinkedHashSet=Set Arrays",
+    ),
+    **_in("java.util.regex", f"{_FLUX}.java_values", "Pattern"),
+    **_in("java.util.concurrent", f"{_FLUX}.java_values", "TimeUnit"),
+    **_in("java.time", f"{_FLUX}.java_values", "Duration"),
+    **_in("java.io", "pathlib", "File=Path"),
+    **_in(
+        "java.lang",
+        f"{_FLUX}.java_values",
+        "String=Text Integer=Int Long=Int Short=Int Byte=Int Double=Float Float Boolean=Bool",
+    ),
+    **_in("java.lang", "builtins", "Object=object"),
+    **_in("java.math", f"{_FLUX}.java_values", "BigInteger=Int BigDecimal=Decimal"),
+    **_in(
+        "org.apache.storm.kafka.spout",
+        f"{_FLUX}.kafka",
+        "KafkaSpoutConfig=kafka_spout_config KafkaSpoutConfig$Builder=KafkaSpoutConfigBuilder "
+        "KafkaSpoutRetryExponentialBackoff=retry_exponential_backoff "
+        "KafkaSpoutRetryExponentialBackoff$TimeInterval=TimeInterval",
+    ),
+    **_in(
+        "org.apache.storm.kafka.spout",
+        "stormspark.connectors.kafka",
+        "KafkaSpout SimpleRecordTranslator ByTopicRecordTranslator "
+        "DefaultRecordTranslator=translators.DefaultRecordTranslator",
+    ),
+    **_in(
+        "org.apache.storm.kafka.bolt",
+        "stormspark.connectors.kafka_bolt",
+        "KafkaBolt mapper.FieldNameBasedTupleToKafkaMapper=FieldNameBasedTupleToKafkaMapper "
+        "selector.FieldNameTopicSelector=FieldNameTopicSelector "
+        "selector.FieldIndexTopicSelector=FieldIndexTopicSelector",
+    ),
+    # KafkaBolt.with_topic_selector takes a topic's name.
+    **_in("org.apache.storm.kafka.bolt.selector", f"{_FLUX}.java_values", "DefaultTopicSelector=Text"),
+    **_in(
+        "org.apache.storm.hdfs.bolt",
+        f"{_FLUX}.hdfs",
+        "HdfsBolt rotation.TimedRotationPolicy=timed_rotation_policy "
+        "format.DefaultFileNameFormat=DefaultFileNameFormat format.SimpleFileNameFormat=SimpleFileNameFormat "
+        "format.DelimitedRecordFormat=DelimitedRecordFormat",
+    ),
+    **_in(
+        "org.apache.storm.hdfs.bolt",
+        "stormspark.connectors",
+        "sync.CountSyncPolicy=CountSyncPolicy rotation.FileSizeRotationPolicy=FileSizeRotationPolicy "
+        "rotation.NoRotationPolicy=NoRotationPolicy",
+    ),
+    **_in("org.apache.storm.hdfs.common.rotation", f"{_FLUX}.hdfs", "MoveFileAction"),
+}

@@ -1,0 +1,219 @@
+"""YAML whose every part knows its line: what it may contain, and errors that say where something else stands.
+
+Plain YAML only: values of YAML's own types, no tags that name classes, no key twice. Anchors, aliases and merge keys are fine.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar
+
+import yaml
+
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["Located", "nearest", "parsed"]
+
+_YAML = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset(
+    f"{_YAML}{name}"
+    for name in ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "binary", "merge", "value")
+)
+_KINDS = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
+
+
+def parsed(text: str, file: str) -> Located:
+    """The root of a document; raises `InvalidTopologyError` with the line for what is no plain YAML."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is not None:
+            _check(loader, node, file, set(), ())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{file}:{mark.line + 1}" if mark else file
+        context = f" ({error.context})" if error.context else ""
+        msg = f"{where}: this is no YAML: {error.problem}{context}"
+        raise InvalidTopologyError(msg) from error
+    except yaml.YAMLError as error:  # a character that YAML does not have
+        msg = f"{file}: this is no YAML: {str(error).splitlines()[0]}"
+        raise InvalidTopologyError(msg) from error
+    except RecursionError as error:
+        msg = f"{file}: this YAML is nested too deeply to be a topology"
+        raise InvalidTopologyError(msg) from error
+    finally:
+        loader.dispose()  # type: ignore[no-untyped-call]
+    if node is None:
+        msg = f"{file}: the file is empty; a topology has a name, spouts, bolts and streams (K13)"
+        raise InvalidTopologyError(msg)
+    return Located(file, node)
+
+
+def _check(
+    loader: yaml.SafeLoader, node: yaml.Node, file: str, done: set[int], within: tuple[yaml.Node, ...]
+) -> None:
+    """Refuse what is no plain data, and merge what ``<<`` names."""
+    if node in within:
+        msg = f"{_line(file, node)}: an alias stands inside of what it stands for"
+        raise InvalidTopologyError(msg)
+    if id(node) in done:
+        return
+    done.add(id(node))
+    if node.tag not in _PLAIN_TAGS:
+        tag = node.tag.replace(_YAML, "!!")
+        msg = f"{_line(file, node)}: the tag {tag} is refused: a topology is plain YAML, classes are named by className"
+        raise InvalidTopologyError(msg)
+    within = (*within, node)
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _check(loader, item, file, done, within)
+    elif isinstance(node, yaml.MappingNode):
+        first: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            _check(loader, key, file, done, within)
+            if isinstance(key, yaml.ScalarNode):
+                before = first.setdefault(key.value, key)
+                if before is not key:
+                    msg = f"{_line(file, key)}: the key {key.value!r} stands in line {before.start_mark.line + 1} already"
+                    raise InvalidTopologyError(msg)
+            _check(loader, value, file, done, within)
+        loader.flatten_mapping(node)
+
+
+def _line(file: str, node: yaml.Node) -> str:
+    return f"{file}:{node.start_mark.line + 1}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question with the known names that are like ``name``, or else a list of all; to be put behind a message.
+
+    >>> nearest("spots", ["bolts", "spouts"]), nearest("x", ["bolts", "spouts"]), nearest("x", [])
+    ("did you mean 'spouts'?", "there are 'bolts', 'spouts'", 'there are none')
+    """
+    names = list(known)
+    if like := difflib.get_close_matches(name, names, 2, 0.7):
+        return f"did you mean {' or '.join(map(repr, like))}?"
+    return f"there are {', '.join(map(repr, names)) or 'none'}"
+
+
+_T = TypeVar("_T", int, float, bool)
+
+
+class Located:
+    r"""A part of a document: it gives what is asked for, or raises `InvalidTopologyError` with its line.
+
+    >>> topology = parsed("name: words\nspouts:\n- id: 7\n", "topology.yaml")
+    >>> [spout] = topology.mapping("the topology", ["name", "spouts"])["spouts"].items("spouts")
+    >>> spout.where, spout.mapping("a spout", ["id"])["id"].text("id")
+    ('topology.yaml:3', '7')
+    """
+
+    def __init__(self, file: str, node: yaml.Node) -> None:
+        self._file, self._node = file, node
+
+    @property
+    def where(self) -> str:
+        """FILE:LINE."""
+        return _line(self._file, self._node)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether nothing stands there."""
+        return self._node.tag == f"{_YAML}null"
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raise an error with this line."""
+        msg = f"{self.where}: {problem}"
+        raise InvalidTopologyError(msg)
+
+    def text(self, what: str) -> str:
+        """A scalar as it is written: 7 is the text 7 where a text is wanted, as in Storm."""
+        if not isinstance(self._node, yaml.ScalarNode) or self.is_null or not self._node.value:
+            self.refuse(f"{what} must be a text, got {self._described()}")
+        return str(self._node.value)
+
+    def whole(self, what: str) -> int:
+        """An integer; one that stands in quotes does too, as in Storm."""
+        return self._as(int, what, "a whole number")
+
+    def number(self, what: str) -> float:
+        """A number, whole or not."""
+        value = self._scalar()
+        return value if type(value) is int else self._as(float, what, "a number")
+
+    def flag(self, what: str) -> bool:
+        """``true`` or ``false``."""
+        return self._as(bool, what, "true or false")
+
+    def value(self) -> Any:
+        """Plain data: what YAML makes of it."""
+        loader = yaml.SafeLoader("")
+        try:
+            return loader.construct_object(self._node, deep=True)  # type: ignore[no-untyped-call]
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else self._node.start_mark.line + 1
+            msg = f"{self._file}:{line}: {error.problem}"
+            raise InvalidTopologyError(msg) from error
+        except ValueError as error:  # no such day
+            self.refuse(f"{self._described()} is no value: {error}")
+        finally:
+            loader.dispose()  # type: ignore[no-untyped-call]
+
+    def items(self, what: str) -> list[Located]:
+        """The parts of a list; nothing is an empty list."""
+        if self.is_null:
+            return []
+        if not isinstance(self._node, yaml.SequenceNode):
+            self.refuse(f"{what} must be a list, got {self._described()}")
+        return [Located(self._file, item) for item in self._node.value]
+
+    def mapping(self, what: str, known: Iterable[str]) -> dict[str, Located]:
+        """The parts of a mapping that have a value; a key that is not known is an error."""
+        names = tuple(known)
+        entries = self.entries(what)
+        for key, (_, place) in entries.items():
+            if key not in names:
+                msg = f"{place}: {what} has no key {key!r}: {nearest(key, names)}"
+                raise InvalidTopologyError(msg)
+        return {key: part for key, (part, _) in entries.items() if not part.is_null}
+
+    def entries(self, what: str) -> dict[str, tuple[Located, str]]:
+        """The parts of a mapping with the lines of their keys; nothing is an empty mapping."""
+        if self.is_null:
+            return {}
+        if not isinstance(self._node, yaml.MappingNode):
+            self.refuse(f"{what} must be a mapping, got {self._described()}")
+        entries = {}
+        for key, value in self._node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                msg = f"{_line(self._file, key)}: a key of {what} must be a text"
+                raise InvalidTopologyError(msg)
+            entries[str(key.value)] = Located(self._file, value), _line(self._file, key)
+        return entries
+
+    def sole_entry(self) -> tuple[str, Located] | None:
+        """Key and value of a mapping that has one entry, as a reference has; None for anything else."""
+        if not isinstance(self._node, yaml.MappingNode) or len(self._node.value) != 1:
+            return None
+        (key, value) = self._node.value[0]
+        return (str(key.value), Located(self._file, value)) if isinstance(key, yaml.ScalarNode) else None
+
+    def _as(self, kind: type[_T], what: str, wanted: str) -> _T:
+        value = self._scalar()
+        if type(value) is not kind:
+            self.refuse(f"{what} must be {wanted}, got {self._described()}")
+        return value
+
+    def _scalar(self) -> Any:
+        """What YAML makes of a scalar if it stood there without quotes."""
+        node = self._node
+        if not isinstance(node, yaml.ScalarNode):
+            return None
+        tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, node.value, (True, False))
+        return Located(self._file, yaml.ScalarNode(tag, node.value, node.start_mark, node.end_mark)).value()
+
+    def _described(self) -> str:
+        if self.is_null:
+            return "nothing"
+        return _KINDS.get(type(self._node)) or repr(self._node.value)

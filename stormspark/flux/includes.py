@@ -1,0 +1,107 @@
+"""A Flux file and those that it includes, as one definition (K17)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from stormspark.errors import InvalidTopologyError, TopologyNotFoundError
+from stormspark.flux.definition import Include, TopologyDefinition, read_topology
+from stormspark.flux.document import parsed
+from stormspark.flux.substitution import substituted
+
+__all__ = ["read_file"]
+
+_log = logging.getLogger("stormspark.flux")
+
+_T = TypeVar("_T")
+
+
+def read_file(
+    file: Path, properties: Mapping[str, str], environment: Mapping[str, str] | None
+) -> TopologyDefinition:
+    """The definition in ``file`` with what its includes add; raises `TopologyNotFoundError`, `InvalidTopologyError`.
+
+    Includes are followed one level deep. What the file defines itself wins, unless the include says ``override: true``; streams
+    are always added.
+    """
+    topology = _read(file, properties, environment)
+    for include in topology.includes:
+        included = _read(_found(include, file), properties, environment)
+        _add(included, topology, include)
+    return topology
+
+
+def _read(
+    file: Path, properties: Mapping[str, str], environment: Mapping[str, str] | None
+) -> TopologyDefinition:
+    if file.is_dir():
+        msg = f"{file} is a folder; name a file in it"
+        raise TopologyNotFoundError(msg)
+    try:
+        text = file.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        msg = f"{file} does not exist"
+        raise TopologyNotFoundError(msg) from error
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{file} can't be read: {error}"
+        raise InvalidTopologyError(msg) from error
+    return read_topology(parsed(substituted(text, str(file), properties, environment), str(file)), str(file))
+
+
+def _found(include: Include, file: Path) -> Path:
+    """An included file. What stands for Java's class path are the folder of the file that includes it and those above it."""
+    here = file.resolve().parent
+    if include.resource:
+        name = include.file.lstrip("/")
+        tried = [folder / name for folder in (here, *here.parents, Path.cwd())]
+        told = f"in {here}, in the folders above it or in {Path.cwd()}"
+    else:
+        tried = [here / include.file, Path(include.file)]
+        told = "at " + " or ".join(dict.fromkeys(str(path.absolute()) for path in tried))
+    for path in tried:
+        if path.is_file():
+            return path
+    msg = f"{include.where}: the included file {include.file!r} is not {told} (K17)"
+    raise InvalidTopologyError(msg)
+
+
+def _add(included: TopologyDefinition, topology: TopologyDefinition, include: Include) -> None:
+    if included.name is not None and (topology.name is None or include.override):
+        topology.name, topology.name_where = included.name, included.name_where
+    for what, mine, added in (
+        ("setting", topology.config, included.config),
+        ("class name", topology.class_names, included.class_names),
+    ):
+        _merge(what, mine, added, include)
+    _merge("component", topology.components, included.components, include)
+    _merge("spout", topology.spouts, included.spouts, include)
+    _merge("bolt", topology.bolts, included.bolts, include)
+    topology.streams.extend(included.streams)
+    for what, present in (
+        ("includes", included.includes),
+        ("workerHooks", included.worker_hooks),
+        ("topologySource", included.source),
+    ):
+        if present:
+            _log.warning(
+                "%s: %s of an included file are ignored, as in Storm (K17): move them to the file that includes it",
+                included.file,
+                what,
+            )
+
+
+def _merge(what: str, mine: dict[str, _T], added: Mapping[str, _T], include: Include) -> None:
+    for key, value in added.items():
+        if key not in mine or include.override:
+            mine[key] = value
+        else:
+            _log.warning(
+                "%s: the %s %r of %s is ignored, it is defined already (K17); override: true would replace it",
+                include.where,
+                what,
+                key,
+                include.file,
+            )

@@ -1,0 +1,189 @@
+"""What Flux files make of Java's own classes, as Python values (K23)."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from stormspark.api import Duration as WindowLength
+from stormspark.api import Fields
+from stormspark.errors import InvalidTopologyError
+
+
+class TimeUnit(Enum):
+    """Java's, as seconds."""
+
+    NANOSECONDS = 1e-9
+    MICROSECONDS = 1e-6
+    MILLISECONDS = 1e-3
+    SECONDS = 1.0
+    MINUTES = 60.0
+    HOURS = 3600.0
+    DAYS = 86400.0
+
+
+def fields(*names: str | Iterable[str]) -> Fields:
+    """Java's constructor takes a list, never one text."""
+    if len(names) == 1 and isinstance(names[0], str):
+        msg = f"Fields takes a list of names: constructorArgs: [[{names[0]}]], not [{names[0]}]"
+        raise InvalidTopologyError(msg)
+    return Fields(*names)
+
+
+def values(*items: Any) -> tuple[Any, ...]:
+    """The values of a tuple."""
+    return items
+
+
+class WindowDuration(WindowLength):
+    """A window's length in Java's units; the static methods are those of `stormspark.Duration`.
+
+    >>> WindowDuration(5, TimeUnit.SECONDS).value
+    5000
+    """
+
+    def __init__(self, length: int, unit: TimeUnit = TimeUnit.MILLISECONDS) -> None:
+        super().__init__(round(length * unit.value * 1000))
+
+
+class Map(dict[str, Any]):
+    """A mapping with Java's setters; ``java.util.Properties`` and Storm's ``Config`` are ones too."""
+
+    def put(self, key: str, value: Any) -> None:
+        """Set one value."""
+        self[key] = value
+
+    def set_property(self, key: str, value: Any) -> None:
+        """Set one value."""
+        self[key] = value
+
+    def put_all(self, other: Mapping[str, Any]) -> None:
+        """Set several values."""
+        self.update(other)
+
+
+class List(list[Any]):
+    """A list with Java's methods."""
+
+    def __init__(self, items: list[Any] | int = 0) -> None:
+        super().__init__(() if isinstance(items, int) else items)  # a number is Java's capacity
+
+    def add(self, item: Any) -> None:
+        """Put one at the end."""
+        self.append(item)
+
+    def add_all(self, items: Iterable[Any]) -> None:
+        """Put several at the end."""
+        self.extend(items)
+
+
+class Set(set[Any]):
+    """A set with Java's methods."""
+
+    def __init__(self, items: list[Any] | int = 0) -> None:
+        super().__init__(() if isinstance(items, int) else items)
+
+    def add_all(self, items: Iterable[Any]) -> None:
+        """Put several in."""
+        self.update(items)
+
+
+class Arrays:
+    """Java's, of which files use one method."""
+
+    @staticmethod
+    def as_list(*items: Any) -> list[Any]:
+        """The arguments as a list."""
+        return list(items)
+
+
+class Pattern:
+    """A regular expression, by the static method."""
+
+    @staticmethod
+    def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
+        """Python's; the few things in which Java's differ are the user's to change."""
+        return re.compile(pattern)
+
+
+class Duration:
+    """``java.time.Duration``, by its static methods; a `datetime.timedelta` here.
+
+    >>> Duration.of_hours(10), Duration.parse("PT1M30S")
+    (datetime.timedelta(seconds=36000), datetime.timedelta(seconds=90))
+    """
+
+    ZERO = timedelta()
+    _ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+
+    @staticmethod
+    def of_days(n: int) -> timedelta:
+        """So many days."""
+        return timedelta(days=n)
+
+    @staticmethod
+    def of_hours(n: int) -> timedelta:
+        """So many hours."""
+        return timedelta(hours=n)
+
+    @staticmethod
+    def of_minutes(n: int) -> timedelta:
+        """So many minutes."""
+        return timedelta(minutes=n)
+
+    @staticmethod
+    def of_seconds(n: int) -> timedelta:
+        """So many seconds."""
+        return timedelta(seconds=n)
+
+    @staticmethod
+    def of_millis(n: int) -> timedelta:
+        """So many milliseconds."""
+        return timedelta(milliseconds=n)
+
+    @staticmethod
+    def parse(text: str) -> timedelta:
+        """ISO 8601: PT8H6M12.5S."""
+        found = Duration._ISO.fullmatch(text)
+        if found is None or not any(found.groups()):
+            msg = f"a duration is written as in PT8H6M12.5S, got {text!r}"
+            raise InvalidTopologyError(msg)
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def path(name: str) -> Path:
+    """``java.io.File``."""
+    return Path(name)
+
+
+class Boxed:
+    """A Java class whose objects are plain values: made of a text or a value, by the constructor or by ``valueOf``.
+
+    >>> Int("7"), Bool.value_of("TRUE"), Text(), Float(3)
+    (7, True, '', 3.0)
+    """
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+
+    def __call__(self, *value: Any) -> Any:
+        """Java's constructor."""
+        return self._make(*value)
+
+    def value_of(self, value: Any) -> Any:
+        """Java's static method."""
+        return self._make(value)
+
+
+def _boolean(value: str | bool) -> bool:
+    return str(value).lower() == "true"
+
+
+Text, Int, Float, Bool = Boxed(str), Boxed(int), Boxed(float), Boxed(_boolean)
+Decimal = Boxed(decimal.Decimal)

@@ -1,0 +1,102 @@
+"""Storm's Kafka classes as Flux files make them (K1, K8, K23): Java's builder, retry service and selectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api import ExponentialBackoff
+from stormspark.connectors import KafkaSpoutConfig
+from stormspark.connectors.kafka.config import (
+    FirstPollOffsetStrategy,
+    ProcessingGuarantee,
+)
+from stormspark.connectors.kafka.config import KafkaSpoutConfigBuilder as _Builder
+from stormspark.errors import InvalidTopologyError
+from stormspark.flux.java_values import TimeUnit
+
+_FOR_EVER = 2**31 - 1
+
+
+class KafkaSpoutConfigBuilder(_Builder):
+    """``KafkaSpoutConfig$Builder``: servers and topics, which are names, a list of them, or a pattern."""
+
+    def __init__(self, servers: str, *topics: str | re.Pattern[str]) -> None:
+        pattern = topics[0] if len(topics) == 1 and isinstance(topics[0], re.Pattern) else None
+        super().__init__(servers, pattern or [str(topic) for topic in topics])
+
+    def set_prop(self, key: str | Mapping[str, Any], value: Any = None) -> KafkaSpoutConfigBuilder:
+        """One setting, or a mapping of several."""
+        self.set_props(key if isinstance(key, Mapping) else {key: value})
+        return self
+
+    def set_first_poll_offset_strategy(
+        self, strategy: FirstPollOffsetStrategy | str
+    ) -> KafkaSpoutConfigBuilder:
+        """The name of a constant."""
+        super().set_first_poll_offset_strategy(_constant(FirstPollOffsetStrategy, strategy))
+        return self
+
+    def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
+        """The name of a constant."""
+        super().set_processing_guarantee(_constant(ProcessingGuarantee, guarantee))
+        return self
+
+    def set_metrics_time_bucket_size_in_secs(self, seconds: int) -> KafkaSpoutConfigBuilder:
+        """Changes nothing here: metrics have intervals of their own."""
+        return self
+
+    def set_tuple_listener(self, listener: object) -> KafkaSpoutConfigBuilder:
+        """Raises `InvalidTopologyError`: there are no tuple listeners."""
+        msg = "there are no tuple listeners here (K1): use a TaskHook, which is told of emits, acks and fails"
+        raise InvalidTopologyError(msg)
+
+
+def _constant(kind: Any, name: str) -> Any:
+    if name not in kind.__members__:
+        msg = f"there is no {kind.__name__} {name!r}; there are {', '.join(kind.__members__)}"
+        raise InvalidTopologyError(msg)
+    return kind[name]
+
+
+def kafka_spout_config(builder: _Builder) -> KafkaSpoutConfig:
+    """Java's constructor takes the builder."""
+    if not isinstance(builder, _Builder):
+        msg = f"KafkaSpoutConfig takes a KafkaSpoutConfig$Builder, as a ref: to a component; got {builder!r:.80} (K1)"
+        raise InvalidTopologyError(msg)
+    return builder.build()
+
+
+class TimeInterval:
+    """A time in Java's units.
+
+    >>> TimeInterval(5, TimeUnit.MILLISECONDS).secs, TimeInterval.seconds(2).secs
+    (0.005, 2.0)
+    """
+
+    def __init__(self, length: int, unit: TimeUnit) -> None:
+        self.secs = length * unit.value
+
+    @classmethod
+    def seconds(cls, length: int) -> TimeInterval:
+        """So many seconds."""
+        return cls(length, TimeUnit.SECONDS)
+
+    @classmethod
+    def milli_seconds(cls, length: int) -> TimeInterval:
+        """So many milliseconds."""
+        return cls(length, TimeUnit.MILLISECONDS)
+
+    @classmethod
+    def micro_seconds(cls, length: int) -> TimeInterval:
+        """So many microseconds."""
+        return cls(length, TimeUnit.MICROSECONDS)
+
+
+def retry_exponential_backoff(
+    initial_delay: TimeInterval, delay_period: TimeInterval, max_retries: int, max_delay: TimeInterval
+) -> ExponentialBackoff:
+    """``KafkaSpoutRetryExponentialBackoff`` (K4); Java's largest int means for ever."""
+    retries = None if max_retries >= _FOR_EVER else max_retries
+    return ExponentialBackoff(initial_delay.secs, delay_period.secs, max_delay.secs, retries)
