@@ -71,8 +71,9 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     named = None if target.name == DEFAULT_NAME else target.name
     match legacy_kind(target.file):
         case "streamparse":
-            project = importlib.import_module("stormspark.compat.streamparse.project")
-            return _topology(project.load(target.file, named, environment=options.environment))
+            from stormspark.compat.streamparse import load
+
+            return load(target.file, named, environment=options.environment)
         case "heronpy":
             project = importlib.import_module("stormspark.compat.heronpy.project")
             return _topology(project.load(target.file, named))

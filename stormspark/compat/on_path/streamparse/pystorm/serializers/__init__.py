@@ -1,0 +1,1 @@
+"""pystorm's serializers: there is no pipe that they would write to."""

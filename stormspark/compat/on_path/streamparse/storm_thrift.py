@@ -1,0 +1,7 @@
+"""What topologies import of Storm's Thrift structures; those for Nimbus are not there."""
+
+from stormspark.compat.streamparse.groupings import ChosenGrouping as Grouping
+from stormspark.compat.streamparse.java import ComponentObject, JavaObject, ShellComponent
+from stormspark.compat.streamparse.streams import GlobalStreamId, StreamInfo
+
+__all__ = ["ComponentObject", "GlobalStreamId", "Grouping", "JavaObject", "ShellComponent", "StreamInfo"]

@@ -1,0 +1,5 @@
+"""Specs."""
+
+from stormspark.compat.streamparse.specs import ComponentSpec, JavaComponentSpec, ShellComponentSpec
+
+__all__ = ["ComponentSpec", "JavaComponentSpec", "ShellComponentSpec"]

@@ -1,0 +1,5 @@
+"""The class of topologies."""
+
+from stormspark.compat.streamparse.topology import Topology, TopologyType
+
+__all__ = ["Topology", "TopologyType"]

@@ -1,0 +1,19 @@
+"""Projects that were written for streamparse and pystorm run unmodified (A-5, B16-B20, C12-C19).
+
+    project              a topology's file -> `stormspark.Topology`; its config.json, its paths
+    project_config       config.json: environments, options, what takes precedence
+    requirements         which virtualenvs/*.txt asks for a module that is missing
+    topology, specs, groupings, streams, flux_dict       the DSL: what a class body says
+    lowering             the DSL -> `stormspark.api`
+    storm                streamparse's components: pystorm's, with ``spec``
+    component, bolt, spout, tuples, values               pystorm's components
+    bolt_adapter, spout_adapter, handshake, task_log     what such a component lives in, inside of a task
+
+``stormspark/compat/on_path/streamparse`` holds the packages ``streamparse`` and ``pystorm`` that
+users import: names, and no code.
+"""
+
+from stormspark.compat.streamparse.lowering import lower
+from stormspark.compat.streamparse.project import load
+
+__all__ = ["load", "lower"]

@@ -1,0 +1,184 @@
+"""pystorm's bolts (C12-C18)."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stormspark.compat.streamparse.component import Component
+from stormspark.compat.streamparse.tuples import Tuple
+
+if TYPE_CHECKING:
+    from stormspark.compat.streamparse.bolt_adapter import BoltSurroundings
+
+__all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt"]
+
+
+class Bolt(Component):
+    """Processes tuples: each is acked when ``process`` returns, failed when it raises, and is the anchor of what is emitted
+    meanwhile (C12, C13).
+
+    >>> class Split(Bolt):
+    ...     def process(self, tup):
+    ...         for word in tup.values[0].split():
+    ...             self.emit([word])
+    """
+
+    #: Emits that name no anchors are anchored to the tuple at hand.
+    auto_anchor = True
+    #: A tuple is acked when ``process`` returns.
+    auto_ack = True
+    #: A tuple is failed when ``process`` raises.
+    auto_fail = True
+
+    _stormspark: BoltSurroundings
+    # Made in the task, for one instance: the fastest way there is to emit.
+    _emit: Callable[..., list[int] | None]
+
+    @staticmethod
+    def is_tick(tup: Tuple) -> bool:
+        """Whether it says that ``topology.tick.tuple.freq.secs`` have passed (C15)."""
+        return tup.component == "__system" and tup.stream == "__tick"
+
+    def process(self, tup: Tuple) -> None:
+        """Process one tuple."""
+        raise NotImplementedError
+
+    def process_tick(self, tup: Tuple) -> None:
+        """Some time has passed."""
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        stream: str | None = None,
+        anchors: Iterable[Tuple | str] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit a list of values; gives None, or with ``need_task_ids`` the tasks that it goes to (C12).
+
+        Raises TypeError for what is no list or tuple, `stormspark.errors.EmitError` for a wrong stream or number of values, and
+        for an anchor that is acked or failed already.
+        """
+        return self._emit(tup, stream, anchors, direct_task, need_task_ids)
+
+    def ack(self, tup: Tuple | str) -> None:
+        """Ack a tuple, or the one with that id."""
+        self._stormspark.ack(tup)
+
+    def fail(self, tup: Tuple | str) -> None:
+        """Fail a tuple, or the one with that id."""
+        self._stormspark.fail(tup)
+
+    @property
+    def _current_tups(self) -> list[Tuple]:
+        """What emits are anchored to."""
+        return self._stormspark.anchors
+
+    @_current_tups.setter
+    def _current_tups(self, tups: list[Tuple]) -> None:
+        self._stormspark.batch = tups
+
+    def _handle_run_exception(self, exc: Exception) -> None:
+        if self.exit_on_exception:
+            return  # the task fails the tuple, reports the error and begins anew
+        tups = self._current_tups
+        self.raise_exception(exc, tups[0] if len(tups) == 1 else None)
+        if self.auto_fail:
+            for tup in tups:
+                self._stormspark.fail_open(tup, exc)
+
+
+class BatchingBolt(Bolt):
+    """Collects tuples between ticks, and processes them together (C17). Needs ``topology.tick.tuple.freq.secs``.
+
+    Emits are anchored to all tuples of the batch, and all are acked when ``process_batch`` returns.
+
+    >>> class Count(BatchingBolt):
+    ...     def group_key(self, tup):
+    ...         return tup.values[0]
+    ...     def process_batch(self, key, tups):
+    ...         self.emit([key, len(tups)])
+    """
+
+    #: So many ticks pass, and batches are processed with the next one.
+    ticks_between_batches = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._batches: dict[Hashable, list[Tuple]] = defaultdict(list)
+        self._tick_counter = 0
+        self._current_key: Hashable = None
+
+    def group_key(self, tup: Tuple) -> Hashable:
+        """Which batch a tuple belongs to; by default there is one."""
+        return None
+
+    def process_batch(self, key: Hashable, tups: list[Tuple]) -> None:
+        """Process the tuples of one batch."""
+        raise NotImplementedError
+
+    def emit(self, tup: Sequence[Any], *args: Any, **kwargs: Any) -> list[int] | None:
+        """Emit a list of values, anchored to the batch; task ids are not told (C17)."""
+        kwargs["need_task_ids"] = False
+        return super().emit(tup, *args, **kwargs)
+
+    def process_tick(self, tick_tup: Tuple) -> None:
+        """Count ticks, and process the batches when there were more than ``ticks_between_batches``."""
+        self._tick_counter += 1
+        self.ack(tick_tup)
+        if self._tick_counter > self.ticks_between_batches and self._batches:
+            self.process_batches()
+            self._tick_counter = 0
+
+    def process_batches(self) -> None:
+        """Process all batches, ack their tuples, and begin new ones."""
+        for key, batch in self._batches.items():
+            self._current_tups = batch
+            self._current_key = key
+            self.process_batch(key, batch)
+            if self.auto_ack:
+                for tup in batch:
+                    self.ack(tup)
+            self._current_key = None
+            self._batches[key] = []  # done, whatever happens to the next one
+        self._batches = defaultdict(list)
+
+    def process(self, tup: Tuple) -> None:
+        """Put a tuple into its batch."""
+        self._batches[self.group_key(tup)].append(tup)
+
+    def _handle_run_exception(self, exc: Exception) -> None:
+        if self.exit_on_exception:
+            return  # the task fails all batches, reports the error and begins anew
+        current = self._current_tups
+        self.raise_exception(exc, current)
+        if not self.auto_fail:
+            return
+        for tup in current:
+            self._stormspark.fail_open(tup, exc)
+        for key, batch in self._batches.items():
+            if batch is current:
+                self._batches[key] = []
+        self._current_key = None
+
+
+class TicklessBatchingBolt(BatchingBolt):
+    """A `BatchingBolt` whose batches are processed every ``secs_between_batches`` (C18).
+
+    By a timer of the task, between two tuples: nothing runs beside ``process``, and an exception counts as any other.
+    """
+
+    #: Seconds, also parts of them; read once, when the task begins.
+    secs_between_batches: float = 2
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: Nobody else wants it here.
+        self._batch_lock = threading.RLock()
+
+    def process_tick(self, tick_tup: Tuple) -> None:
+        """Ticks mean nothing here."""
+        self.ack(tick_tup)

@@ -1,0 +1,166 @@
+"""What pystorm's spouts and bolts share (C14, C19, B20)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from stormspark.api import TopologyContext
+from stormspark.compat.streamparse.handshake import handshake_conf, handshake_context
+from stormspark.compat.streamparse.task_log import TASK_LEVELS, task_logger
+from stormspark.compat.streamparse.tuples import Tuple
+from stormspark.metrics import Metric
+
+__all__ = ["Component", "LogStream", "StormHandler", "Surroundings", "Tuple", "begin"]
+
+_SERIALIZERS = ("json", "msgpack")
+
+
+class _Reports(Protocol):
+    """Who hears of a component's errors: the collector of its task."""
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error in logs and statistics."""
+
+
+class _LastValues(Metric):
+    """What ``report_metric`` said since the last reading, by name."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def get_value_and_reset(self) -> dict[str, Any] | None:
+        values, self.values = self.values, {}
+        return values or None
+
+
+class Surroundings:
+    """What a component knows of its task, apart from itself: users' classes have names of their own."""
+
+    def __init__(self, context: TopologyContext, reports: _Reports) -> None:
+        self.log = context.logger
+        self.reports = reports
+        self.metric = context.register_metric("pystorm", _LastValues())
+
+
+class Component:
+    """A spout or a bolt. It is made in its task, never pickled; nothing but its class travels.
+
+    The arguments are pystorm's, and mean nothing here: no process is at the other end of a pipe.
+    """
+
+    #: An exception ends this instance, and its task begins anew with another one; False: it goes on (C14).
+    exit_on_exception = True
+
+    topology_name: str | None = None
+    task_id: int | None = None
+    component_name: str | None = None
+    debug: bool | None = None
+    storm_conf: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None
+    #: For log lines; set before ``initialize``.
+    logger: logging.Logger = None  # type: ignore[assignment]
+
+    _stormspark: Surroundings
+
+    def __init__(
+        self,
+        input_stream: Any = None,
+        output_stream: Any = None,
+        rdb_signal: Any = "SIGUSR1",
+        serializer: str = "json",
+    ) -> None:
+        if serializer not in _SERIALIZERS:
+            msg = f"Unknown serializer: {serializer!r}; there are {', '.join(map(repr, _SERIALIZERS))}"
+            raise ValueError(msg)
+        self.pid = os.getpid()
+        self.serializer = serializer
+
+    def initialize(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
+        """Called once, before anything else: the place for connections."""
+
+    def emit(self, *args: Any, **kwargs: Any) -> list[int] | None:
+        """Spouts and bolts emit, each in its own way."""
+        raise NotImplementedError
+
+    def log(self, message: object, level: str | None = None) -> None:
+        """Write to the task's log, whatever ``pystorm.log.level`` is: trace, debug, info, warn or error."""
+        self._stormspark.log.log(TASK_LEVELS.get(level or "info", logging.INFO), "%s", message)
+
+    def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
+        """Report an error; call it where the exception is handled."""
+        what = f" while processing Tuple {tup!r}" if tup else ""
+        self._stormspark.reports.report_error(
+            f"Python {type(exception).__name__} raised{what}\n{traceback.format_exc()}"
+        )
+
+    def report_metric(self, name: str, value: Any) -> None:
+        """Show a value in the statistics, as ``pystorm``: the last value of each name, every minute."""
+        self._stormspark.metric.values[name] = value
+
+    def run(self) -> None:
+        """Nothing, where a topology imports the module: the component is run by it, in its task.
+
+        A script that calls it for itself is told so.
+        """
+        if sys._getframe(1).f_globals.get("__name__") == "__main__":
+            name = type(self).__qualname__
+            msg = (
+                f"{name} can't be run alone, and no process is started for it: run the topology that it is part of by "
+                f"`stormspark run topologies/NAME.py`"
+            )
+            raise SystemExit(msg)
+
+    @staticmethod
+    def is_heartbeat(tup: Tuple) -> bool:
+        """False: there are none."""
+        return tup.task == -1 and tup.stream == "__heartbeat"
+
+    def _handle_run_exception(self, exc: Exception) -> None:
+        """Called with what ``process`` or ``next_tuple`` raised; the task itself reports what ends the instance."""
+        if not self.exit_on_exception:
+            self.raise_exception(exc)
+
+
+def begin(component: Component, conf: Mapping[str, Any], context: TopologyContext) -> None:
+    """Tell a component where it is, then let it begin."""
+    storm_conf = handshake_conf(conf, context)
+    component.topology_name = storm_conf["topology.name"]
+    component.task_id = task = context.this_task_id
+    component.component_name = name = context.this_component_id
+    component.debug = storm_conf.get("topology.debug", False)
+    component.storm_conf = storm_conf
+    component.context = handshake_context(context)
+    component.logger = task_logger(storm_conf, name, task, context.logger)
+    component.initialize(storm_conf, component.context)
+
+
+class StormHandler(logging.Handler):
+    """For loggers that do not reach the task's log by themselves; the others do without it."""
+
+    def __init__(self, serializer: Any = None) -> None:
+        super().__init__()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand the record on, unless its own logger does."""
+        if not logging.getLogger(record.name).propagate:
+            logging.getLogger().handle(record)
+
+
+class LogStream:
+    """A stream whose lines are logged. Nothing here needs it: what a task prints is in its log (W8)."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+
+    def write(self, message: str) -> None:
+        """Log it, unless it is blank."""
+        if message.strip():
+            self.logger.info(message)
+
+    def flush(self) -> None:
+        """Nothing waits."""

@@ -1,0 +1,64 @@
+"""Specs whose component is no class in Python: a command, or the name of a Java class (A32)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from stormspark.api import Fields, StreamDeclaration
+from stormspark.compat.streamparse.specs import ComponentSpec
+from stormspark.errors import InvalidTopologyError
+from stormspark.flux.class_names import class_named
+from stormspark.user_code import raised
+
+__all__ = ["java_component", "on_path", "shell_component"]
+
+_NATIVE = "put a component of stormspark in its place: stormspark.compat.streamparse.native.native(component, inputs=...)"
+
+
+def on_path() -> Path:
+    """The folder that holds the packages ``streamparse`` and ``pystorm``."""
+    return Path(__file__).parent.parent / "on_path" / "streamparse"
+
+
+def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
+    """The command of a spec, which runs in ``folder``."""
+    from stormspark.multilang import ShellBolt, ShellSpout  # type: ignore[attr-defined]
+
+    shell = spec.component_object.shell
+    assert shell is not None
+    command = [shell.execution_command, *shlex.split(shell.script)]
+    streams = {
+        name: StreamDeclaration(name, Fields(info.output_fields), info.direct)
+        for name, info in spec.outputs.items()
+    }
+    kind = ShellBolt if spec.kind == "bolt" else ShellSpout
+    return kind(command, streams, env=_environment(), cwd=str(folder) if folder is not None else None)
+
+
+def _environment() -> dict[str, str]:
+    """For a child: without our ``pystorm``, which is none that speaks to a pipe."""
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return {"PYTHONPATH": os.pathsep.join(one for one in path if one and Path(one) != on_path())}
+
+
+def java_component(spec: ComponentSpec) -> Any:
+    """The Python that stands for a Java class."""
+    java = spec.component_object.java_object
+    told = f"{spec.declared_at}: {spec.kind} {spec.name!r}"
+    if java is None:
+        msg = f"{told} is a serialized object of Java's, which Python can't run (A32): {_NATIVE}"
+        raise InvalidTopologyError(msg)
+    try:
+        made = class_named(java.full_class_name, told)
+    except InvalidTopologyError as error:
+        msg = f"{error}\n  In a streamparse project flux_classes.py belongs into src/. Or {_NATIVE}"
+        raise InvalidTopologyError(msg) from error
+    try:
+        return made(*java.args_list)  # type: ignore[operator]
+    except Exception as error:
+        arguments = ", ".join(map(repr, java.args_list))
+        msg = f"{told}: {java.full_class_name}({arguments}) raised {raised(error, Path(__file__).parent)}"
+        raise InvalidTopologyError(msg) from error

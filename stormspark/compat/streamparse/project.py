@@ -1,0 +1,90 @@
+"""From a topology's file in a streamparse project to a topology (A37)."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from pathlib import Path
+from types import ModuleType
+
+from stormspark.api.topology import Topology
+from stormspark.compat.streamparse.lowering import lower
+from stormspark.compat.streamparse.other_languages import on_path
+from stormspark.compat.streamparse.project_config import find_config
+from stormspark.compat.streamparse.requirements import who_asks_for
+from stormspark.compat.streamparse.topology import TopologyType
+from stormspark.errors import TopologyNotFoundError
+from stormspark.user_code import import_file, put_first
+
+__all__ = ["load"]
+
+_log = logging.getLogger(__name__)
+
+
+def load(file: Path | str, name: str | None = None, *, environment: str | None = None) -> Topology:
+    """The topology in ``file``, which is named after it; or the class ``name`` in it.
+
+    ``config.json`` is looked for in the file's folder and above it, and ``src`` beside it and beside that folder is on the module
+    path, here and in workers.
+
+    Raises `TopologyNotFoundError` where there is no topology or the file can't be imported, with the user's line and, for a
+    module that is missing, who asks for it; `InvalidTopologyError` for a topology that can't run.
+    """
+    file = Path(file)
+    config = find_config(file)
+    topologies = file.resolve().parent
+    project = config.file.parent if config.file is not None else topologies.parent
+    folders = [project, topologies.parent / "src", project / "src"]
+    for folder in (*folders, on_path()):  # the last one comes first on the path
+        if folder.is_dir():
+            put_first(folder)
+    module = _imported(file, project, config.content.get("virtualenv_specs"))
+    if importlib.util.find_spec("flux_classes") is not None:
+        importlib.import_module("flux_classes")
+    cls, called = _chosen(module, file, name)
+    chosen = config.environment(environment)
+    chosen.tell()
+    sources = next((folder for folder in reversed(folders) if folder.is_dir()), project)
+    return lower(cls, called, chosen.options(cls.config), environment=chosen.name, folder=sources)
+
+
+def _imported(file: Path, project: Path, virtualenvs: object) -> ModuleType:
+    try:
+        return import_file(file, project)
+    except TopologyNotFoundError as error:
+        cause = error.__cause__
+        if isinstance(cause, ModuleNotFoundError) and cause.name:
+            folder = project / (virtualenvs if isinstance(virtualenvs, str) else "virtualenvs")
+            error.add_note(f"  {who_asks_for(cause.name, folder, file.stem)}")
+        raise
+
+
+def _chosen(module: ModuleType, file: Path, name: str | None) -> tuple[TopologyType, str]:
+    """The topology's class, and what the topology is called: as the file, or for one of several as its class."""
+    classes = {
+        attribute: value
+        for attribute, value in vars(module).items()
+        if isinstance(value, TopologyType) and value.specs  # not the base class itself
+    }
+    # streamparse takes the first there is; one that the file itself defines is more likely meant than one that it imports.
+    own = {
+        attribute: cls for attribute, cls in classes.items() if cls.__module__ == module.__name__
+    } or classes
+    if name is not None:
+        if name not in classes:
+            msg = f"{file} has no topology {name!r}; {_listed(classes)}"
+            raise TopologyNotFoundError(msg)
+        return classes[name], file.stem if next(iter(own)) == name else name
+    if not own:
+        msg = f"{file} has no topology: it needs a class like `class WordCount(Topology): ...`, from streamparse"
+        raise TopologyNotFoundError(msg)
+    first, *others = own
+    if others:
+        _log.warning(
+            "%s has several topologies, %s runs; for another one say %s:%s", file, first, file, others[0]
+        )
+    return own[first], file.stem
+
+
+def _listed(classes: dict[str, TopologyType]) -> str:
+    return f"there are {', '.join(map(repr, classes))}" if classes else "there is none in it"

@@ -1,0 +1,141 @@
+"""``config.json``: a project's environments and their options (A37, A39)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stormspark.errors import InvalidTopologyError, TopologyNotFoundError
+
+__all__ = ["Environment", "ProjectConfig", "find_config"]
+
+_log = logging.getLogger(__name__)
+
+#: Of an environment: for ssh, Nimbus and virtualenvs. There is nothing to connect to, and no virtualenv is made.
+_MEAN_NOTHING = (
+    "user",
+    "nimbus",
+    "ssh_port",
+    "ssh_password",
+    "use_ssh_for_nimbus",
+    "sudo_user",
+    "ui.port",
+    "virtualenv_root",
+    "virtualenv_path",
+    "virtualenv_name",
+    "virtualenv_flags",
+    "use_virtualenv",
+    "install_virtualenv",
+)
+#: Options that streamparse's own commands look at.
+_FOR_SPARSE = frozenset({*_MEAN_NOTHING, "storm.workers.list", "topology.python.path"})
+_LEVELS = {
+    "critical": "CRITICAL",
+    "error": "ERROR",
+    "warning": "WARNING",
+    "warn": "WARNING",
+    "debug": "DEBUG",
+    "trace": "DEBUG",
+}
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One of the ``envs``; ``name`` is None where there is none."""
+
+    name: str | None
+    settings: Mapping[str, Any]
+
+    def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration that a topology with the config ``own`` begins with, ``own`` in it: A37's precedence.
+
+        >>> hosts = Environment("prod", {"workers": ["a", "b"], "log": {"level": "WARN"}, "options": {"mine": 1, "other": 2}})
+        >>> sorted(hosts.options({"mine": 3}).items())  # doctest: +NORMALIZE_WHITESPACE
+        [('mine', 3), ('other', 2), ('pystorm.log.level', 'warn'), ('stormspark.log.level', 'WARNING'), ('topology.workers', 2)]
+        """
+        settings = self.settings
+        given = _mapping(settings.get("options") or {}, f"options of environment {self.name!r}")
+        log = _mapping(settings.get("log") or {}, f"log of environment {self.name!r}")
+        options = dict(given)
+        for key, old in (("path", "log_path"), ("file", "log_file")):
+            if value := log.get(key) or settings.get(old):
+                options[f"pystorm.log.{key}"] = value
+        for key in ("max_bytes", "backup_count"):
+            if isinstance(log.get(key), int):
+                options[f"pystorm.log.{key}"] = log[key]
+        if isinstance(log.get("level"), str):
+            options["pystorm.log.level"] = log["level"].lower()
+        options.update(own)
+        if options.get("topology.debug"):
+            options["pystorm.log.level"] = "debug"
+        level = _LEVELS.get(str(options.get("pystorm.log.level", "")).lower())
+        if level is not None:  # else what a component logs at that level would not come through
+            options.setdefault("stormspark.log.level", level)
+        if options.get("topology.workers") is None:
+            options["topology.workers"] = max(1, len(self._hosts(options)))
+        return {key: value for key, value in options.items() if key not in _FOR_SPARSE}
+
+    def _hosts(self, options: Mapping[str, Any]) -> list[str]:
+        hosts = options.get("storm.workers.list") or self.settings.get("workers") or []
+        return hosts.split(",") if isinstance(hosts, str) else list(hosts)
+
+    def tell(self) -> None:
+        """Say which of its settings mean nothing here, in a line."""
+        given = [key for key in _MEAN_NOTHING if self.settings.get(key)]
+        if given:
+            _log.warning(
+                "environment %r of config.json: %s mean%s nothing here: there is no cluster to connect to, and no virtualenv "
+                "is made",
+                self.name,
+                ", ".join(given),
+                "s" if len(given) == 1 else "",
+            )
+
+
+@dataclass(frozen=True)
+class ProjectConfig:
+    """A project's ``config.json``; ``file`` is None for a topology that belongs to no project."""
+
+    file: Path | None
+    content: Mapping[str, Any]
+
+    def environment(self, name: str | None) -> Environment:
+        """The environment of that name, or the only one; raises `InvalidTopologyError` that lists what there is."""
+        environments = _mapping(self.content.get("envs") or {}, f"{self.file}: envs")
+        there = ", ".join(map(repr, environments)) or "none"
+        if name is None and len(environments) > 1:
+            msg = f"{self.file} has several environments: choose one by --environment: {there} (A39)"
+            raise InvalidTopologyError(msg)
+        if name is None:
+            name = next(iter(environments), None)
+        elif name not in environments:
+            place = self.file or "there is no config.json beside the topology or above it, so it"
+            msg = f"{place} has no environment {name!r}; there are {there} (A39)"
+            raise InvalidTopologyError(msg)
+        settings = environments[name] if name is not None else {}
+        return Environment(name, _mapping(settings, f"{self.file}: environment {name!r}"))
+
+
+def find_config(file: Path) -> ProjectConfig:
+    """The ``config.json`` of the project that a topology's file belongs to: in its folder, or the nearest one above it."""
+    for folder in file.resolve().parents:
+        path = folder / "config.json"
+        if path.is_file():
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                msg = f"{path} is not JSON: {error}"
+                raise TopologyNotFoundError(msg) from error
+            return ProjectConfig(path, _mapping(content, str(path)))
+    return ProjectConfig(None, {})
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        msg = f"{what} must be a mapping, got {value!r:.80}"
+        raise InvalidTopologyError(msg)
+    return value

@@ -1,0 +1,43 @@
+"""Which file of a project's ``virtualenvs`` asks for a module that is missing: no virtualenv is made here (W12)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+__all__ = ["who_asks_for"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: What everybody has who runs this.
+_OURS = {"streamparse", "pystorm"}
+
+
+def who_asks_for(module: str, folder: Path, topology: str) -> str:
+    """How to get ``module``, by the files in ``folder``, as a sentence; ``topology`` is the name of the topology's file."""
+    wanted = {file: _requirements(file) for file in sorted(folder.glob("*.txt"))}
+    package = _normal(module.partition(".")[0])
+    for file, lines in wanted.items():
+        for line in lines:
+            if _normal(line) == package:
+                return f"{file} asks for {line}: install it where stormspark runs, no virtualenv is made (pip install -r {file})"
+    own = folder / f"{topology}.txt"
+    others = [line for line in wanted.get(own, []) if _normal(line) not in _OURS]
+    if others:
+        return f"no file in {folder} names it; {own} asks for {', '.join(others)} (pip install -r {own})"
+    return f"no file in {folder} asks for it; is it in the project's src, or in its neighbour's?"
+
+
+def _requirements(file: Path) -> list[str]:
+    """The packages that a requirements file asks for, as it writes them."""
+    lines = (line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if _NAME.match(line)]
+
+
+def _normal(requirement: str) -> str:
+    """The name of a package as pip compares it.
+
+    >>> _normal("My.Package==1.2"), _normal("redis>=2 ; python_version > '3'")
+    ('my-package', 'redis')
+    """
+    name = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""

@@ -1,0 +1,103 @@
+"""pystorm's spouts (B16, B18)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from stormspark.compat.streamparse.component import Component
+
+__all__ = ["ReliableSpout", "Spout"]
+
+
+class Spout(Component):
+    """A source of tuples (B16).
+
+    >>> class Numbers(Spout):
+    ...     def initialize(self, storm_conf, context):
+    ...         self.n = 0
+    ...     def next_tuple(self):
+    ...         self.n += 1
+    ...         self.emit([self.n], tup_id=self.n)
+    """
+
+    _emit: Callable[..., list[int] | None]
+
+    def ack(self, tup_id: Hashable) -> None:
+        """The tuple of this id, and all that came of it, is processed."""
+
+    def fail(self, tup_id: Hashable) -> None:
+        """The tuple of this id failed, or timed out."""
+
+    def next_tuple(self) -> None:
+        """Emit what there is; emit nothing if there is nothing, and return."""
+        raise NotImplementedError
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        tup_id: Hashable | None = None,
+        stream: str | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit a list of values; gives None, or with ``need_task_ids`` the tasks that it goes to. Tracked where it has an id.
+
+        Raises TypeError for what is no list or tuple, `stormspark.errors.EmitError` for a wrong stream or number of values.
+        """
+        return self._emit(tup, tup_id, stream, direct_task, need_task_ids)
+
+    def activate(self) -> None:
+        """The topology has become active."""
+
+    def deactivate(self) -> None:
+        """``next_tuple`` is not called until the topology is active again."""
+
+
+class ReliableSpout(Spout):
+    """Emits again what failed, ``max_fails`` times (B18)."""
+
+    #: After so many replays a tuple that fails is given up, as if it had been acked.
+    max_fails = 3
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.failed_tuples: Counter[Hashable] = Counter()
+        #: By id: the values, stream, direct task, and whether task ids were asked for.
+        self.unacked_tuples: dict[Hashable, tuple[Sequence[Any], str | None, int | None, bool]] = {}
+
+    def ack(self, tup_id: Hashable) -> None:
+        """Forget it."""
+        self.failed_tuples.pop(tup_id, None)
+        if self.unacked_tuples.pop(tup_id, None) is None:
+            self.logger.error("Received ack for unknown tuple ID: %r", tup_id)
+
+    def fail(self, tup_id: Hashable) -> None:
+        """Emit it again, or give it up."""
+        kept = self.unacked_tuples.get(tup_id)
+        if kept is None:
+            self.logger.error("Received fail for unknown tuple ID: %r", tup_id)
+            return
+        if self.failed_tuples[tup_id] >= self.max_fails:
+            self.logger.info("Acking tuple ID %r after it exceeded retry limit (%r)", tup_id, self.max_fails)
+            self.ack(tup_id)
+            return
+        tup, stream, direct_task, need_task_ids = kept
+        self.emit(tup, tup_id=tup_id, stream=stream, direct_task=direct_task, need_task_ids=need_task_ids)
+        self.failed_tuples[tup_id] += 1
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        tup_id: Hashable | None = None,
+        stream: str | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit, and keep it until it is acked; raises ValueError without an id."""
+        if tup_id is None:
+            msg = "You must provide a tuple ID when emitting with a ReliableSpout in order for the tuple to be tracked."
+            raise ValueError(msg)
+        self.unacked_tuples[tup_id] = (tup, stream, direct_task, need_task_ids)
+        return super().emit(tup, tup_id, stream, direct_task, need_task_ids)

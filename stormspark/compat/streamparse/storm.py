@@ -1,0 +1,174 @@
+"""streamparse's components: pystorm's, each with a ``spec`` (A31, A32)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stormspark.api.user_line import user_line
+from stormspark.compat.streamparse import bolt as pystorm_bolt
+from stormspark.compat.streamparse import component as pystorm_component
+from stormspark.compat.streamparse import spout as pystorm_spout
+from stormspark.compat.streamparse.errors import SpecTypeError
+from stormspark.compat.streamparse.specs import JavaBoltSpec, JavaSpoutSpec, ShellBoltSpec, ShellSpoutSpec
+
+__all__ = [
+    "BatchingBolt",
+    "Bolt",
+    "Component",
+    "JavaBolt",
+    "JavaSpout",
+    "ReliableSpout",
+    "ShellBolt",
+    "ShellSpout",
+    "Spout",
+    "TicklessBatchingBolt",
+]
+
+#: What streamparse has Storm start for a component in Python; nobody starts it here.
+_COMMAND = "streamparse_run"
+
+
+class Component(pystorm_component.Component):
+    """Class attributes are the defaults of specs (A31)."""
+
+    #: Names of the default stream's fields, or `Stream` objects.
+    outputs: Any = None
+    par: int | dict[str, int] = 1
+    config: Mapping[str, Any] | None = None
+
+    @classmethod
+    def spec(cls, *args: Any, **kwargs: Any) -> Any:
+        """A component that is neither spout nor bolt has none: raises TypeError."""
+        msg = f"{user_line()}: Specifications should either be bolts or spouts. Given: {cls!r} (A36)"
+        raise SpecTypeError(msg)
+
+
+class JavaSpout(Component):
+    """A spout of Java's (A32)."""
+
+    @classmethod
+    def spec(
+        cls,
+        name: str | None = None,
+        serialized_java: bytes | None = None,
+        full_class_name: str | None = None,
+        args_list: Sequence[Any] | None = None,
+        par: Any = 1,
+        config: Mapping[str, Any] | None = None,
+        outputs: Any = None,
+    ) -> JavaSpoutSpec:
+        """A spec by class name, or by serialized object; runs where stormspark knows the class."""
+        return JavaSpoutSpec(
+            cls, name, serialized_java, full_class_name, args_list, par=par, config=config, outputs=outputs
+        )
+
+
+class JavaBolt(Component):
+    """A bolt of Java's (A32)."""
+
+    @classmethod
+    def spec(
+        cls,
+        name: str | None = None,
+        serialized_java: bytes | None = None,
+        full_class_name: str | None = None,
+        args_list: Sequence[Any] | None = None,
+        inputs: Any = None,
+        par: Any = 1,
+        config: Mapping[str, Any] | None = None,
+        outputs: Any = None,
+    ) -> JavaBoltSpec:
+        """A spec by class name, or by serialized object; runs where stormspark knows the class."""
+        return JavaBoltSpec(
+            cls,
+            name,
+            serialized_java,
+            full_class_name,
+            args_list,
+            inputs=inputs,
+            par=par,
+            config=config,
+            outputs=outputs,
+        )
+
+
+class ShellSpout(Component):
+    """A spout in any language, in a process of its own (A32)."""
+
+    @classmethod
+    def spec(
+        cls,
+        name: str | None = None,
+        command: str | None = None,
+        script: str | None = None,
+        par: Any = None,
+        config: Mapping[str, Any] | None = None,
+        outputs: Any = None,
+    ) -> ShellSpoutSpec:
+        """A spec of what ``command`` runs; ``script`` are its arguments, separated by spaces."""
+        return ShellSpoutSpec(cls, name, command, script, par=par, config=config, outputs=outputs)
+
+
+class ShellBolt(Component):
+    """A bolt in any language, in a process of its own (A32)."""
+
+    @classmethod
+    def spec(
+        cls,
+        name: str | None = None,
+        command: str | None = None,
+        script: str | None = None,
+        inputs: Any = None,
+        par: Any = None,
+        config: Mapping[str, Any] | None = None,
+        outputs: Any = None,
+    ) -> ShellBoltSpec:
+        """A spec of what ``command`` runs; ``script`` are its arguments, separated by spaces."""
+        return ShellBoltSpec(
+            cls, name, command, script, inputs=inputs, par=par, config=config, outputs=outputs
+        )
+
+
+class Spout(pystorm_spout.Spout, ShellSpout):
+    """pystorm's, with a spec."""
+
+    @classmethod
+    def spec(  # type: ignore[override]
+        cls, name: str | None = None, par: Any = None, config: Mapping[str, Any] | None = None
+    ) -> ShellSpoutSpec:
+        """A spec of this spout; what is not given is the class's attribute (A31)."""
+        return ShellSpoutSpec(cls, name, _COMMAND, _script(cls), par=par, config=config, outputs=cls.outputs)
+
+
+class ReliableSpout(pystorm_spout.ReliableSpout, Spout):
+    """pystorm's, with a spec."""
+
+
+class Bolt(pystorm_bolt.Bolt, ShellBolt):
+    """pystorm's, with a spec."""
+
+    @classmethod
+    def spec(  # type: ignore[override]
+        cls,
+        name: str | None = None,
+        inputs: Any = None,
+        par: Any = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> ShellBoltSpec:
+        """A spec of this bolt; what is not given is the class's attribute (A31)."""
+        return ShellBoltSpec(
+            cls, name, _COMMAND, _script(cls), inputs=inputs, par=par, config=config, outputs=cls.outputs
+        )
+
+
+class BatchingBolt(pystorm_bolt.BatchingBolt, Bolt):
+    """pystorm's, with a spec."""
+
+
+class TicklessBatchingBolt(pystorm_bolt.TicklessBatchingBolt, BatchingBolt):
+    """pystorm's, with a spec."""
+
+
+def _script(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__name__}"
