@@ -1,0 +1,598 @@
+"""Topologies of Java sources: the code is followed from every ``main``, and from whatever else makes a builder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from stormspark.porting.findings import (
+    ComponentFound,
+    InputFound,
+    Place,
+    Setting,
+    Statement,
+    StreamFound,
+    TopologyFound,
+    Unresolved,
+)
+from stormspark.porting.java.components import ClassFacts, class_facts
+from stormspark.porting.java.drafts import (
+    Builder,
+    ComponentDraft,
+    DeclaredStreams,
+    Drafts,
+    InputDraft,
+    Streams,
+    Submission,
+)
+from stormspark.porting.java.evaluation import Condition, Evaluation
+from stormspark.porting.java.source import JavaClass, JavaMethod, JavaSources, descendants, text_of, type_name
+from stormspark.porting.java.stock import Base, Stock, base_of, stock_of
+from stormspark.porting.java.values import (
+    Const,
+    Function,
+    Instance,
+    Items,
+    Pair,
+    Pairs,
+    Unknown,
+    Value,
+    field_names,
+    integer,
+    made_by,
+    plain,
+    text,
+)
+from stormspark.porting.keys import about_settings
+
+__all__ = ["ReadComponent", "ReadTopology", "kebab", "read_topologies"]
+
+_B = TypeVar("_B", Builder, Streams)
+
+_MADE: Final = {"TopologyBuilder", "TransactionalTopologyBuilder", "LinearDRPCTopologyBuilder", "TridentTopology", "StreamBuilder"}
+
+_NOT_THERE: Final = {
+    "java-drpc": "there is no DRPC here yet: LinearDRPCTopologyBuilder can't be carried over",
+    "java-trident": "there is no Trident here yet; the states it keeps are (stormspark.map_state), and so are transactional topologies",
+    "java-streams": "Storm's Streams API is not there: write it with TopologyBuilder and WindowedBolt",
+    "java-streamlet": "Heron's Java streamlets are not there; those of heronpy are",
+}
+
+_CONTEXT: Final = {
+    "getPIDDir": "there is no PID folder here (A26)",
+    "getCodeDir": "there is no code folder here: Spark ships the code (A26)",
+}
+
+
+@dataclass(eq=False)
+class ReadComponent:
+    """A component with all that writing it in Python needs."""
+
+    draft: ComponentDraft
+    found: ComponentFound
+    facts: ClassFacts | None = None
+    stock: Stock | None = None
+    #: The component's own configuration: from its class, then from its declarer.
+    own_conf: list[Pair] = field(default_factory=list)
+
+    @property
+    def instance(self) -> Instance | None:
+        """The object, if it is known."""
+        return self.draft.component if isinstance(self.draft.component, Instance) else None
+
+    @property
+    def base(self) -> Base | None:
+        """What its class extends."""
+        return self.facts.base if self.facts else None
+
+
+@dataclass(eq=False)
+class ReadTopology:
+    """A topology, as the report shows it and as the skeleton needs it."""
+
+    found: TopologyFound
+    builder: Builder | Streams
+    owner: JavaClass | None
+    components: list[ReadComponent] = field(default_factory=list)
+
+
+def read_topologies(sources: JavaSources) -> list[ReadTopology]:
+    """All topologies that the sources build, in the order of their places."""
+    drafts = Drafts()
+    evaluation = Evaluation(sources, drafts)
+    _follow(sources, evaluation, drafts)
+    found: list[ReadTopology] = []
+    for builders in _by_place(drafts.builders):
+        found.append(_Reader(sources, evaluation, builders).read())
+    for streams in _by_place(drafts.streams):
+        found.append(_read_streams(sources, streams))
+    return sorted(found, key=lambda one: one.found.place)
+
+
+# -- following the code ------------------------------------------------------------------------------------------
+
+
+def _follow(sources: JavaSources, evaluation: Evaluation, drafts: Drafts) -> None:
+    for java_class in list(sources.classes()):
+        for method in java_class.methods.get("main", []):
+            if method.static and len(method.parameters) <= 1:
+                evaluation.begin()
+                evaluation.call(method, None)
+    for java_class in list(sources.classes()):
+        methods = [one for group in java_class.methods.values() for one in group]
+        for method in methods:
+            if method not in evaluation.entered and _makes_a_builder(method):
+                evaluation.begin()
+                evaluation.call(method, _some(evaluation, method))
+        for constructor in java_class.constructors:
+            if constructor not in evaluation.entered and _makes_a_builder(constructor):
+                evaluation.begin()
+                made = evaluation.create(java_class, [Unknown(one.name) for one in constructor.parameters], java_class.place)
+                for method in methods:
+                    if method not in evaluation.entered and _adds_components(method):
+                        evaluation.call(method, made)
+        for method in methods:
+            takes = [p for p in method.parameters if p.type.rpartition(".")[2] == "TopologyBuilder"]
+            if takes and method not in evaluation.entered and _adds_components(method):
+                evaluation.begin()
+                builder = Builder("java", method.place)
+                drafts.builders.append(builder)
+                arguments: list[Value] = [
+                    builder if one is takes[0] else Unknown(one.name) for one in method.parameters
+                ]
+                evaluation.call(method, _some(evaluation, method), arguments)
+
+
+def _some(evaluation: Evaluation, method: JavaMethod) -> Instance | None:
+    """An object to call a method on, made of nobody knows what."""
+    if method.static:
+        return None
+    constructors = method.owner.constructors
+    arguments: list[Value] = [Unknown(one.name) for one in constructors[0].parameters] if constructors else []
+    return evaluation.create(method.owner, arguments, method.owner.place)
+
+
+def _makes_a_builder(method: JavaMethod) -> bool:
+    if method.body is None:
+        return False
+    return any(
+        type_name(one.child_by_field_name("type")).rpartition(".")[2] in _MADE
+        for one in descendants(method.body, "object_creation_expression")
+    )
+
+
+def _adds_components(method: JavaMethod) -> bool:
+    if method.body is None:
+        return False
+    return any(
+        text_of(one.child_by_field_name("name")) in ("setSpout", "setBolt", "addBolt")
+        for one in descendants(method.body, "method_invocation")
+    )
+
+
+def _by_place(found: list[_B]) -> Iterator[list[_B]]:
+    """One place is one topology: the code may have come by several times."""
+    places: dict[Place, list[_B]] = {}
+    for one in found:
+        places.setdefault(one.place, []).append(one)
+    yield from places.values()
+
+
+# -- one topology ------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    def __init__(self, sources: JavaSources, evaluation: Evaluation, builders: list[Builder]) -> None:
+        self._sources = sources
+        self._evaluation = evaluation
+        self._builders = builders
+        self._builder = max(builders, key=_known)
+        self._owner = _owner(sources, self._builder.place)
+
+    def read(self) -> ReadTopology:
+        builder = self._builder
+        submissions = [one for each in self._builders for one in each.submissions]
+        topology = TopologyFound("", builder.kind, builder.place)
+        topology.name = _name(topology, submissions, self._owner, builder)
+        read = ReadTopology(topology, builder, self._owner)
+        if len(self._builders) > 1 and len({str(plain(one.name)) for one in submissions}) > 1:
+            names = ", ".join(dict.fromkeys(str(plain(one.name)) for one in submissions))
+            topology.say("note", f"the same code builds several topologies ({names}); this is one of them", builder.place)
+        self._say_what_is_left_out(topology)
+        for draft in builder.components:
+            component = self._component(topology, draft)
+            read.components.append(component)
+            topology.components.append(component.found)
+        _say_what_does_not_fit(topology)
+        self._settings(topology, read, submissions)
+        if not builder.components:
+            topology.say(
+                "unread", "nothing could be seen to be added to this builder", builder.place, "see who calls setSpout and setBolt"
+            )
+        if builder.kind in _NOT_THERE:
+            topology.say("change", _NOT_THERE[builder.kind], builder.place)
+        return read
+
+    def _say_what_is_left_out(self, topology: TopologyFound) -> None:
+        for name, place in self._builder.escapes:
+            topology.say(
+                "unread", f"the builder is handed to {name}(), which could not be followed", place, "see what it adds"
+            )
+        for name, place in self._builder.others:
+            if name == "addWorkerHook":
+                topology.say("change", "a worker hook: write it as a stormspark.WorkerHook (A5)", place, "builder.add_worker_hook")
+            elif name != "clone":
+                topology.say("unread", f"{name}() of the builder is not understood", place)
+
+    # -- components ------------------------------------------------------------------------------------------
+
+    def _component(self, topology: TopologyFound, draft: ComponentDraft) -> ReadComponent:
+        instance = draft.component if isinstance(draft.component, Instance) else None
+        found = ComponentFound(
+            id=text(draft.id),
+            kind=draft.kind,
+            type_name=_type_name(draft.component),
+            place=draft.place,
+            parallelism=integer(draft.parallelism),
+            tasks=integer(draft.tasks),
+        )
+        read = ReadComponent(draft, found)
+        if instance is not None and instance.java_class is not None:
+            read.facts = class_facts(self._sources, instance.java_class)
+        elif instance is not None:
+            read.stock = stock_of(instance)
+        self._say_how_it_is_added(topology, read)
+        found.streams = self._streams(topology, read)
+        found.inputs = [self._input(topology, found, one, len(draft.conditions)) for one in draft.inputs]
+        read.own_conf = [*self._own_conf(read), *draft.settings]
+        self._say_what_it_is(topology, read)
+        if read.facts is not None:
+            _say_what_it_does(topology, read.facts)
+        return read
+
+    def _say_how_it_is_added(self, topology: TopologyFound, read: ReadComponent) -> None:
+        draft, found = read.draft, read.found
+        if found.id is None:
+            topology.say(
+                "unread", f"the id of this {draft.kind} can't be told: {_said(draft.id)}", draft.place, "add it to the skeleton by hand"
+            )
+        if isinstance(draft.id, Const) and draft.id.unless:
+            topology.say("note", f"the id of {found.label} is another one if {draft.id.unless}", draft.place)
+        if found.parallelism is None:
+            topology.say(
+                "unread", f"the parallelism of {found.label} can't be told: {_said(draft.parallelism)}", draft.place,
+                "the skeleton has 1: set it",
+            )
+        elif isinstance(draft.parallelism, Const) and draft.parallelism.unless:
+            topology.say("note", f"the parallelism of {found.label} is another one if {draft.parallelism.unless}", draft.place)
+        if draft.tasks is not None and found.tasks is None:
+            topology.say("unread", f"the number of tasks of {found.label} can't be told: {_said(draft.tasks)}", draft.place)
+        _say_conditions(topology, f"{found.label} is added", draft.conditions, draft.place)
+
+    def _streams(self, topology: TopologyFound, read: ReadComponent) -> tuple[StreamFound, ...] | None:
+        draft, found = read.draft, read.found
+        if isinstance(draft.component, Function):
+            names = [text(one) for one in draft.fields]
+            if draft.kind == "spout":
+                names = ["lambda"]
+            known = tuple(name for name in names if name is not None)
+            return (StreamFound("default", known, draft.place),) if known else ()
+        instance = read.instance
+        if instance is None:
+            topology.say("unread", f"what {found.label} is can't be told: {_said(draft.component)}", draft.place, "see where it is made")
+            return None
+        if read.stock is not None:
+            given = read.stock.streams(instance)
+            if given is None:
+                return None
+            return tuple(StreamFound(stream, fields, instance.place) for stream, fields in given.items())
+        if instance.java_class is None:
+            return None
+        method = self._evaluation.method_of(instance.java_class, "declareOutputFields", 1)
+        if method is None or method.body is None:
+            if base_of(self._sources.library_types(instance.java_class)) is None:
+                return None
+            # Declared by the library's class that it extends.
+            topology.say("unread", f"what {found.label} emits is declared by a class that is not here", instance.java_class.place)
+            return None
+        declared = DeclaredStreams()
+        self._evaluation.begin()
+        self._evaluation.call(method, instance, [declared])
+        streams: dict[str, StreamFound] = {}
+        for one in declared.streams:
+            stream, names_ = text(one.id), field_names(one.fields)
+            if stream is None or any(condition.loop for condition in one.conditions):
+                topology.say("unread", f"a stream of {found.label} can't be told: {_said(one.id)}", one.place, "declare it in the skeleton")
+                return None
+            _say_conditions(topology, f"stream {stream!r} of {found.label} is declared", one.conditions, one.place)
+            if names_ is None:
+                topology.say(
+                    "unread", f"the fields of stream {stream!r} of {found.label} can't be told: {_said(one.fields)}", one.place,
+                    "declare them in the skeleton",
+                )
+            if stream not in streams:
+                streams[stream] = StreamFound(stream, names_, one.place, one.direct)
+        return tuple(streams.values())
+
+    def _input(
+        self, topology: TopologyFound, found: ComponentFound, draft: InputDraft, around: int
+    ) -> InputFound:
+        fields: tuple[str, ...] | None = ()
+        if draft.fields is not None:
+            fields = field_names(draft.fields)
+        elif draft.grouping in ("fields", "partial_key"):
+            fields = None
+        read = InputFound(
+            text(draft.source), text(draft.stream), draft.grouping, draft.place, fields,
+            _type_name(draft.custom) if draft.custom is not None else "",
+        )
+        if not read.resolved:
+            unknown = [
+                f"{what} {_said(value)}"
+                for what, value, known in (
+                    ("source", draft.source, read.source),
+                    ("stream", draft.stream, read.stream),
+                    ("fields", draft.fields, read.fields),
+                )
+                if known is None and value is not None
+            ]
+            topology.say(
+                "unread", f"a subscription of {found.label} can't be told: {', '.join(unknown)}", draft.place,
+                "add it to the skeleton by hand",
+            )
+        if draft.custom is not None:
+            topology.say(
+                "change", f"{found.label} has a custom grouping, {read.custom}", draft.place,
+                "write it as a stormspark.CustomStreamGrouping (D13)",
+            )
+        elif draft.grouping == "none":
+            topology.say("note", f"the none grouping of {found.label} draws a task at random, as in Storm; Heron's is a shuffle (D8)", draft.place)
+        _say_conditions(topology, f"a subscription of {found.label} is made", draft.conditions[around:], draft.place)
+        return read
+
+    def _own_conf(self, read: ReadComponent) -> list[Pair]:
+        instance = read.instance
+        if instance is None or instance.java_class is None:
+            return []
+        method = self._evaluation.method_of(instance.java_class, "getComponentConfiguration", 0)
+        if method is None:
+            return []
+        self._evaluation.begin()
+        given = self._evaluation.call(method, instance, [])
+        return given.pairs if isinstance(given, Pairs) else []
+
+    def _say_what_it_is(self, topology: TopologyFound, read: ReadComponent) -> None:
+        found, instance = read.found, read.instance
+        component = read.draft.component
+        if isinstance(component, Function):
+            topology.say("change", f"{found.label} is a lambda", component.place, "write it as a function (docs/building.md)")
+            return
+        if instance is None:
+            return
+        if read.stock is not None:
+            remark = f": {read.stock.remark}" if read.stock.remark else ""
+            if read.stock.ours:
+                kind = "runs" if read.stock.ours.startswith("stormspark.testing") else "change"
+                todo = "" if kind == "runs" else f"configure {read.stock.ours}; the skeleton says what could be carried over"
+                topology.say(kind, f"{found.label} is Storm's {instance.simple_type}: {read.stock.ours} here{remark}", found.place, todo)
+            else:
+                topology.say(
+                    "change", f"{found.label} is Storm's {instance.simple_type}{remark}", found.place,
+                    "write it in Python: the skeleton has a class for it",
+                )
+            return
+        if read.facts is None:
+            topology.say(
+                "change", f"{found.label} is {instance.type}, of a library that is not here", found.place,
+                "write it in Python: the skeleton has a class for it",
+            )
+            return
+        self._say_what_its_class_is(topology, read, read.facts)
+
+    def _say_what_its_class_is(self, topology: TopologyFound, read: ReadComponent, facts: ClassFacts) -> None:
+        found, base = read.found, facts.base
+        name = facts.java_class.name
+        if base is None:
+            topology.say(
+                "unread", f"{name} of {found.label} extends nothing that is known to be a component", facts.java_class.place,
+                f"write it in Python as a {found.kind}",
+            )
+            return
+        if base.style in ("shell-bolt", "shell-spout"):
+            command = shell_command(read)
+            told = f"`{' '.join(command)}`" if command else "its command could not be told"
+            topology.say(
+                "runs" if command else "unread", f"{found.label}, {name}: {base.remark}: {told}", facts.java_class.place,
+                "" if command else "put the command into the skeleton",
+            )
+            return
+        topology.say(
+            "change", f"{found.label}: {name} is to be written in Python, as a {base.ours}", facts.java_class.place,
+            "fill in the skeleton's methods; each names the lines of Java that it stands for",
+        )
+        if base.remark:
+            topology.say("change", f"{found.label}: {base.remark}", facts.java_class.place)
+        instance = read.instance
+        for call in instance.calls if instance else ():
+            if call.name == "withPersistence":
+                topology.say(
+                    "change", f"{found.label} keeps its window in a state, which is not there (C41): windows live in memory", call.place,
+                    "rows of sources that a window holds come again after a failure; see docs/windows.md",
+                )
+
+    # -- settings --------------------------------------------------------------------------------------------
+
+    def _settings(self, topology: TopologyFound, read: ReadTopology, submissions: list[Submission]) -> None:
+        conf = next((one.conf for one in submissions if one.conf is not None), None)
+        if conf is not None:
+            for said, place in dict.fromkeys(conf.unknown):
+                topology.say("unread", f"the configuration also has what {said or 'something'} gives", place, "set it with -c key=value")
+            topology.settings += _settings_of(topology, conf.pairs, "")
+        for component in read.components:
+            topology.settings += _settings_of(topology, component.own_conf, component.found.id or "")
+        topology.statements += list(about_settings(topology.settings))
+
+
+def shell_command(read: ReadComponent) -> list[str]:
+    """The command of a shell component's child, if all of it is known."""
+    if read.instance is None:
+        return []
+    given = read.instance.base_arguments or read.instance.arguments
+    values = given[0].items if given and isinstance(given[0], Items) else list(given)
+    words = [text(one) for one in values]
+    return [] if None in words else [word for word in words if word is not None]
+
+
+def _settings_of(topology: TopologyFound, pairs: Iterable[Pair], component: str) -> list[Setting]:
+    settings: dict[str, Setting] = {}
+    for pair in pairs:
+        key = text(pair.key)
+        if key is None:
+            topology.say("unread", f"a configuration key can't be told: {_said(pair.key)}", pair.place)
+            continue
+        value = plain(pair.value)
+        _say_conditions(topology, f"{key} is set", pair.conditions, pair.place)
+        if isinstance(pair.value, Const) and pair.value.unless:
+            topology.say("note", f"{key} is another one if {pair.value.unless}", pair.place)
+        if isinstance(value, Unresolved):
+            topology.say("unread", f"the value of {key} can't be told: {value.text}", pair.place, "set it in the skeleton")
+        settings[key] = Setting(key, value, pair.place, component)
+    return list(settings.values())
+
+
+def _say_what_it_does(topology: TopologyFound, facts: ClassFacts) -> None:
+    style = facts.base.style if facts.base else ""
+    name = facts.java_class.name
+    if style in ("bolt", "stateful", "tick") and "ack" not in facts.verdicts and "fail" not in facts.verdicts:
+        topology.say(
+            "note", f"{name} acks and fails nothing that can be seen: its tuples time out, here as in Storm (C3)", facts.java_class.place,
+            "ack, or make it a BasicBolt",
+        )
+    if style in ("bolt", "stateful", "tick"):
+        for emit in facts.emits:
+            if not emit.anchored:
+                topology.say("note", f"{name} emits without an anchor: what fails behind it is not replayed (C2)", emit.place)
+    if style == "spout" and facts.emits and not any(emit.with_id for emit in facts.emits):
+        topology.say("note", f"{name} emits without message ids: nothing is tracked or replayed (B6)", facts.emits[0].place)
+    for emit in facts.emits:
+        if emit.direct:
+            topology.say("note", f"{name} emits to a task of its choice: emit_direct (D11)", emit.place)
+    if facts.ticks:
+        topology.say("note", f"{name} tells ticks from tuples: tup.is_tick, or a TickTupleAwareBolt; ticks need no ack (C9)", facts.ticks[0])
+    if facts.threads:
+        topology.say(
+            "note", f"{name} uses threads of its own: collectors may be called from them, but emit returns no task ids there (A28)",
+            facts.threads[0],
+        )
+    if facts.metrics:
+        topology.say("note", f"{name} registers metrics: the context has them too (A29)", facts.metrics[0])
+    for called, place in facts.context_calls:
+        if called in _CONTEXT:
+            topology.say("change", f"{name} asks for {called}(): {_CONTEXT[called]}", place, "do without")
+
+
+def _say_conditions(topology: TopologyFound, what: str, conditions: tuple[Condition, ...], place: Place) -> None:
+    for one in conditions:
+        if one.loop:
+            topology.say("unread", f"{what} in a loop, {one.text}: how often can't be told", place, "add the others to the skeleton")
+        else:
+            topology.say("note", f"{what} only if {one.text}", place)
+
+
+def _say_what_does_not_fit(topology: TopologyFound) -> None:
+    """Subscriptions to components and streams that are not there: most likely something was not made out."""
+    streams = {one.id: one.streams for one in topology.components if one.id is not None}
+    seen: dict[str, Place] = {}
+    for component in topology.components:
+        if component.id is None:
+            continue
+        if component.id in seen:
+            topology.say(
+                "unread", f"the id {component.id!r} is used twice, at {seen[component.id]} too: in another branch?", component.place,
+                "the skeleton has the first",
+            )
+        seen.setdefault(component.id, component.place)
+    for component, one in topology.inputs:
+        if one.source is None or one.stream is None:
+            continue
+        if one.source not in streams:
+            topology.say("unread", f"{component.label} subscribes to {one.source!r}, which is not seen to be added", one.place)
+            continue
+        declared = streams[one.source]
+        if declared is not None and one.stream not in {stream.id for stream in declared}:
+            topology.say("unread", f"{component.label} subscribes to stream {one.stream!r} of {one.source!r}, which it is not seen to declare", one.place)
+
+
+def _name(topology: TopologyFound, submissions: list[Submission], owner: JavaClass | None, builder: Builder | Streams) -> str:
+    for one in submissions:
+        if (name := text(one.name)) is not None:
+            if isinstance(one.name, Const) and one.name.unless:
+                topology.say("note", f"its name is another one if {one.name.unless}", one.place)
+            return name
+    named = kebab(owner.name) if owner else "topology"
+    what = "its name can't be told" if submissions else "it is not seen to be submitted"
+    topology.say("unread", f"{what}; {named!r} is its class's", submissions[0].place if submissions else builder.place)
+    return named
+
+
+def _read_streams(sources: JavaSources, found: list[Streams]) -> ReadTopology:
+    streams = max(found, key=lambda one: len(one.operations))
+    owner = _owner(sources, streams.place)
+    topology = TopologyFound("", streams.kind, streams.place)
+    topology.name = _name(topology, [s for one in found for s in one.submissions], owner, streams)
+    topology.say("change", _NOT_THERE[streams.kind], streams.place)
+    for name, said, place in streams.operations:
+        topology.say("note", f"{name}({said!r}, ...)" if said else f"{name}(...)", place)
+    return ReadTopology(topology, streams, owner)
+
+
+def _owner(sources: JavaSources, place: Place) -> JavaClass | None:
+    """The outermost class around a place."""
+    around = [one for file in sources.files if file.path == place.file for one in file.classes]
+    inside = [one for one in around if one.node.start_point[0] < place.line <= one.node.end_point[0] + 1]
+    return (inside or around or [None])[0]
+
+
+def _known(builder: Builder) -> tuple[int, int]:
+    known = [text(one.id) is not None for one in builder.components]
+    return sum(known), len(builder.submissions)
+
+
+def _type_name(value: Value | None) -> str:
+    match value:
+        case Instance():
+            return value.java_class.name if value.java_class else value.simple_type
+        case Function():
+            return "lambda"
+        case Unknown():
+            return f"?({value.text})"
+    return "?"
+
+
+def _said(value: Value | None) -> str:
+    match value:
+        case Unknown():
+            return value.text
+        case Instance():
+            return made_by(value)
+        case Function():
+            return "a lambda"
+    return str(plain(value)) if value is not None else ""
+
+
+def kebab(name: str) -> str:
+    """A class's name as a topology's.
+
+    >>> kebab("RollingTopWords"), kebab("DRPCWordCount")
+    ('rolling-top-words', 'drpc-word-count')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+def unreadable(sources: JavaSources) -> Iterator[Statement]:
+    """What the parser could not make out."""
+    for file in sources.files:
+        for place, what in file.errors:
+            yield Statement("unread", f"a syntax error, {what}: the rest of the file was read", place, "let javac see it")

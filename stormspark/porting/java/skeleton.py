@@ -1,0 +1,665 @@
+"""A Python topology wired as the Java one: ids, parallelism, groupings, settings; bodies of methods are still to be written.
+
+The file imports and can be explained at once (`stormspark explain`), so its graph can be held against Java's before any body is
+written. Of Java's code nothing is copied: each method names the lines that it stands for.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stormspark.connectors import KafkaSpoutConfig
+from stormspark.porting.findings import Place, Setting, StreamFound, Unresolved
+from stormspark.porting.java.components import ClassFacts
+from stormspark.porting.java.drafts import Builder
+from stormspark.porting.java.evaluation import fitting
+from stormspark.porting.java.reading import ReadComponent, ReadTopology, shell_command
+from stormspark.porting.java.source import JavaClass, JavaMethod
+from stormspark.porting.java.values import (
+    Call,
+    Function,
+    Instance,
+    Items,
+    Name,
+    Pairs,
+    Value,
+    field_names,
+    integer,
+    plain,
+    text,
+)
+from stormspark.storm_keys import SIZING_KEYS
+from stormspark.config import conf_problems
+
+__all__ = ["python_name", "skeleton"]
+
+#: Of each style of class: its methods here with their parameters, and Java's name of each. Those in front of the bar must be there.
+_METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
+    "spout": (
+        ("open", "conf, context, collector", "open", True),
+        ("next_tuple", "", "nextTuple", True),
+        ("ack", "message_id", "ack", False),
+        ("fail", "message_id", "fail", False),
+        ("activate", "", "activate", False),
+        ("deactivate", "", "deactivate", False),
+        ("close", "", "close", False),
+    ),
+    "bolt": (
+        ("prepare", "conf, context, collector", "prepare", True),
+        ("execute", "tup", "execute", True),
+        ("cleanup", "", "cleanup", False),
+    ),
+    "tick": (
+        ("prepare", "conf, context, collector", "prepare", True),
+        ("process", "tup", "process", True),
+        ("on_tick_tuple", "tick", "onTickTuple", False),
+        ("cleanup", "", "cleanup", False),
+    ),
+    "basic": (
+        ("prepare", "conf, context", "prepare", False),
+        ("execute", "tup, collector", "execute", True),
+        ("cleanup", "", "cleanup", False),
+    ),
+    "windowed": (
+        ("prepare", "conf, context, collector", "prepare", True),
+        ("execute", "window", "execute", True),
+        ("cleanup", "", "cleanup", False),
+    ),
+    "stateful": (
+        ("prepare", "conf, context, collector", "prepare", True),
+        ("init_state", "state", "initState", True),
+        ("execute", "tup", "execute", True),
+        ("pre_prepare", "txid", "prePrepare", False),
+        ("pre_commit", "txid", "preCommit", False),
+        ("pre_rollback", "", "preRollback", False),
+        ("cleanup", "", "cleanup", False),
+    ),
+    "batch": (
+        ("prepare", "conf, context, collector, attempt", "prepare", True),
+        ("execute", "tup", "execute", True),
+        ("finish_batch", "", "finishBatch", True),
+    ),
+    "tx-spout": (
+        ("get_coordinator", "conf, context", "getCoordinator", True),
+        ("get_emitter", "conf, context", "getEmitter", True),
+    ),
+}
+_METHODS["stateful-windowed"] = _METHODS["windowed"]
+_METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
+
+_WINDOW_CALLS: Final = {
+    "withWindow": "with_window",
+    "withTumblingWindow": "with_tumbling_window",
+    "withTimestampField": "with_timestamp_field",
+    "withLag": "with_lag",
+    "withLateTupleStream": "with_late_tuple_stream",
+    "withWatermarkInterval": "with_watermark_interval",
+}
+_UNITS: Final = {
+    "MILLISECONDS": 1,
+    "SECONDS": 1000,
+    "MINUTES": 60_000,
+    "HOURS": 3_600_000,
+    "DAYS": 86_400_000,
+}
+
+
+def python_name(name: str) -> str:
+    """Java's name of a variable or a class, as a Python variable or module.
+
+    >>> python_name("windowLengthInSeconds"), python_name("RollingTopWords"), python_name("from"), python_name("a-b")
+    ('window_length_in_seconds', 'rolling_top_words', 'from_', 'a_b')
+    """
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    snake = re.sub(r"\W", "_", snake)
+    if not snake or snake[0].isdigit():
+        snake = f"_{snake}"
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
+
+
+def skeleton(read: ReadTopology) -> str:
+    """The Python file."""
+    return _Skeleton(read).text()
+
+
+@dataclass
+class _Class:
+    """A class of the skeleton, and which component it was written for."""
+
+    name: str
+    component: ReadComponent
+
+
+@dataclass
+class _Skeleton:
+    read: ReadTopology
+    imports: dict[str, set[str]] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    classes: list[str] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    made: dict[object, list[_Class]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        found = self.read.found
+        assert isinstance(self.read.builder, Builder)
+        self.taken |= {"Fields", "TopologyBuilder", "TransactionalTopologyBuilder", "CONF", "build"}
+        for component in self.read.components:  # what is imported keeps its name
+            if component.base is not None:
+                self.taken.add(component.base.ours.rpartition(".")[2])
+            elif component.stock is not None and component.stock.ours:
+                self.taken.add(component.stock.ours.rpartition(".")[2])
+        self.taken |= {"Spout", "Bolt"}
+        added = [line for one in self._placed() for line in one]
+        conf = self._conf()
+        parts = [
+            f'"""The topology {_in_docstring(found.name)} of',
+            f"{_in_docstring(str(found.place))}",
+            "",
+            "wired as there. What raises NotImplementedError is to be written; it names the lines of Java.",
+            '"""',
+            "",
+            *self._import_lines(),
+            "",
+            *conf,
+            *(f"\n\n{one}" for one in self.functions),
+            *(f"\n\n{one}" for one in self.classes),
+            "\n\ndef build():",
+            f'    """The topology as {_short(found.place)} builds it."""',
+            *added,
+            f"    return builder.create_topology({_text(found.name)}, CONF)",
+        ]
+        return "\n".join(parts) + "\n"
+
+    # -- the graph -------------------------------------------------------------------------------------------
+
+    def _placed(self) -> Iterator[list[str]]:
+        components = list(self.read.components)
+        ids: set[str] = set()
+        if self.read.found.front_end == "java-transactional":
+            self._use("stormspark.transactional.TransactionalTopologyBuilder")
+            assert isinstance(self.read.builder, Builder)
+            id_ = text(self.read.builder.arguments[0]) if self.read.builder.arguments else None
+            first = components.pop(0) if components else None
+            if first is None:
+                yield ["    builder = TransactionalTopologyBuilder()"]
+                return
+            ids.add(first.found.id or "spout")
+            yield [
+                f"    builder = TransactionalTopologyBuilder({_text(id_ or self.read.found.name)}, {_text(first.found.id or 'spout')}, "
+                f"{self._object(first)}, {first.found.parallelism or 1})"
+            ]
+        else:
+            self._use("stormspark.TopologyBuilder")
+            yield ["    builder = TopologyBuilder()"]
+        added = {one.found.id for one in components if one.found.id is not None} | ids
+        for one in components:
+            if one.found.id is None:
+                yield [f"    # {_short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id could not be told"]
+            elif one.found.id in ids:
+                yield [f"    # {_short(one.found.place)}: the id {one.found.id!r} again, in another branch; the first one is here"]
+            else:
+                ids.add(one.found.id)
+                yield list(self._component(one, added))
+
+    def _component(self, one: ReadComponent, added: set[str]) -> Iterator[str]:
+        found = one.found
+        assert found.id is not None
+        for condition in one.draft.conditions:
+            yield f"    # {_short(condition.place)}: {'in a loop' if condition.loop else 'only if'} {_one_line(condition.text)}"
+        adding = "set_spout" if found.kind == "spout" else "set_committer_bolt" if one.draft.committer else "set_bolt"
+        arguments = [_text(found.id), self._object(one)]
+        if found.parallelism is None:
+            yield f"    # {_short(found.place)}: the parallelism could not be told"
+        if (found.parallelism or 1) != 1:
+            arguments.append(str(found.parallelism))
+        if isinstance(one.draft.component, Function) and found.kind == "bolt" and found.streams:
+            arguments.append(f"fields={_shown(list(found.streams[0].fields or ()))}")
+        calls = []
+        for each in found.inputs:
+            if not each.resolved or each.source not in added:
+                yield f"    # {_short(each.place)}: a subscription that could not be told whole: {each}"
+                continue
+            calls.append(self._grouping(one, each))
+        if found.tasks is not None:
+            calls.append(f".set_num_tasks({found.tasks})")
+        for setting in self._settings_of_declarer(one):
+            calls.append(f".add_configuration({_text(setting.key)}, {_shown(setting.value)})")
+        line = f"    builder.{adding}({', '.join(arguments)})"
+        if len(line) + sum(map(len, calls)) <= 110 or not calls:
+            yield line + "".join(calls)
+        else:
+            yield "    ("
+            yield f"        {line.strip()}"
+            yield from (f"        {call}" for call in calls)
+            yield "    )"
+
+    def _grouping(self, one: ReadComponent, each: Any) -> str:
+        name = f"{each.grouping}_grouping"
+        arguments = [_text(each.source)]
+        if each.grouping in ("fields", "partial_key"):
+            self._use("stormspark.Fields")
+            arguments.append(f"Fields({', '.join(map(_text, each.fields))})")
+        elif each.grouping == "custom":
+            arguments.append(f"{self._custom_grouping(one, each)}()")
+        if each.stream != "default":
+            arguments.append(_text(each.stream))
+        return f".{name}({', '.join(arguments)})"
+
+    def _custom_grouping(self, one: ReadComponent, each: Any) -> str:
+        key = ("grouping", each.custom)
+        if key not in self.made:
+            self._use("stormspark.CustomStreamGrouping")
+            name = self._free(_class_name(each.custom, "Grouping"))
+            self.made[key] = [_Class(name, one)]
+            self.classes.append(
+                f'class {name}(CustomStreamGrouping):\n    """{_in_docstring(each.custom)} of {each.place}."""\n\n'
+                f"    def prepare(self, context, source, target_tasks):\n"
+                f'        raise NotImplementedError("port prepare of {each.custom}, used at {_short(each.place)}")\n\n'
+                f"    def choose_tasks(self, task, values):\n"
+                f'        raise NotImplementedError("port chooseTasks of {each.custom}, used at {_short(each.place)}")'
+            )
+        return self.made[key][0].name
+
+    # -- objects ---------------------------------------------------------------------------------------------
+
+    def _object(self, one: ReadComponent) -> str:
+        """An expression that makes the component."""
+        component = one.draft.component
+        if isinstance(component, Function):
+            return self._function(one, component)
+        if one.stock is not None and (stock := self._stock(one)) is not None:
+            return stock
+        base = one.base
+        if base is not None and base.style in ("shell-bolt", "shell-spout"):
+            return self._shell(one, base.ours)
+        name = self._class(one)
+        arguments = self._arguments(one)
+        calls = "".join(self._window_calls(one)) if base and base.style in ("windowed", "stateful-windowed") else ""
+        return f"{name}({arguments}){calls}"
+
+    def _function(self, one: ReadComponent, function: Function) -> str:
+        name = self._free(python_name(one.found.id or "function"))
+        # One that declares no fields emits nothing, and is not given a collector here.
+        parameters = "" if one.found.kind == "spout" else "tup, collector" if one.found.streams else "tup"
+        self.functions.append(
+            f'def {name}({parameters}):\n    """The lambda at {_short(function.place)}."""\n'
+            f'    raise NotImplementedError("port the lambda from {_short(function.place)}")'
+        )
+        return name
+
+    def _shell(self, one: ReadComponent, ours: str) -> str:
+        name = self._use(ours)
+        command = shell_command(one) or ["to-be-told"]
+        streams = self._streams(one)
+        if list(streams) == ["default"] and not streams["default"].direct:
+            outputs = _shown(list(streams["default"].fields or ()))
+        else:
+            self._use("stormspark.Fields")
+            outputs = "{" + ", ".join(f"{_text(s.id)}: Fields({_names(s)})" for s in streams.values()) + "}"
+        return f"{name}({_shown(command)}, {outputs})" if streams else f"{name}({_shown(command)})"
+
+    def _stock(self, one: ReadComponent) -> str | None:
+        """A stock component that is there, if it can be made from what is known."""
+        assert one.stock is not None
+        instance = one.instance
+        assert instance is not None
+        ours = one.stock.ours
+        match instance.simple_type:
+            case "TestWordSpout" | "TestWordCounter" | "TestGlobalCount" | "TestAggregatesCounter":
+                return f"{self._use(ours)}()"
+            case "FeederSpout" | "IdentityBolt":
+                names = field_names(instance.arguments[0]) if instance.arguments else None
+                if names is None:
+                    return None
+                self._use("stormspark.Fields")
+                return f"{self._use(ours)}(Fields({', '.join(map(_text, names))}))"
+            case "FluxShellBolt" | "FluxShellSpout":
+                return self._shell(one, ours)
+            case "KafkaSpout":
+                return self._kafka_spout(instance, ours)
+            case "KafkaBolt":
+                return self._kafka_bolt(instance, ours)
+        return None
+
+    def _kafka_spout(self, instance: Instance, ours: str) -> str | None:
+        config = instance.arguments[0] if instance.arguments else None
+        if not isinstance(config, Instance) or len(config.arguments) < 2:
+            return None
+        if any(call.name == "setRecordTranslator" for call in config.calls):
+            return None  # its streams are declared by the class that is written instead
+        servers, *topics = config.arguments
+        names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
+        if None in names or not names:
+            return None
+        self._use("stormspark.connectors.KafkaSpoutConfig")
+        line = f"KafkaSpoutConfig.builder({_text(text(servers) or 'localhost:9092')}, {_shown(names)})"
+        line += "".join(self._kafka_options(config.calls))
+        return f"{self._use(ours)}({line}.build())"
+
+    def _kafka_options(self, calls: list[Call]) -> Iterator[str]:
+        builder = KafkaSpoutConfig.builder("localhost:9092", ["t"])
+        for call in calls:
+            name = python_name(call.name)
+            values = [one.text.rpartition(".")[2] if isinstance(one, Name) else plain(one) for one in call.arguments]
+            try:
+                getattr(builder, name)(*values).build()
+            except Exception:  # noqa: BLE001, S112 - whatever it is that ours does not take is left out; the report names the call
+                continue
+            yield f".{name}({', '.join(map(_shown, values))})"
+
+    def _kafka_bolt(self, instance: Instance, ours: str) -> str:
+        line = f"{self._use(ours)}()"
+        for call in instance.calls:
+            first = call.arguments[0] if call.arguments else None
+            if call.name == "withTopicSelector":
+                topic = text(first)
+                if isinstance(first, Instance) and first.simple_type == "DefaultTopicSelector" and first.arguments:
+                    topic = text(first.arguments[0])
+                if topic is not None:
+                    line += f".with_topic_selector({_text(topic)})"
+            elif call.name == "withProducerProperties" and isinstance(first, Pairs):
+                known = {text(p.key): plain(p.value) for p in first.pairs}
+                kept = {k: v for k, v in known.items() if k and not isinstance(v, Unresolved) and "serializer" not in k}
+                line += f".with_producer_properties({_shown(kept)})"
+            elif call.name == "withTupleToKafkaMapper" and isinstance(first, Instance):
+                names = [text(one) for one in first.arguments]
+                if first.simple_type == "FieldNameBasedTupleToKafkaMapper" and None not in names:
+                    self._use("stormspark.connectors.FieldNameBasedTupleToKafkaMapper")
+                    shown = ", ".join(_text(name) for name in names if name is not None)
+                    line += f".with_tuple_to_kafka_mapper(FieldNameBasedTupleToKafkaMapper({shown}))"
+        return line
+
+    def _window_calls(self, one: ReadComponent) -> Iterator[str]:
+        instance = one.instance
+        long = False
+        for call in instance.calls if instance else ():
+            if call.name not in _WINDOW_CALLS:
+                continue
+            shown = [self._window_argument(value) for value in call.arguments]
+            if None in shown:
+                continue
+            long = long or call.name in ("withWindow", "withTumblingWindow")
+            yield f".{_WINDOW_CALLS[call.name]}({', '.join(one for one in shown if one is not None)})"
+        if not long and not any(
+            (text(pair.key) or "").startswith("topology.bolts.window.length") for pair in one.own_conf
+        ):
+            self._use("stormspark.Count")
+            yield ".with_tumbling_window(Count(1))"
+
+    def _window_argument(self, value: Value) -> str | None:
+        if (said := text(value)) is not None:
+            return _text(said)
+        if not isinstance(value, Instance):
+            return None
+        kind, arguments = value.type, value.arguments
+        number = integer(arguments[0]) if arguments else None
+        if number is None:
+            return None
+        if kind.endswith(("Count", "Count.of")):
+            return f"{self._use('stormspark.Count')}({number})"
+        if ".Duration." in f".{kind}":
+            unit = kind.rpartition(".")[2].upper()
+            return self._duration(number * _UNITS.get(unit, 1))
+        if kind.endswith("Duration") and len(arguments) == 2 and isinstance(arguments[1], Name):
+            unit = arguments[1].text.rpartition(".")[2]
+            return self._duration(number * _UNITS[unit]) if unit in _UNITS else None
+        return None
+
+    def _duration(self, milliseconds: int) -> str:
+        name = self._use("stormspark.Duration")
+        return f"{name}.seconds({milliseconds // 1000})" if milliseconds % 1000 == 0 else f"{name}({milliseconds})"
+
+    # -- classes ---------------------------------------------------------------------------------------------
+
+    def _class(self, one: ReadComponent) -> str:
+        """The class of a component; those of one Java class that declare something else are subclasses of the first."""
+        instance = one.instance
+        java_class = instance.java_class if instance else None
+        key: object = java_class or (instance.type if instance else one.found.id)
+        for made in self.made.get(key, []):
+            if self._declares(made.component) == self._declares(one):
+                return made.name
+        declared = self._declarations(one)
+        first = self.made.setdefault(key, [])
+        if first:
+            name = self._free(f"{first[0].name}For{_class_name(one.found.id or 'Another', 'Another')}")
+            told = f'    """{first[0].name} as component {_in_docstring(one.found.id or "")} declares it."""'
+            self.classes.append("\n\n".join([f"class {name}({first[0].name}):\n{told}", *declared]))
+        else:
+            name = self._free(_class_name(java_class.name if java_class else one.found.type_name, "Component"))
+            style = one.base.style if one.base else "spout" if one.found.kind == "spout" else "bolt"
+            bases = []
+            if one.facts is not None and one.facts.committer:
+                bases.append(self._use("stormspark.transactional.Committer"))
+            bases.append(self._use(one.base.ours if one.base else f"stormspark.{'Spout' if style == 'spout' else 'Bolt'}"))
+            where = java_class.place if java_class else one.found.place
+            remark = f": {one.stock.remark}" if one.stock and one.stock.remark else ""
+            told = f'    """{_in_docstring(java_class.name if java_class else one.found.type_name)} of {where}{_in_docstring(remark)}."""'
+            methods = [*self._constructor(one, java_class), *self._methods(style, one.facts, where), *declared]
+            self.classes.append("\n\n".join([f"class {name}({', '.join(bases)}):\n{told}", *methods]))
+        first.append(_Class(name, one))
+        return name
+
+    def _declares(self, one: ReadComponent) -> tuple[object, ...]:
+        conf = tuple((setting.key, repr(setting.value)) for setting in self._settings_of_class(one))
+        return tuple((s.id, s.fields, s.direct) for s in self._streams(one).values()), conf
+
+    def _declarations(self, one: ReadComponent) -> list[str]:
+        streams = self._streams(one)
+        lines = []
+        if streams:
+            self._use("stormspark.Fields")
+            told = ["    def declare_output_fields(self, declarer):"]
+            for each in streams.values():
+                direct = ", direct=True" if each.direct else ""
+                if one.found.streams is None or each not in one.found.streams:
+                    told.append(f"        # What {_short(each.place)} declares could not be told: this is what is asked for.")
+                if each.id == "default":
+                    told.append(f"        declarer.declare(Fields({_names(each)}){direct})")
+                else:
+                    told.append(f"        declarer.declare_stream({_text(each.id)}, Fields({_names(each)}){direct})")
+            lines.append("\n".join(told))
+        conf = {setting.key: setting.value for setting in self._settings_of_class(one)}
+        if conf:
+            told = ["    def get_component_configuration(self):", f"        return {_shown(conf)}"]
+            if one.base is not None and one.base.style in ("windowed", "stateful-windowed"):
+                told[1] = f"        return {{**super().get_component_configuration(), **{_shown(conf)}}}"
+            lines.append("\n".join(told))
+        return lines
+
+    def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
+        """What it declares; what could not be made out is filled up with what its subscribers ask for."""
+        streams = {each.id: each for each in one.found.streams or ()}
+        complete = one.found.streams is not None
+        for component, each in self.read.found.inputs:
+            if each.source != one.found.id or each.stream is None or not each.resolved:
+                continue
+            del component
+            known = streams.get(each.stream)
+            if known is None:
+                streams[each.stream] = StreamFound(each.stream, each.fields or ("value",), one.found.place, each.grouping == "direct")
+            elif known.fields is None or not complete:
+                fields = tuple(dict.fromkeys([*(known.fields or ()), *(each.fields or ())])) or ("value",)
+                if fields != ("value",) and known.fields == ("value",):
+                    fields = each.fields or fields
+                streams[each.stream] = StreamFound(each.stream, fields, known.place, known.direct)
+        return {
+            name: each if each.fields is not None else StreamFound(name, ("value",), each.place, each.direct)
+            for name, each in streams.items()
+        }
+
+    def _constructor(self, one: ReadComponent, java_class: JavaClass | None) -> Iterator[str]:
+        names = self._parameters(one, java_class)
+        if not names:
+            return
+        constructor = fitting(java_class.constructors, list(one.instance.arguments)) if java_class and one.instance else None
+        where = f"  # {_short(constructor.place)}" if constructor else ""
+        yield "\n".join(
+            [f"    def __init__(self, {', '.join(names)}):{where}", *(f"        self.{n} = {n}" for n in map(_bare, names))]
+        )
+
+    def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
+        """Those of the longest constructor that the topology uses; what not all of them have may be left out."""
+        if java_class is None or one.instance is None:
+            return []
+        used: list[JavaMethod] = []
+        for each in self.read.components:
+            if each.instance is not None and each.instance.java_class is java_class:
+                constructor = fitting(java_class.constructors, list(each.instance.arguments))
+                if constructor is not None and constructor not in used:
+                    used.append(constructor)
+        if not used:
+            return []
+        longest = max(used, key=lambda m: len(m.parameters))
+        least = min(len(m.parameters) for m in used)
+        if any(m.parameters != longest.parameters[: len(m.parameters)] for m in used):
+            return ["*arguments"]
+        names = []
+        for position, parameter in enumerate(longest.parameters):
+            name = python_name(parameter.name)
+            names.append(f"*{name}" if parameter.rest else name if position < least else f"{name}=None")
+        return names
+
+    def _arguments(self, one: ReadComponent) -> str:
+        instance = one.instance
+        if instance is None or instance.java_class is None:
+            return ""
+        if not self._parameters(one, instance.java_class):
+            return ""
+        return ", ".join(map(self._argument, instance.arguments))
+
+    def _argument(self, value: Value) -> str:
+        names = field_names(value)
+        if isinstance(value, Instance) and names is not None:
+            self._use("stormspark.Fields")
+            return f"Fields({', '.join(map(_text, names))})"
+        known = plain(value)
+        return "None" if isinstance(known, Unresolved) else _shown(known)
+
+    def _methods(self, style: str, facts: ClassFacts | None, where: Place) -> Iterator[str]:
+        for name, parameters, java, needed in _METHODS[style]:
+            method = facts.methods.get(java) if facts else None
+            if method is None and not needed:
+                continue
+            place = method.place if method else where
+            lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
+            emits = facts.emits if facts else ()
+            told = [one for one in emits if method is not None and _inside(one.place, method)]
+            if java in ("execute", "process", "nextTuple"):  # and those of methods that it calls
+                others = [m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))]
+                told += [one for one in emits if not any(_inside(one.place, m) for m in others)]
+            lines += [f"        # {_short(one.place)}: {_emit_told(one, style)}" for one in told]
+            lines.append(f'        raise NotImplementedError("port {java} from {_short(place)}")')
+            yield "\n".join(lines)
+
+    # -- configurations --------------------------------------------------------------------------------------
+
+    def _conf(self) -> list[str]:
+        lines = ["CONF = {"]
+        for setting in self.read.found.settings:
+            if setting.component:
+                continue
+            if isinstance(setting.value, Unresolved) or conf_problems({setting.key: setting.value}):
+                lines.append(f"    # {_short(setting.place)}: {setting.key} = {_one_line(str(setting.value))}")
+            else:
+                lines.append(f"    {_text(setting.key)}: {_shown(setting.value)},")
+        return [*lines, "}"] if len(lines) > 1 else ["CONF = {}"]
+
+    def _settings_of_class(self, one: ReadComponent) -> list[Setting]:
+        declared = {id(pair) for pair in one.draft.settings}
+        return list(_usable(pair for pair in one.own_conf if id(pair) not in declared))
+
+    def _settings_of_declarer(self, one: ReadComponent) -> list[Setting]:
+        return list(_usable(one.draft.settings))
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def _use(self, ours: str) -> str:
+        module, _, name = ours.rpartition(".")
+        self.imports.setdefault(module, set()).add(name)
+        return name
+
+    def _import_lines(self) -> Iterator[str]:
+        for module in sorted(self.imports):
+            yield f"from {module} import {', '.join(sorted(self.imports[module]))}"
+
+    def _free(self, name: str) -> str:
+        wanted, number = name, 2
+        while name in self.taken:
+            name, number = f"{wanted}{number}", number + 1
+        self.taken.add(name)
+        return name
+
+
+def _usable(pairs: Any) -> Iterator[Setting]:
+    for pair in pairs:
+        key, value = text(pair.key), plain(pair.value)
+        if key is None or isinstance(value, Unresolved) or conf_problems({key: value}):
+            continue
+        if key in SIZING_KEYS and key != "topology.tasks" and isinstance(value, int):
+            value = float(value)
+        yield Setting(key, value, pair.place)
+
+
+def _inside(place: Place, method: JavaMethod) -> bool:
+    body = method.node
+    return place.file == method.place.file and body.start_point[0] < place.line <= body.end_point[0] + 1
+
+
+def _emit_told(emit: Any, style: str) -> str:
+    words = ["emits", "to one task" if emit.direct else "", "" if emit.stream == "default" else f"on {emit.stream}"]
+    if style == "spout":
+        words.append("with a message id" if emit.with_id else "without a message id")
+    elif style in ("bolt", "tick", "stateful"):
+        words.append("anchored" if emit.anchored else "without an anchor")
+    return " ".join(word for word in words if word)
+
+
+def _names(stream: StreamFound) -> str:
+    return ", ".join(map(_text, stream.fields or ("value",)))
+
+
+def _bare(parameter: str) -> str:
+    return parameter.lstrip("*").partition("=")[0]
+
+
+def _short(place: Place) -> str:
+    """Without folders: the class's docstring has them."""
+    return f"{place.file.rpartition('/')[2]}:{place.line}"
+
+
+def _text(value: str) -> str:
+    """As a formatter writes it."""
+    shown = repr(value)
+    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in value else shown
+
+
+def _shown(value: Any) -> str:
+    """The same of any plain value."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_shown(key)}: {_shown(one)}" for key, one in value.items()) + "}"
+    return repr(value)
+
+
+def _one_line(said: str) -> str:
+    return " ".join(said.split())
+
+
+def _in_docstring(said: str) -> str:
+    return _one_line(said).replace("\\", "/").replace('"', "'")
+
+
+def _class_name(name: str, otherwise: str) -> str:
+    words = re.sub(r"\W+", " ", name).split()
+    joined = "".join(word[:1].upper() + word[1:] for word in words)
+    if not joined or joined[0].isdigit():
+        joined = otherwise + joined
+    return joined if joined.isidentifier() and not keyword.iskeyword(joined) else otherwise

@@ -1,0 +1,214 @@
+"""Storm's and Heron's own classes: what a user's class extends, which stock components there are, and what stands for each here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, NamedTuple
+
+from stormspark.porting.java.values import Call, Instance, Items, Value, field_names, text
+
+__all__ = ["BASES", "STOCK", "Base", "Stock", "base_of", "stock_of", "translated_streams"]
+
+_Streams = dict[str, tuple[str, ...]]
+
+#: How a component's class is written here.
+Style = Literal[
+    "spout",
+    "bolt",
+    "basic",
+    "windowed",
+    "tick",
+    "stateful",
+    "stateful-windowed",
+    "shell-spout",
+    "shell-bolt",
+    "batch",
+    "committer",
+    "tx-spout",
+    "tx-partitioned",
+    "tx-opaque",
+]
+
+
+class Base(NamedTuple):
+    """What extends this in Java extends ``ours`` here; ``remark`` is what differs, where it does."""
+
+    style: Style
+    ours: str
+    remark: str = ""
+
+
+_SPOUT = Base("spout", "stormspark.Spout")
+_BOLT = Base("bolt", "stormspark.Bolt")
+_BASIC = Base("basic", "stormspark.BasicBolt")
+_WINDOWED = Base("windowed", "stormspark.WindowedBolt")
+_STATEFUL_WINDOWED = Base(
+    "stateful-windowed",
+    "stormspark.WindowedBolt",
+    "a window has no state of its own here (C41): keep what must outlive a worker in a StatefulBolt behind it",
+)
+_SHELL = "its child process runs as it is, over Storm's multilang protocol"
+
+#: A class or an interface of a library -> what it is. Nearer ones are looked at first, and classes before interfaces.
+BASES: Final[dict[str, Base]] = {
+    "BaseRichSpout": _SPOUT,
+    "IRichSpout": _SPOUT,
+    "ISpout": _SPOUT,
+    "ShellSpout": Base("shell-spout", "stormspark.multilang.ShellSpout", _SHELL),
+    "FluxShellSpout": Base("shell-spout", "stormspark.multilang.ShellSpout", _SHELL),
+    "ShellBolt": Base("shell-bolt", "stormspark.multilang.ShellBolt", _SHELL),
+    "FluxShellBolt": Base("shell-bolt", "stormspark.multilang.ShellBolt", _SHELL),
+    "BaseTickTupleAwareRichBolt": Base("tick", "stormspark.TickTupleAwareBolt"),
+    "BaseStatefulWindowedBolt": _STATEFUL_WINDOWED,
+    "IStatefulWindowedBolt": _STATEFUL_WINDOWED,
+    "BaseWindowedBolt": _WINDOWED,
+    "IWindowedBolt": _WINDOWED,
+    "BaseStatefulBolt": Base("stateful", "stormspark.StatefulBolt"),
+    "IStatefulBolt": Base("stateful", "stormspark.StatefulBolt"),
+    "BaseTransactionalBolt": Base("batch", "stormspark.transactional.BatchBolt"),
+    "BaseBatchBolt": Base("batch", "stormspark.transactional.BatchBolt"),
+    "IBatchBolt": Base("batch", "stormspark.transactional.BatchBolt"),
+    "BaseTransactionalSpout": Base("tx-spout", "stormspark.transactional.TransactionalSpout"),
+    "ITransactionalSpout": Base("tx-spout", "stormspark.transactional.TransactionalSpout"),
+    "BasePartitionedTransactionalSpout": Base(
+        "tx-partitioned", "stormspark.transactional.PartitionedTransactionalSpout"
+    ),
+    "IPartitionedTransactionalSpout": Base(
+        "tx-partitioned", "stormspark.transactional.PartitionedTransactionalSpout"
+    ),
+    "BaseOpaquePartitionedTransactionalSpout": Base(
+        "tx-opaque", "stormspark.transactional.OpaquePartitionedTransactionalSpout"
+    ),
+    "IOpaquePartitionedTransactionalSpout": Base(
+        "tx-opaque", "stormspark.transactional.OpaquePartitionedTransactionalSpout"
+    ),
+    "BaseBasicBolt": _BASIC,
+    "IBasicBolt": _BASIC,
+    "BaseRichBolt": _BOLT,
+    "IRichBolt": _BOLT,
+    "IBolt": _BOLT,
+    "BaseComponent": _BOLT,
+}
+
+
+def base_of(types: Iterable[str]) -> Base | None:
+    """What a class is, from the names of what it extends and implements.
+
+    >>> base_of(["BaseStatefulWindowedBolt"]).style
+    'stateful-windowed'
+    >>> base_of(["Serializable"]) is None
+    True
+    """
+    return next((BASES[one] for one in types if one in BASES), None)
+
+
+class Stock(NamedTuple):
+    """A stock component: its kind, what stands for it here (empty: nothing), what it emits if that is known."""
+
+    kind: Literal["spout", "bolt"]
+    ours: str
+    streams: Callable[[Instance], _Streams | None]
+    remark: str = ""
+
+
+def _emits(*fields: str) -> Callable[[Instance], _Streams]:
+    return lambda made: {"default": fields} if fields else {}
+
+
+def _unknown(made: Instance) -> None:
+    return None
+
+
+def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
+    """The fields are one of the constructor's arguments."""
+
+    def streams(made: Instance) -> _Streams | None:
+        names = field_names(made.arguments[position]) if len(made.arguments) > position else None
+        return None if names is None else {"default": names}
+
+    return streams
+
+
+def _shell_fields(made: Instance) -> _Streams | None:
+    """``new FluxShellBolt(command, fields)`` and what was called on it."""
+    streams: _Streams = {}
+    if len(made.arguments) == 2:
+        names = field_names(made.arguments[1])
+        if names is None:
+            return None
+        streams["default"] = names
+    for call in made.calls:
+        if call.name == "setDefaultStream" and call.arguments:
+            names = field_names(call.arguments[0])
+            if names is None:
+                return None
+            streams["default"] = names
+    return streams
+
+
+_KAFKA_FIELDS: Final = ("topic", "partition", "offset", "key", "value")
+
+
+def _kafka_streams(made: Instance) -> _Streams | None:
+    config = made.arguments[0] if made.arguments else None
+    if not isinstance(config, Instance):
+        return None
+    translators = [one for one in config.calls if one.name == "setRecordTranslator"]
+    return translated_streams(translators[-1]) if translators else {"default": _KAFKA_FIELDS}
+
+
+def translated_streams(call: Call) -> _Streams | None:
+    """The streams of ``setRecordTranslator(...)``: of a function with its fields, or of a translator object."""
+    given: list[tuple[Value, ...]] = [call.arguments]
+    first = call.arguments[0] if call.arguments else None
+    if len(call.arguments) == 1 and isinstance(first, Instance):
+        if first.java_class is not None or "Translator" not in first.type:
+            return None
+        given = [first.arguments, *(one.arguments[1:] for one in first.calls if one.name == "forTopic")]
+    streams: _Streams = {}
+    for arguments in given:
+        names = [one for one in arguments if field_names(one) is not None and not isinstance(one, Items)]
+        if not names:
+            return None
+        stream = next((said for one in arguments if (said := text(one)) is not None), "default")
+        streams[stream] = field_names(names[0]) or ()
+    return streams
+
+
+_TESTING: Final = "stormspark.testing"
+_CONNECTORS: Final = "stormspark.connectors"
+_NOT_THERE: Final = "there is nothing of the kind here yet"
+_NO_DRPC: Final = "there is no DRPC here yet"
+
+#: By simple name; a class of the project with such a name comes first.
+STOCK: Final[dict[str, Stock]] = {
+    "TestWordSpout": Stock("spout", f"{_TESTING}.TestWordSpout", _emits("word")),
+    "TestWordCounter": Stock("bolt", f"{_TESTING}.TestWordCounter", _emits("word", "count")),
+    "TestGlobalCount": Stock("bolt", f"{_TESTING}.TestGlobalCount", _emits("global-count")),
+    "TestAggregatesCounter": Stock("bolt", f"{_TESTING}.TestAggregatesCounter", _emits("agg-global")),
+    "FeederSpout": Stock("spout", f"{_TESTING}.FeederSpout", _given_fields(0)),
+    "IdentityBolt": Stock("bolt", f"{_TESTING}.IdentityBolt", _given_fields(0)),
+    "KafkaSpout": Stock("spout", f"{_CONNECTORS}.KafkaSpout", _kafka_streams, "Spark plans the batches (docs/kafka.md)"),
+    "KafkaBolt": Stock("bolt", f"{_CONNECTORS}.KafkaBolt", _emits(), "see docs/sinks.md"),
+    "HdfsBolt": Stock("bolt", f"{_CONNECTORS}.FileBolt", _emits(), "files appear when they are whole (docs/sinks.md, K10)"),
+    "FluxShellBolt": Stock("bolt", "stormspark.multilang.ShellBolt", _shell_fields, _SHELL),
+    "FluxShellSpout": Stock("spout", "stormspark.multilang.ShellSpout", _shell_fields, _SHELL),
+    "DRPCSpout": Stock("spout", "", _emits("args", "return-info"), _NO_DRPC),
+    "ReturnResults": Stock("bolt", "", _emits(), _NO_DRPC),
+    "JoinBolt": Stock("bolt", "", _unknown, "write the join as a WindowedBolt (docs/windows.md)"),
+    "HdfsSpout": Stock("spout", "", _unknown, f"see {_CONNECTORS}.FileSpout (docs/sources.md)"),
+    "SequenceFileBolt": Stock("bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"),
+    "AvroGenericRecordBolt": Stock("bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"),
+    "JdbcInsertBolt": Stock("bolt", "", _emits(), f"{_NOT_THERE}: write a bolt, or a state (stormspark.map_state.sql)"),
+    "JdbcLookupBolt": Stock("bolt", "", _unknown, _NOT_THERE),
+    "RedisStoreBolt": Stock("bolt", "", _emits(), _NOT_THERE),
+    "RedisLookupBolt": Stock("bolt", "", _unknown, _NOT_THERE),
+    "RedisFilterBolt": Stock("bolt", "", _unknown, _NOT_THERE),
+    "JmsSpout": Stock("spout", "", _unknown, _NOT_THERE),
+    "JmsBolt": Stock("bolt", "", _emits(), _NOT_THERE),
+}
+
+
+def stock_of(made: Instance) -> Stock | None:
+    """The stock component that ``made`` is, if it is one and no class of the project."""
+    return STOCK.get(made.simple_type) if made.java_class is None else None
