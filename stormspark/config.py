@@ -92,6 +92,8 @@ class Settings:
     ackers: int | None = _setting("topology.acker.executors", None, int, least=0)
     message_timeout_secs: float = _setting("topology.message.timeout.secs", 30, int, float, least=0.001)
     enable_message_timeouts: bool = _setting("topology.enable.message.timeouts", True, bool)
+    #: A tree that is open fails after one to b / (b - 1) timeouts: to two in Storm (E10), to 1.1 in Heron (B25).
+    timeout_buckets: int = _setting("stormspark.message.timeout.buckets", 2, int, least=2)
     max_spout_pending: int | None = _setting("topology.max.spout.pending", None, int, least=0)
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
     tasks: int | None = _setting("topology.tasks", None, int, least=1)

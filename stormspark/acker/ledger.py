@@ -30,7 +30,9 @@ Traced trees (`TracedTree`, `TracedPart`) are told apart by their root ids, whic
 
 from __future__ import annotations
 
+import math
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -88,7 +90,8 @@ class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
     ``edge_ids(n)`` gives n times 64 random bits; ``timeout`` is in seconds of the running clock, None for
-    never. ``trace`` makes the traces of parts by root id, where they are wanted.
+    never. ``trace`` makes the traces of parts by root id, where they are wanted. ``buckets``: a tree fails after
+    1 to b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Ledger:
         edge_ids: Callable[[int], Sequence[int]],
         timeout: float | None,
         trace: Callable[[int], Trace] | None = None,
+        buckets: int = 2,
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
@@ -106,10 +110,11 @@ class Ledger:
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Two buckets, rotated once a timeout: a tree fails after one to two timeouts (E10, E28).
+        # Open trees by when they began: what is in a closed bucket had begun by then, and times out a timeout later.
         self._newest: dict[Tree, None] = {}
-        self._oldest: dict[Tree, None] = {}
-        self._rotated_at = 0.0
+        self._closed: deque[tuple[float, dict[Tree, None]]] = deque()  # with when, the oldest first
+        self._period = math.inf if timeout is None else timeout / (buckets - 1)
+        self._rotated_at = self._parts_rotated_at = 0.0
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
         # Parts of other workers' trees, by root id: those since the last rotation, and those since the one
         # before.
@@ -184,21 +189,28 @@ class Ledger:
         """Time out what has been open for too long on the running clock (E10); return how many trees that
         were. ``explain`` may say why; it is asked before they end.
 
-        One call rotates once, however far the clock has gone: when a tree began is known no better than to
+        One call closes one bucket, however far the clock has gone: when a tree began is known no better than to
         the last look at the clock, and none may fail early (E28).
         """
         timeout = self._timeout
-        if timeout is None or running_seconds - self._rotated_at < timeout:
+        if timeout is None:
             return 0
-        self._rotated_at = running_seconds
-        expired = list(self._oldest)
-        late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
-        reasons = explain(expired) if explain is not None else {}
-        for tree in expired:
-            reason = reasons.get(tree)
-            self._end(tree, replace(late, reason=f"{late.reason}: {reason}") if reason else late)
-        self._oldest, self._newest = self._newest, {}
-        self._forgotten_parts, self._older_parts, self._parts = self._older_parts, self._parts, {}
+        expired: list[Tree] = []
+        while self._closed and running_seconds - self._closed[0][0] >= timeout:
+            expired += self._closed.popleft()[1]
+        if expired:
+            late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
+            reasons = explain(expired) if explain is not None else {}
+            for tree in expired:
+                reason = reasons.get(tree)
+                self._end(tree, replace(late, reason=f"{late.reason}: {reason}") if reason else late)
+        if running_seconds - self._rotated_at >= self._period:
+            self._rotated_at = running_seconds
+            self._closed.append((running_seconds, self._newest))
+            self._newest = {}
+        if running_seconds - self._parts_rotated_at >= timeout:
+            self._parts_rotated_at = running_seconds
+            self._forgotten_parts, self._older_parts, self._parts = self._older_parts, self._parts, {}
         return len(expired)
 
     def abandon(self, reason: str) -> int:
@@ -220,7 +232,7 @@ class Ledger:
 
     def forget(self, account: SpoutAccount) -> int:
         """A spout task starts anew: its trees are gone, without ack or fail (B10, E35)."""
-        mine = [tree for bucket in (self._newest, self._oldest) for tree in bucket if tree.account is account]
+        mine = [tree for tree in self.open_trees() if tree.account is account]
         for tree in mine:
             self._end(tree, _FORGOTTEN)
         account.ended.clear()
@@ -312,14 +324,15 @@ class Ledger:
 
     def open_trees(self) -> Iterator[Tree]:
         """The open trees of this worker's spouts, oldest bucket first."""
-        yield from self._oldest
+        for _, bucket in self._closed:
+            yield from bucket
         yield from self._newest
 
     def statistics(self) -> LedgerStatistics:
         """A frozen snapshot of the tables' sizes."""
         outgoing = sum(len(parts) for parts in self.parts_to_send.values())
         return LedgerStatistics(
-            len(self._newest) + len(self._oldest),
+            len(self._newest) + sum(len(bucket) for _, bucket in self._closed),
             len(self._outside),
             len(self._parts) + len(self._older_parts),
             outgoing,
@@ -327,7 +340,7 @@ class Ledger:
 
     def validate(self) -> None:
         """Check every invariant that one worker can see; on in tests."""
-        for bucket in (self._newest, self._oldest):
+        for bucket in (self._newest, *(bucket for _, bucket in self._closed)):
             for tree in bucket:
                 assert tree.bucket is bucket and tree.verdict is None, tree
                 assert tree.count > 0 or tree.value, f"{tree} is done, yet open"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,8 @@ class FrontEndOptions(NamedTuple):
     environment: str | None = None
     filter_file: Path | None = None
     env_filter: bool = False
+    #: What a script of heronpy's is given behind its topology's name (A40).
+    arguments: tuple[str, ...] = ()
 
 
 class Target(NamedTuple):
@@ -75,8 +76,9 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
 
             return load(target.file, named, environment=options.environment)
         case "heronpy":
-            project = importlib.import_module("stormspark.compat.heronpy.project")
-            return _topology(project.load(target.file, named))
+            from stormspark.compat.heronpy import project
+
+            return project.load(target.file, named, options.arguments)
     module = import_file(target.file)
     found = getattr(module, target.name, None)
     if found is None:

@@ -12,6 +12,8 @@ _KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
     "streamparse": "streamparse",
     "pystorm": "streamparse",
     "heronpy": "heronpy",
+    "heron": "heronpy",
+    "pyheron": "heronpy",
 }
 
 

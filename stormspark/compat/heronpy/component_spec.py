@@ -1,0 +1,181 @@
+"""What ``spec()`` gives: a component, where it is written, and what it is connected to (A41, A42)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api.user_line import user_line
+from stormspark.compat.heronpy.configuration import checked
+from stormspark.compat.heronpy.stream import Grouping, Stream
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["GlobalStreamId", "HeronComponentSpec"]
+
+
+class HeronComponentSpec:
+    """One component of a topology. Its name may come later: that of the class attribute that it becomes (A40).
+
+    ``spec["stream"]`` is a stream of it, for ``inputs``.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        python_class_path: str,
+        is_spout: bool,
+        par: int,
+        inputs: Any = None,
+        outputs: Any = None,
+        config: Any = None,
+        *,
+        component: Any = None,
+    ) -> None:
+        self.declared_at = user_line()
+        self.name = name
+        self.python_class_path = python_class_path
+        self.is_spout = is_spout
+        self.parallelism = par
+        self.inputs = inputs
+        self.outputs = outputs
+        self.custom_config = config
+        #: The class; or a spout or bolt of stormspark's own, which goes as it is (W23). None: by its path.
+        self.component = component
+        self.uuid = str(uuid.uuid4())
+        if name is not None and not isinstance(name, str):
+            self.refuse(f"the name of a component must be a text, given: {name!r}")
+        if isinstance(par, bool) or not isinstance(par, int) or par < 1:
+            self.refuse(f"par must be an integer above 0, given: {par!r}")
+
+    @property
+    def place(self) -> str:
+        """Where it stands and what it is, for errors."""
+        kind = "spout" if self.is_spout else "bolt"
+        named = f" {self.name!r}" if self.name is not None else ""
+        return f"{self.declared_at}: {kind}{named} ({self.python_class_path})"
+
+    def refuse(self, problem: str) -> None:
+        """Raise `InvalidTopologyError` with the place."""
+        msg = f"{self.place}: {problem} (A41)"
+        raise InvalidTopologyError(msg)
+
+    def __getitem__(self, stream_id: str) -> GlobalStreamId:
+        if stream_id not in self.get_out_streamids():
+            there = ", ".join(map(repr, sorted(self.get_out_streamids()))) or "none"
+            msg = (
+                f"{user_line()}: A given stream id does not exist on this component: {stream_id!r}; {self.place} has {there} "
+                f"(A42)"
+            )
+            raise InvalidTopologyError(msg)
+        return GlobalStreamId(self.name or self, stream_id)
+
+    def get_out_streamids(self) -> set[str]:
+        """The ids of the streams that it declares."""
+        return {one.stream_id if isinstance(one, Stream) else "default" for one in self._listed_outputs()}
+
+    def streams(self) -> dict[str, Stream]:
+        """Its streams by id: field names that stand alone are those of the default stream.
+
+        Raises TypeError for what is no list of names and `Stream`s.
+        """
+        found: dict[str, Stream] = {}
+        for output in self._listed_outputs():
+            if isinstance(output, str):
+                found.setdefault("default", Stream()).fields.append(output)
+            elif output.stream_id == "default" and "default" in found:
+                found["default"].fields.extend(output.fields)
+            else:
+                found[output.stream_id] = Stream(output.fields, output.stream_id, output.direct)
+        return found
+
+    def _listed_outputs(self) -> list[str | Stream]:
+        outputs = self.outputs
+        if outputs is None:
+            return []
+        if not isinstance(outputs, list | tuple):
+            msg = f"{self.place}: outputs must be either list or tuple, given: {outputs!r} (A41)"
+            raise TypeError(msg)
+        for output in outputs:
+            if not isinstance(output, str | Stream):
+                msg = f"{self.place}: outputs must be a list of strings or Streams, given: {output!r} (A41)"
+                raise TypeError(msg)
+        return list(outputs)
+
+    def groupings(self) -> dict[tuple[str, str], Any]:
+        """What it takes: source and stream, with the grouping.
+
+        Raises TypeError or `InvalidTopologyError` for inputs that are none, with what they should be.
+        """
+        inputs = self.inputs
+        if isinstance(inputs, Mapping):
+            given = list(inputs.items())
+        elif isinstance(inputs, list | tuple):
+            given = [(source, Grouping.SHUFFLE) for source in inputs]
+        elif inputs is None:
+            given = []
+        else:
+            msg = f"{self.place}: inputs must be a list, dict, or None, given: {inputs!r} (A41)"
+            raise TypeError(msg)
+        found: dict[tuple[str, str], Any] = {}
+        for source, grouping in given:
+            if not Grouping.is_grouping_sane(grouping):
+                self.refuse(f"A given grouping is not supported: {grouping!r}; take one of Grouping's")
+            if isinstance(source, HeronComponentSpec):
+                source = GlobalStreamId(source, "default")  # noqa: PLW2901
+            if not isinstance(source, GlobalStreamId):
+                self.refuse(
+                    f"{source!r} is not supported as an input: name a spec of this topology, or spec['stream']"
+                )
+            if not source.is_named:
+                self.refuse(f"its input {source} is no part of this topology: it has no name")
+            found[source.component_id, source.stream_id] = grouping
+        return found
+
+    def config(self) -> dict[str, Any]:
+        """Its own configuration as submitted; raises TypeError for keys that are no texts (A44)."""
+        return checked(self.custom_config, self.place)
+
+
+class GlobalStreamId:
+    """A stream of a component, which is named or given as its spec (A42)."""
+
+    def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:  # noqa: N803 - heronpy's
+        if not isinstance(componentId, str | HeronComponentSpec):
+            msg = (
+                f"{user_line()}: GlobalStreamId: componentId must be either string or HeronComponentSpec, given: "
+                f"{componentId!r} (A42)"
+            )
+            raise TypeError(msg)
+        if not isinstance(streamId, str):
+            msg = f"{user_line()}: GlobalStreamId: streamId must be string type, given: {streamId!r} (A42)"
+            raise TypeError(msg)
+        self._component = componentId
+        self.stream_id = streamId
+
+    @property
+    def is_named(self) -> bool:
+        """Whether its component has its name already."""
+        return isinstance(self._component, str) or self._component.name is not None
+
+    @property
+    def component_id(self) -> str:
+        """The component's name; before it has one, something that says so."""
+        if isinstance(self._component, str):
+            return self._component
+        return (
+            self._component.name
+            or f"<{self._component.python_class_path}, without a name, {self._component.uuid}>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobalStreamId) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.component_id}:{self.stream_id}"
+
+    def __repr__(self) -> str:
+        return f"GlobalStreamId({self})"

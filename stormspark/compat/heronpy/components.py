@@ -1,0 +1,198 @@
+"""What users' spouts and bolts inherit (B21, C20).
+
+An instance is made in the task, with a ``delegate`` that emits, acks and logs for it. So ``__init__`` is not to be overridden:
+``initialize`` is the place for what an instance needs.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stormspark.api.user_line import user_line
+from stormspark.compat.heronpy.component_spec import HeronComponentSpec
+from stormspark.compat.heronpy.stream import Stream
+from stormspark.compat.heronpy.tuples import TupleHelper
+
+if TYPE_CHECKING:
+    from stormspark.compat.heronpy.delegates import BoltDelegate, SpoutDelegate
+
+__all__ = ["BaseBolt", "BaseComponent", "BaseSpout", "Bolt", "Spout"]
+
+
+class BaseComponent:
+    """What spouts and bolts share."""
+
+    def __init__(self, delegate: Any) -> None:
+        self.delegate = delegate
+        self.logger: logging.Logger = delegate.logger
+
+    def log(self, message: str, level: str | None = None) -> None:
+        """Log to the task's file; ``level`` is trace, debug, info, warn or error, by default info."""
+        self.delegate.log(message, level)
+
+
+def _outputs(cls: type, optional: Any) -> Any:
+    """The class's outputs, with more of this topology's own (A41)."""
+    own = getattr(cls, "outputs", [])
+    if optional is None:
+        return own
+    if not isinstance(optional, list | tuple) or not all(isinstance(one, str | Stream) for one in optional):
+        msg = (
+            f"{user_line()}: optional_outputs must be a list of strings or Streams, given: {optional!r} (A41)"
+        )
+        raise TypeError(msg)
+    return [*own, *optional] if isinstance(own, list | tuple) else own
+
+
+class BaseSpout(BaseComponent):
+    """A spout's part of the interface that users call."""
+
+    delegate: SpoutDelegate
+
+    @classmethod
+    def spec(
+        cls, name: str | None = None, par: int = 1, config: Any = None, optional_outputs: Any = None
+    ) -> HeronComponentSpec:
+        """This spout as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        path = f"{cls.__module__}.{cls.__name__}"
+        outputs = _outputs(cls, optional_outputs)
+        return HeronComponentSpec(name, path, True, par, None, outputs, config, component=cls)
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        tup_id: Any = None,
+        stream: str = Stream.DEFAULT_STREAM_ID,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit a tuple (B22); with a ``tup_id``, `ack` or `fail` is called with it later, or at once where nothing is
+        tracked (B23). Gives the tasks that got it if ``need_task_ids``.
+
+        Raises RuntimeError for a stream that is not declared, or another number of values.
+        """
+        return self.delegate.emit(tup, tup_id, stream, direct_task, need_task_ids)
+
+
+class Spout(BaseSpout):
+    """A source of tuples (B21).
+
+    >>> class WordSpout(Spout):
+    ...     outputs = ["word"]
+    ...     def initialize(self, config, context):
+    ...         self.words = iter(["storm", "heron"])
+    ...     def next_tuple(self):
+    ...         for word in self.words:
+    ...             self.emit([word], tup_id=word)
+    >>> sorted(WordSpout.spec("words").get_out_streamids())
+    ['default']
+    """
+
+    @abstractmethod
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Called first, in the task."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """The task ends gracefully."""
+
+    @abstractmethod
+    def next_tuple(self) -> None:
+        """Emit what there is, and return."""
+        msg = f"{type(self).__name__} has no next_tuple(): Spout not implementing next_tuple() method."
+        raise NotImplementedError(msg)
+
+    @abstractmethod
+    def ack(self, tup_id: Any) -> None:
+        """What was emitted with this id is fully processed."""
+
+    @abstractmethod
+    def fail(self, tup_id: Any) -> None:
+        """What was emitted with this id has failed; emit it again, or let it be."""
+
+    @abstractmethod
+    def activate(self) -> None:
+        """The topology is active again; not called at the start."""
+
+    @abstractmethod
+    def deactivate(self) -> None:
+        """`next_tuple` will not be called until `activate`."""
+
+
+class BaseBolt(BaseComponent):
+    """A bolt's part of the interface that users call."""
+
+    delegate: BoltDelegate
+
+    @classmethod
+    def spec(
+        cls,
+        name: str | None = None,
+        inputs: Any = None,
+        par: int = 1,
+        config: Any = None,
+        optional_outputs: Any = None,
+    ) -> HeronComponentSpec:
+        """This bolt as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        path = f"{cls.__module__}.{cls.__name__}"
+        outputs = _outputs(cls, optional_outputs)
+        return HeronComponentSpec(name, path, False, par, inputs, outputs, config, component=cls)
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        stream: str = Stream.DEFAULT_STREAM_ID,
+        anchors: Iterable[Any] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """Emit a tuple, tracked with ``anchors`` and untracked without: nothing is anchored by itself (C20).
+
+        Raises RuntimeError for a stream that is not declared, or another number of values.
+        """
+        return self.delegate.emit(tup, stream, anchors, direct_task, need_task_ids)
+
+    @staticmethod
+    def is_tick(tup: Any) -> bool:
+        """Whether it is a tick."""
+        return bool(tup.stream == TupleHelper.TICK_TUPLE_ID)
+
+    def ack(self, tup: Any) -> None:
+        """Done with ``tup``: nothing is acked by itself (C20)."""
+        self.delegate.ack(tup)
+
+    def fail(self, tup: Any) -> None:
+        """Fail the trees of ``tup``."""
+        self.delegate.fail(tup)
+
+
+class Bolt(BaseBolt):
+    """Processes tuples (C20).
+
+    >>> class CountBolt(Bolt):
+    ...     outputs = ["word", "count"]
+    ...     def initialize(self, config, context):
+    ...         self.counts = {}
+    ...     def process(self, tup):
+    ...         word = tup.values[0]
+    ...         self.counts[word] = self.counts.get(word, 0) + 1
+    ...         self.emit([word, self.counts[word]], anchors=[tup])
+    ...         self.ack(tup)
+    """
+
+    @abstractmethod
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Called first, in the task."""
+
+    @abstractmethod
+    def process(self, tup: Any) -> None:
+        """Process one tuple that is no tick."""
+        msg = f"{type(self).__name__} has no process(): Bolt not implementing process() method."
+        raise NotImplementedError(msg)
+
+    @abstractmethod
+    def process_tick(self, tup: Any) -> None:
+        """``topology.tick.tuple.freq.secs`` have passed."""

@@ -1,0 +1,126 @@
+"""Heron's configurations: texts where they are submitted, typed again where they are read (A43, A44).
+
+So ``"12"`` is 12 to a component, whoever wrote it, and ``"true"`` is True. Values that are no texts, numbers or truth values stay
+what they are: Heron pickles them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.compat.heronpy.constants import (
+    TOPOLOGY_AUTO_TASK_HOOKS,
+    TOPOLOGY_COMPONENT_PARALLELISM,
+    TOPOLOGY_RELIABILITY_MODE,
+    TOPOLOGY_SERIALIZER_CLASSNAME,
+    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
+    TOPOLOGY_STMGRS,
+    TopologyReliabilityMode,
+)
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["checked", "engine_conf", "reliability_mode", "typed"]
+
+#: What only the components themselves read.
+_NOT_FOR_THE_ENGINE = frozenset(
+    {TOPOLOGY_AUTO_TASK_HOOKS, TOPOLOGY_SERIALIZER_CLASSNAME, TOPOLOGY_COMPONENT_PARALLELISM}
+)
+_MODES = (
+    TopologyReliabilityMode.ATMOST_ONCE,
+    TopologyReliabilityMode.ATLEAST_ONCE,
+    TopologyReliabilityMode.EFFECTIVELY_ONCE,
+)
+#: Heron looks for late tuples ten times a timeout, so that none is more than a tenth late (B25).
+_TIMEOUT_BUCKETS = 11
+
+
+def checked(config: object, place: str) -> dict[str, Any]:
+    """A configuration as Heron submits it: texts, numbers and truth values as texts, all else as it is.
+
+    Raises TypeError for what is no dict, and for keys that are no texts.
+
+    >>> checked({"a": True, "b": 1.5, "c": [1]}, "here")
+    {'a': 'true', 'b': '1.5', 'c': [1]}
+    """
+    if config is None:
+        return {}
+    if not isinstance(config, Mapping):
+        msg = f"{place}: a configuration must be given as a dict, given: {config!r} (A44)"
+        raise TypeError(msg)
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        if not isinstance(key, str):
+            msg = f"{place}: keys of a configuration must be strings, given: {key!r} (A44)"
+            raise TypeError(msg)
+        if isinstance(value, bool):
+            found[key] = "true" if value else "false"
+        elif isinstance(value, str | int | float):
+            found[key] = str(value)
+        else:
+            found[key] = value
+    return found
+
+
+def typed(submitted: Mapping[str, Any]) -> dict[str, Any]:
+    """What a component reads: texts that look like numbers or truth values are these.
+
+    >>> typed({"a": "True", "b": "12", "c": "1.5", "d": "word", "e": [1]})
+    {'a': True, 'b': 12, 'c': 1.5, 'd': 'word', 'e': [1]}
+    """
+    return {key: _typed_text(value) if isinstance(value, str) else value for key, value in submitted.items()}
+
+
+def _typed_text(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text.lower() == "true" if text.lower() in ("true", "false") else text
+
+
+def reliability_mode(config: Mapping[str, Any]) -> str:
+    """The mode of a component or topology with this typed configuration; raises `InvalidTopologyError` for none of Heron's (C43).
+
+    >>> reliability_mode({"topology.reliability.mode": "ATLEAST_ONCE"}), reliability_mode({})
+    ('ATLEAST_ONCE', 'ATMOST_ONCE')
+    """
+    mode = config.get(TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE)
+    if mode not in _MODES:
+        msg = f"{TOPOLOGY_RELIABILITY_MODE} must be one of {', '.join(_MODES)}, got {mode!r} (C43)"
+        raise InvalidTopologyError(msg)
+    return str(mode)
+
+
+def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, Any]:
+    """What of a typed configuration the engine reads, in its words (A45).
+
+    Raises `InvalidTopologyError` for values that Heron refuses as well.
+
+    >>> engine_conf({"topology.stmgrs": 2, "mine": {1, 2}, "topology.debug": True}, of_topology=True)["topology.workers"]
+    2
+    """
+    conf = {key: value for key, value in config.items() if key not in _NOT_FOR_THE_ENGINE and _is_json(value)}
+    if not of_topology:
+        return conf
+    if TOPOLOGY_STMGRS in conf:
+        conf.setdefault("topology.workers", conf[TOPOLOGY_STMGRS])
+    reliability_mode(conf)
+    interval = conf.get(TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS)
+    if interval is not None and not (isinstance(interval, int | float) and interval > 0):
+        msg = f"{TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS} must be above 0, got {interval!r} (C43)"
+        raise InvalidTopologyError(msg)
+    conf.setdefault("stormspark.message.timeout.buckets", _TIMEOUT_BUCKETS)
+    return conf
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    try:
+        return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+    except (TypeError, ValueError):
+        return False

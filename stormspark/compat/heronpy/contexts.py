@@ -1,0 +1,163 @@
+"""What a task, or a grouping of the user's own, may know of its topology."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api import TopologyContext as EngineContext
+from stormspark.compat.heronpy.hooks import Hooks
+from stormspark.grouping import GroupingContext
+from stormspark.metrics import Metric, StateMetric
+
+__all__ = ["GroupingTopologyContext", "StreamId", "TaskContext", "TopologyContext"]
+
+StreamId = namedtuple("StreamId", "id component_name")
+
+Sources = Mapping[str, Mapping[tuple[str, str], int]]
+
+
+class TopologyContext:
+    """What ``initialize`` is given."""
+
+    @abstractmethod
+    def get_task_id(self) -> int:
+        """The id of this task."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_component_id(self) -> str:
+        """The name of its component."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_cluster_config(self) -> dict[str, Any]:
+        """The configuration, as ``initialize`` gets it: the same dict."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_topology_name(self) -> str:
+        """The name of the topology."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
+        """Read ``metric`` every ``time_bucket_in_sec`` seconds; for ``initialize``."""
+
+    @abstractmethod
+    def get_sources(self, component_id: str) -> dict[Any, int] | None:
+        """What a component takes: (id, component_name) and the number of its grouping; None for no such component."""
+
+    def get_this_sources(self) -> dict[Any, int] | None:
+        """The same of this component."""
+        return self.get_sources(self.get_component_id())
+
+    @abstractmethod
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        """The task ids of a component; none for no such component."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def add_task_hook(self, task_hook: Any) -> None:
+        """Tell an `ITaskHook` of all that this task does; for ``initialize``."""
+
+
+class TaskContext(TopologyContext):
+    """In a task."""
+
+    def __init__(
+        self, context: EngineContext, config: dict[str, Any], sources: Sources, hooks: Hooks
+    ) -> None:
+        self._context, self._config, self._sources, self._hooks = context, config, sources, hooks
+
+    def get_task_id(self) -> int:
+        """The id of this task."""
+        return self._context.this_task_id
+
+    def get_component_id(self) -> str:
+        """The name of its component."""
+        return self._context.this_component_id
+
+    def get_cluster_config(self) -> dict[str, Any]:
+        """The configuration."""
+        return self._config
+
+    def get_topology_name(self) -> str:
+        """The name of the topology."""
+        return self._context.topology_name
+
+    def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
+        """Read ``metric`` every so often. Raises RuntimeError for a name in use, and after ``initialize`` (J18)."""
+        registered = metric if isinstance(metric, Metric) else StateMetric(metric.get_value_and_reset)
+        self._context.register_metric(name, registered, time_bucket_in_sec)
+
+    def get_metrics_collector(self) -> TaskContext:
+        """Heron's own way to `register_metric`."""
+        return self
+
+    def get_sources(self, component_id: str) -> dict[Any, int] | None:
+        """What a component takes."""
+        return _sources_of(self._sources, component_id)
+
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        """The task ids of a component."""
+        known = component_id in self._context.component_ids
+        return self._context.component_tasks(component_id) if known else []
+
+    def add_task_hook(self, task_hook: Any) -> None:
+        """Add a hook; raises TypeError for what is no `ITaskHook`."""
+        self._hooks.add(task_hook)
+
+    def now(self) -> float:
+        """Seconds since 1970 by the worker's clock, which tests may drive."""
+        return self._context.now_ms() / 1000
+
+
+class GroupingTopologyContext(TopologyContext):
+    """For ``ICustomGrouping.prepare``, which is called where tuples leave."""
+
+    def __init__(
+        self, context: GroupingContext, topology: str, config: dict[str, Any], sources: Sources
+    ) -> None:
+        self._context, self._topology, self._config, self._sources = context, topology, config, sources
+
+    def get_task_id(self) -> int:
+        """The id of the task that sends."""
+        return self._context.sender
+
+    def get_component_id(self) -> str:
+        """The name of its component."""
+        return self._context.source
+
+    def get_cluster_config(self) -> dict[str, Any]:
+        """The configuration of the component that sends."""
+        return self._config
+
+    def get_topology_name(self) -> str:
+        """The name of the topology."""
+        return self._topology
+
+    def get_sources(self, component_id: str) -> dict[Any, int] | None:
+        """What a component takes."""
+        return _sources_of(self._sources, component_id)
+
+    def get_component_tasks(self, component_id: str) -> list[int]:
+        """The task ids of a component."""
+        return list(self._context.tasks.get(component_id, ()))
+
+    def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
+        """Not here: raises RuntimeError."""
+        msg = f"metric {name!r}: a grouping can't register metrics; register it in the initialize of the component that emits"
+        raise RuntimeError(msg)
+
+    def add_task_hook(self, task_hook: Any) -> None:
+        """Not here: raises RuntimeError."""
+        msg = "a grouping can't add task hooks; add them in the initialize of the component that emits"
+        raise RuntimeError(msg)
+
+
+def _sources_of(sources: Sources, component: str) -> dict[Any, int] | None:
+    taken = sources.get(component)
+    return None if taken is None else {StreamId(*stream): number for stream, number in taken.items()}

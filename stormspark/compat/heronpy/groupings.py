@@ -1,0 +1,118 @@
+"""Heron's groupings as ours (D4, D7-D10, D13, D14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import cloudpickle
+
+from stormspark.compat.heronpy.contexts import GroupingTopologyContext
+from stormspark.compat.heronpy.custom_grouping import ICustomGrouping
+from stormspark.compat.heronpy.delegates import load_class, serializer_of
+from stormspark.compat.heronpy.serializer import default_serializer
+from stormspark.compat.heronpy.stream import Grouping
+from stormspark.errors import InvalidTopologyError, ValueNotHashableError
+from stormspark.grouping import (
+    AllGrouping,
+    CustomGrouping,
+    CustomStreamGrouping,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    GlobalStreamId,
+    GroupingContext,
+    ShuffleGrouping,
+)
+from stormspark.grouping import Grouping as EngineGrouping
+
+__all__ = ["AnyFieldsGrouping", "HeronCustomGrouping", "engine_grouping", "protocol_number"]
+
+
+class AnyFieldsGrouping(FieldsGrouping):
+    """Equal keys meet, whatever they are: Heron compares pickled bytes (D4), so here those values go by them that Java has no
+    stable hash for. Which task a key goes to is not what it is in Heron.
+    """
+
+    def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
+        """By Storm's hash where the key has one, else by its bytes."""
+        choose = super().chooser(context)
+        positions = [context.fields.index(name) for name in self.fields]
+        targets = context.targets
+
+        def choose_any(values: Sequence[Any]) -> int:
+            try:
+                return choose(values)
+            except ValueNotHashableError:
+                key = cloudpickle.dumps([values[position] for position in positions])
+                return targets[int.from_bytes(blake2b(key, digest_size=8).digest()) % len(targets)]
+
+        return choose_any
+
+
+class HeronCustomGrouping(CustomStreamGrouping):
+    """Around an `ICustomGrouping`, or the path of its class."""
+
+    def __init__(
+        self,
+        grouping: ICustomGrouping | str,
+        topology: str,
+        config: Mapping[str, Any],
+        sources: Mapping[str, Mapping[tuple[str, str], int]],
+    ) -> None:
+        self._grouping = grouping
+        self._topology, self._config, self._sources = topology, dict(config), sources
+
+    def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
+        """Prepare the user's."""
+        grouping: Any = self._grouping
+        if isinstance(grouping, str):
+            grouping = load_class(grouping, "the custom grouping")()
+        self._user = grouping
+        self._serializer = serializer_of(self._config)
+        known = GroupingTopologyContext(context, self._topology, self._config, self._sources)
+        grouping.prepare(known, stream.component, stream.stream, target_tasks)
+
+    def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
+        """Ask the user's; the engine checks that these are target tasks (D13)."""
+        if self._serializer is not None:
+            values = [self._serializer.deserialize(value) for value in values]
+        chosen: list[int] = self._user.choose_tasks(list(values))
+        return chosen
+
+
+def protocol_number(grouping: Any) -> int:
+    """The number of Heron's protocol for it."""
+    number: int = getattr(grouping, "gtype", grouping)
+    return number
+
+
+def engine_grouping(
+    grouping: Any,
+    place: str,
+    topology: str,
+    config: Mapping[str, Any],
+    sources: Mapping[str, Mapping[tuple[str, str], int]],
+) -> EngineGrouping:
+    """Heron's as ours; ``config`` is that of the component that emits.
+
+    Raises `InvalidTopologyError` that begins with ``place`` for a custom grouping that is none.
+    """
+    if isinstance(grouping, Grouping.FIELDS):
+        return AnyFieldsGrouping(grouping.fields)
+    if isinstance(grouping, Grouping.CUSTOM):
+        user = default_serializer.deserialize(grouping.python_serialized)
+        if not isinstance(user, ICustomGrouping | str):
+            msg = f"{place}: a custom grouping must be an ICustomGrouping, or its path, given: {user!r} (D13)"
+            raise InvalidTopologyError(msg)
+        return CustomGrouping(HeronCustomGrouping(user, topology, config, sources))
+    # None is shuffle in Heron, and so is local or shuffle (D7, D8).
+    kinds: dict[int, EngineGrouping] = {
+        Grouping.SHUFFLE: ShuffleGrouping(),
+        Grouping.NONE: ShuffleGrouping(),
+        Grouping.ALL: AllGrouping(),
+        Grouping.LOWEST: GlobalGrouping(),
+        Grouping.DIRECT: DirectGrouping(),
+    }
+    return kinds[grouping]

@@ -1,0 +1,114 @@
+"""The user's task hooks (J21), told by one hook of the engine's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from stormspark.api import (
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    SpoutAckInfo,
+    SpoutFailInfo,
+    TaskHook,
+    Tuple,
+)
+from stormspark.api import EmitInfo as EngineEmitInfo
+from stormspark.api import TopologyContext as EngineContext
+from stormspark.compat.heronpy import task_hook
+from stormspark.compat.heronpy.constants import TOPOLOGY_AUTO_TASK_HOOKS
+from stormspark.compat.heronpy.delegates import BoltDelegate, SpoutDelegate, UnhashableId, load_class
+from stormspark.compat.heronpy.task_hook import ITaskHook
+
+__all__ = ["Hooks"]
+
+
+class Hooks:
+    """Those of one task, in the order in which they were added, those of the configuration first."""
+
+    def __init__(self, config: Mapping[str, Any], delegate: SpoutDelegate | BoltDelegate) -> None:
+        self._delegate = delegate
+        self.hooks: list[ITaskHook] = []
+        for path in config.get(TOPOLOGY_AUTO_TASK_HOOKS) or ():
+            self.add(load_class(path, TOPOLOGY_AUTO_TASK_HOOKS)())
+
+    def add(self, hook: Any) -> None:
+        """Add one; raises TypeError for what is no `ITaskHook`."""
+        if not isinstance(hook, ITaskHook):
+            msg = f"add_task_hook(): a hook must be an ITaskHook, given: {hook!r} of type {type(hook).__name__} (J21)"
+            raise TypeError(msg)
+        self.hooks.append(hook)
+
+    def begin(self, context: EngineContext, config: dict[str, Any], heron_context: Any) -> None:
+        """``initialize`` has returned: prepare them, and listen if there are any."""
+        if not self.hooks:
+            return
+        context.add_task_hook(_Teller(self.hooks, self._delegate))
+        for hook in self.hooks:
+            hook.prepare(config, heron_context)
+
+    def acked_at_once(self, tup_id: Any, task: int) -> None:
+        """A spout's ``ack`` has returned, and the engine knows nothing of it (B23)."""
+        for hook in self.hooks:
+            hook.spout_ack(task_hook.SpoutAckInfo(tup_id, task, 0.0))
+
+
+class _Teller(TaskHook):
+    """Tells the user's hooks in their own words."""
+
+    def __init__(self, hooks: list[ITaskHook], delegate: SpoutDelegate | BoltDelegate) -> None:
+        self._hooks, self._delegate = hooks, delegate
+
+    def cleanup(self) -> None:
+        for hook in self._hooks:
+            hook.clean_up()
+
+    def emit(self, info: EngineEmitInfo) -> None:
+        told = task_hook.EmitInfo(list(info.values), info.stream, info.task, list(info.out_tasks))
+        for hook in self._hooks:
+            hook.emit(told)
+
+    def spout_ack(self, info: SpoutAckInfo) -> None:
+        told = task_hook.SpoutAckInfo(_id(info.message_id), info.task, info.complete_latency_ms)
+        for hook in self._hooks:
+            hook.spout_ack(told)
+
+    def spout_fail(self, info: SpoutFailInfo) -> None:
+        told = task_hook.SpoutFailInfo(_id(info.message_id), info.task, info.fail_latency_ms)
+        for hook in self._hooks:
+            hook.spout_fail(told)
+
+    def bolt_execute(self, info: BoltExecuteInfo) -> None:
+        delegate = self._delegate
+        assert isinstance(delegate, BoltDelegate)
+        if info.tuple.is_tick:
+            return
+        told = task_hook.BoltExecuteInfo(delegate.processed, info.task, info.execute_latency_ms)
+        for hook in self._hooks:
+            hook.bolt_execute(told)
+
+    def bolt_ack(self, info: BoltAckInfo) -> None:
+        tup, age = self._closed(info.tuple)
+        for hook in self._hooks:
+            hook.bolt_ack(task_hook.BoltAckInfo(tup, info.task, age))
+
+    def bolt_fail(self, info: BoltFailInfo) -> None:
+        tup, age = self._closed(info.tuple)
+        for hook in self._hooks:
+            hook.bolt_fail(task_hook.BoltFailInfo(tup, info.task, age))
+
+    def _closed(self, tup: Tuple) -> tuple[Any, float]:
+        """The tuple as the user knows it, and its age in milliseconds."""
+        delegate = self._delegate
+        assert isinstance(delegate, BoltDelegate)
+        known = [
+            one for one in (delegate.closing, delegate.processed) if one is not None and one.roots is tup
+        ]
+        heron = known[0] if known else delegate.heron_tuple(tup)
+        return heron, (time.time() - heron.creation_time) * 1000
+
+
+def _id(message_id: Any) -> Any:
+    return message_id.tup_id if type(message_id) is UnhashableId else message_id

@@ -1,0 +1,103 @@
+"""Names under which older releases of heronpy had the same modules."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["OlderNames", "older_export"]
+
+#: From one release to the next: ``heron.pyheron`` (0.14), ``heron.api`` (0.15), ``heronpy`` without and with ``src.python``.
+_MOVED = {
+    "heron.pyheron.src.python": "heronpy.api",
+    "heron.api.src.python": "heronpy.api",
+    "heron.streamlet.src.python": "heronpy.streamlet",
+    "heronpy.api.src.python": "heronpy.api",
+    "heronpy.streamlet.src.python": "heronpy.streamlet",
+    "heronpy.connectors.textfiles.src.python": "heronpy.connectors.textfiles",
+    "heronpy.connectors.pulsar.src.python": "heronpy.connectors.pulsar",
+    "heronpy.connectors.mock.src.python": "heronpy.connectors.mock",
+    "pyheron": "heronpy.api",
+}
+_RENAMED = {"heronpy.api.constants": "heronpy.api.api_constants"}
+#: Modules of ``heronpy.api`` that stood in ``heronpy`` itself.
+_WITHOUT_API = frozenset(
+    """bolt component constants custom_grouping global_metrics metrics serializer spout state stream task_hook topology
+    topology_context tuple""".split()
+)
+#: Where the classes are that the package itself had.
+_EXPORTS = {
+    "bolt.bolt": ("Bolt",),
+    "bolt.window_bolt": ("SlidingWindowBolt", "TumblingWindowBolt"),
+    "spout.spout": ("Spout",),
+    "stream": ("Grouping", "Stream"),
+    "topology": ("Topology", "TopologyBuilder"),
+    "custom_grouping": ("ICustomGrouping",),
+    "task_hook": ("ITaskHook",),
+    "serializer": ("IHeronSerializer", "PythonSerializer"),
+    "state.state": ("HashMapState", "State"),
+    "state.stateful_component": ("StatefulComponent",),
+    "component.component_spec": ("GlobalStreamId", "HeronComponentSpec"),
+    "topology_context": ("TopologyContext",),
+}
+
+
+def older_export(name: str) -> Any:
+    """A class that ``heronpy.api``, or what it was called then, had by itself; raises AttributeError."""
+    for module, names in _EXPORTS.items():
+        if name in names:
+            return getattr(importlib.import_module(f"heronpy.api.{module}"), name)
+    if name == "constants":
+        return importlib.import_module("heronpy.api.api_constants")
+    msg = f"module 'heronpy.api' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def _now(name: str) -> str | None:
+    """What a module is called now; empty for a package that only led to one; None for no older name.
+
+    >>> _now("heron.api.src.python.bolt.bolt"), _now("heronpy.topology"), _now("heron.api"), _now("heronpy.api.topology")
+    ('heronpy.api.bolt.bolt', 'heronpy.api.topology', '', None)
+    """
+    for old, new in _MOVED.items():
+        if name == old or name.startswith(f"{old}."):
+            moved = new + name.removeprefix(old)
+            return _RENAMED.get(moved, moved)
+        if old.startswith(f"{name}.") and not name.startswith("heronpy.api.bolt"):
+            return "" if name not in ("heronpy", "heronpy.api", "heronpy.streamlet") else None
+    package, _, rest = name.partition(".")
+    if package == "heronpy" and rest.partition(".")[0] in _WITHOUT_API:
+        return _RENAMED.get(f"heronpy.api.{rest}", f"heronpy.api.{rest}")
+    return _RENAMED.get(name)
+
+
+class OlderNames(MetaPathFinder, Loader):
+    """Finds modules by their older names: the same objects, so that classes are the same too."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`; it is asked last."""
+        return None if _now(name) is None else ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """The module by its name now, or an empty package."""
+        now = _now(spec.name)
+        if not now:
+            return None
+        # A module knows one specification, and must keep its own.
+        module = importlib.import_module(now)
+        stand_in = ModuleType(spec.name)
+        stand_in.__dict__["__getattr__"] = lambda name: getattr(module, name)
+        stand_in.__dict__["__all__"] = [name for name in vars(module) if not name.startswith("_")]
+        stand_in.__path__ = []
+        return stand_in
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run."""
+        sys.modules[module.__name__] = module

@@ -1,0 +1,169 @@
+"""A file of heronpy's, run the way Heron's command line does: imported, and what is for ``__main__`` run too (A40, J6).
+
+What is guarded by ``if __name__ == "__main__"`` runs in the file's own module, and not in one called ``__main__``: so the
+classes of the file are pickled by reference, and a worker that imports it runs nothing of what submits. A file that submits while
+it is imported can't be imported by workers: its classes are pickled by value.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from weakref import WeakKeyDictionary
+
+import cloudpickle
+
+from stormspark.api import Topology
+from stormspark.errors import InvalidTopologyError, StormsparkError, TopologyNotFoundError
+from stormspark.streamlet.submission import capturing
+from stormspark.user_code import add_line, import_file, put_first, raised
+
+__all__ = ["ON_PATH", "load"]
+
+#: Where the packages with the original's names are.
+ON_PATH = Path(__file__).parents[1] / "on_path" / "heronpy"
+
+#: What modules have submitted when they were imported: that happens once.
+_at_import: WeakKeyDictionary[ModuleType, list[Topology]] = WeakKeyDictionary()
+
+
+def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topology:
+    """The topology that ``file`` submits, or defines as a class.
+
+    ``name`` is that of the topology, as ``heron submit`` takes it, or of the class. It is the file's first argument, and without
+    one the file's own name is; ``arguments`` follow.
+
+    Raises `TopologyNotFoundError` or `InvalidTopologyError` in some lines, with the line of the file that raised.
+    """
+    put_first(ON_PATH)
+    path = file.resolve()
+    for root in _roots(path):
+        put_first(root)
+    with _arguments([str(file), name or path.stem, *arguments]):
+        module = _imported(file)
+        submitted = [*_at_import[module], *_run_guarded(module, path)]
+    if submitted:
+        return _chosen(submitted, name, file)
+    return _defined(module, name, file)
+
+
+@contextmanager
+def _arguments(given: list[str]) -> Iterator[None]:
+    before, sys.argv = sys.argv, given
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
+def _roots(path: Path) -> list[Path]:
+    """Folders above the file from which it imports, as from the root of Heron's archive: ``examples.src.python.spout``."""
+    roots = []
+    for name in _imported_names(path):
+        if name in sys.modules or importlib.util.find_spec(name) is not None:
+            continue
+        for folder in path.parents:
+            if (folder / name).is_dir() or (folder / f"{name}.py").is_file():
+                roots.append(folder)
+                break
+    return roots
+
+
+def _imported_names(path: Path) -> list[str]:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []  # importing it says why
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(dict.fromkeys(alias.name.partition(".")[0] for alias in node.names))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found[node.module.partition(".")[0]] = None
+    return list(found)
+
+
+def _imported(file: Path) -> ModuleType:
+    with capturing() as submitted:
+        module = import_file(file)
+    if module not in _at_import:
+        if submitted:
+            cloudpickle.register_pickle_by_value(module)
+            with capturing() as submitted:  # again, because what was submitted is pickled already
+                importlib.reload(module)
+        _at_import[module] = submitted
+    return module
+
+
+def _run_guarded(module: ModuleType, path: Path) -> list[Topology]:
+    tree = ast.parse(path.read_bytes())
+    guarded: list[ast.stmt] = [
+        node for node in tree.body if isinstance(node, ast.If) and _names_main(node.test)
+    ]
+    if not guarded:
+        return []
+    code = compile(ast.Module(guarded, []), str(path), "exec")
+    name, module.__name__ = module.__name__, "__main__"
+    with capturing() as submitted:
+        try:
+            exec(code, vars(module))
+        except StormsparkError as error:
+            add_line(error, path.parent)
+            raise
+        except SystemExit as error:
+            if not submitted or error.code not in (None, 0):
+                msg = f"{path} ended with exit code {error.code!r} and the arguments {sys.argv[1:]}\n{raised(error, path.parent)}"
+                raise TopologyNotFoundError(msg) from error
+        except Exception as error:
+            msg = f"{path} raised {raised(error, path.parent)}"
+            raise InvalidTopologyError(msg) from error
+        finally:
+            module.__name__ = name
+    return submitted
+
+
+def _names_main(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
+
+
+def _chosen(submitted: list[Topology], name: str | None, file: Path) -> Topology:
+    """The one called ``name``; the only one is called so, whatever it calls itself, as in Heron."""
+    for topology in submitted:
+        if topology.name == name:
+            return topology
+    if len(submitted) == 1:
+        return submitted[0] if name is None else replace(submitted[0], name=name)
+    names = " or ".join(f"{file}:{topology.name}" for topology in submitted)
+    msg = f"{file} submits {len(submitted)} topologies, and {name!r} is none of them: name one, {names}"
+    raise TopologyNotFoundError(msg)
+
+
+def _defined(module: ModuleType, name: str | None, file: Path) -> Topology:
+    from stormspark.compat.heronpy.topology import Topology as HeronTopology
+
+    found = {
+        one.__name__: one
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, HeronTopology) and one.__module__ == module.__name__
+    }
+    if name is not None and name in found:
+        return found[name].lowered()
+    if name is None and len(found) == 1:
+        return next(iter(found.values())).lowered()
+    if not found:
+        msg = (
+            f"{file} has no topology: it needs a class that inherits from heronpy.api.topology.Topology, or must call "
+            f"build_and_submit() of a TopologyBuilder"
+        )
+    else:
+        names = " or ".join(f"{file}:{one}" for one in found)
+        problem = f"has no topology {name!r}" if name is not None else f"has {len(found)} topologies"
+        msg = f"{file} {problem}. Did you mean {names}?"
+    raise TopologyNotFoundError(msg)

@@ -1,0 +1,126 @@
+"""State of components where batches are transactions: ``topology.reliability.mode`` EFFECTIVELY_ONCE (C42-C44)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, MutableMapping
+from hashlib import blake2b
+from typing import Any
+
+import cloudpickle
+
+__all__ = ["HashMapState", "SavedState", "State", "StatefulComponent"]
+
+
+class State:
+    """What a stateful component puts its state into."""
+
+    @abstractmethod
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of ``key``."""
+
+    @abstractmethod
+    def get(self, key: Any) -> Any:
+        """The value of ``key``, None if it has none."""
+
+    @abstractmethod
+    def enumerate(self) -> Iterator[tuple[int, Any]]:
+        """The keys, with their positions."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget everything."""
+
+
+class HashMapState(State):
+    """State in a dict. Item access, which the windowed bolts of Heron use, works too (C22).
+
+    >>> state = HashMapState()
+    >>> state.put("storm", 1)
+    >>> state["heron"] = 2
+    >>> state.get("storm"), state["heron"], state.get("flink"), list(state.enumerate())
+    (1, 2, None, [(0, 'storm'), (1, 'heron')])
+    """
+
+    def __init__(self) -> None:
+        self._dict: dict[Any, Any] = {}
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of ``key``."""
+        self._dict[key] = value
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of ``key``, else ``default``."""
+        return self._dict.get(key, default)
+
+    def enumerate(self) -> Iterator[tuple[int, Any]]:
+        """The keys, with their positions."""
+        return enumerate(self._dict)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._dict.clear()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._dict[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._dict[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self._dict[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._dict
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._dict)
+
+    def __len__(self) -> int:
+        return len(self._dict)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return str(self._dict)
+
+
+class SavedState(HashMapState):
+    """The state of a task, as it was saved last. Heron pickles all of it at a checkpoint, so what was changed in place counts:
+    `save` compares each value with what it was.
+    """
+
+    def __init__(self, store: MutableMapping[Any, Any]) -> None:
+        super().__init__()
+        self._store = store
+        self._dict.update(store.items())
+        self._saved = {key: _digest(value) for key, value in self._dict.items()}
+
+    def save(self) -> None:
+        """Put into the store what differs from what is there."""
+        now = {}
+        for key, value in self._dict.items():
+            now[key] = digest = _digest(value)
+            if self._saved.get(key) != digest:
+                self._store[key] = value
+        for key in self._saved.keys() - now.keys():
+            del self._store[key]
+        self._saved = now
+
+
+def _digest(value: Any) -> bytes:
+    return blake2b(cloudpickle.dumps(value), digest_size=16).digest()
+
+
+class StatefulComponent:
+    """Mixed into a spout or a bolt, gives it a state (C42): ``init_state`` comes before ``initialize`` (B26)."""
+
+    @abstractmethod
+    def init_state(self, state: Any) -> None:
+        """The state as it was saved last, empty at first. Keep it, to save into it."""
+
+    @abstractmethod
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The state is about to be saved: put into it whatever is kept elsewhere."""

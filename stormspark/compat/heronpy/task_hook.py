@@ -1,0 +1,61 @@
+"""Task hooks (J21): code that is told of what a task does."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import namedtuple
+from typing import Any
+
+__all__ = [
+    "BoltAckInfo",
+    "BoltExecuteInfo",
+    "BoltFailInfo",
+    "EmitInfo",
+    "ITaskHook",
+    "SpoutAckInfo",
+    "SpoutFailInfo",
+]
+
+#: ``out_tasks`` is always None in Heron's Python; here it is the list of tasks that the tuple went to.
+EmitInfo = namedtuple("EmitInfo", "values stream_id task_id out_tasks")
+SpoutAckInfo = namedtuple("SpoutAckInfo", "message_id spout_task_id complete_latency_ms")
+SpoutFailInfo = namedtuple("SpoutFailInfo", "message_id spout_task_id fail_latency_ms")
+BoltExecuteInfo = namedtuple("BoltExecuteInfo", "heron_tuple executing_task_id execute_latency_ms")
+BoltAckInfo = namedtuple("BoltAckInfo", "heron_tuple acking_task_id process_latency_ms")
+BoltFailInfo = namedtuple("BoltFailInfo", "heron_tuple failing_task_id fail_latency_ms")
+
+
+class ITaskHook:
+    """Added by ``context.add_task_hook`` in ``initialize``, or named by ``topology.auto.task.hooks``."""
+
+    @abstractmethod
+    def prepare(self, conf: dict[str, Any], context: Any) -> None:
+        """The component's ``initialize`` has returned."""
+
+    @abstractmethod
+    def clean_up(self) -> None:
+        """The component ends gracefully."""
+
+    @abstractmethod
+    def emit(self, emit_info: Any) -> None:
+        """A tuple is emitted."""
+
+    @abstractmethod
+    def spout_ack(self, spout_ack_info: Any) -> None:
+        """The spout's ``ack`` has returned."""
+
+    @abstractmethod
+    def spout_fail(self, spout_fail_info: Any) -> None:
+        """The spout's ``fail`` has returned."""
+
+    @abstractmethod
+    def bolt_execute(self, bolt_execute_info: Any) -> None:
+        """The bolt's ``process`` has returned; ticks are not told."""
+
+    @abstractmethod
+    def bolt_ack(self, bolt_ack_info: Any) -> None:
+        """The bolt has acked a tuple."""
+
+    @abstractmethod
+    def bolt_fail(self, bolt_fail_info: Any) -> None:
+        """The bolt has failed a tuple."""

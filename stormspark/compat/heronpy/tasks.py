@@ -1,0 +1,185 @@
+"""The spout and the bolt that the engine sees, with the user's own inside.
+
+The user's class travels with them, and its instance is made in the task, with a delegate (B21). The calls are
+Heron's: state, then ``initialize``, then hooks, then ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, MutableMapping
+from typing import Any
+
+from stormspark.api import (
+    Bolt,
+    Fields,
+    OutputCollector,
+    OutputFieldsDeclarer,
+    Spout,
+    SpoutOutputCollector,
+    TopologyContext,
+    Tuple,
+)
+from stormspark.api.state import StatefulComponent
+from stormspark.compat.heronpy.constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
+from stormspark.compat.heronpy.contexts import TaskContext
+from stormspark.compat.heronpy.delegates import Blueprint, BoltDelegate, SpoutDelegate, UnhashableId
+from stormspark.compat.heronpy.global_metrics import SharedCounts, root_name
+from stormspark.compat.heronpy.hooks import Hooks
+from stormspark.compat.heronpy.state import SavedState
+
+__all__ = ["HeronBolt", "HeronSpout", "StatefulHeronBolt", "StatefulHeronSpout"]
+
+#: How often the counters of `global_metrics` are read, where Heron's system configuration does not say.
+_EXPORT_KEY, _EXPORT_SECS = "heron.metrics.export.interval.sec", 60.0
+
+
+class _Declares:
+    """What both kinds of components declare: the user's outputs."""
+
+    def __init__(self, blueprint: Blueprint, streams: Mapping[str, tuple[str, ...]]) -> None:
+        self.blueprint = blueprint
+        self._streams = streams
+        self._user: Any = None
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """See `stormspark.api.Component`."""
+        for stream, fields in self._streams.items():
+            declarer.declare_stream(stream, Fields(fields), direct=stream in self.blueprint.direct)
+
+
+def _began(
+    user: Any, blueprint: Blueprint, conf: Mapping[str, Any], context: TopologyContext
+) -> tuple[dict[str, Any], Hooks, TaskContext]:
+    """Initialize ``user`` and what belongs to it, in Heron's order."""
+    delegate = user.delegate
+    config = blueprint.config_for(conf)
+    delegate.configure(config)
+    hooks = Hooks(config, delegate)
+    known = TaskContext(context, config, blueprint.sources, hooks)
+    delegate.now = known.now
+    context.register_metric(root_name, SharedCounts(), float(config.get(_EXPORT_KEY, _EXPORT_SECS)))
+    user.initialize(config, known)
+    hooks.begin(context, config, known)
+    return config, hooks, known
+
+
+class HeronSpout(_Declares, Spout):
+    """Around a `stormspark.compat.heronpy.components.Spout`."""
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Make the user's spout and initialize it."""
+        user = self.user
+        self._delegate: SpoutDelegate = user.delegate
+        self._delegate.collector = collector
+        self._task = context.this_task_id
+        #: Heron calls ``activate`` only on a spout that was deactivated before.
+        self._was_active = False
+        _, self._hooks, _ = _began(user, self.blueprint, conf, context)
+
+    @property
+    def user(self) -> Any:
+        """The user's spout; made when it is asked for first, because its state comes before ``open`` (B26)."""
+        if self._user is None:
+            self._user = self.blueprint.component(SpoutDelegate(self.blueprint))
+        return self._user
+
+    def next_tuple(self) -> None:
+        """Ask the user's spout; where nothing is tracked, ack what it emitted, the last first (B23)."""
+        self._user.next_tuple()
+        immediate = self._delegate.immediate
+        if immediate:
+            self._delegate.immediate = []
+            for tup_id in reversed(immediate):
+                self._user.ack(tup_id)
+                if self._hooks.hooks:
+                    self._hooks.acked_at_once(tup_id, self._task)
+
+    def ack(self, message_id: Hashable) -> None:
+        """See `stormspark.api.Spout`."""
+        self._user.ack(message_id.tup_id if type(message_id) is UnhashableId else message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        """See `stormspark.api.Spout`."""
+        self._user.fail(message_id.tup_id if type(message_id) is UnhashableId else message_id)
+
+    def activate(self) -> None:
+        """See `stormspark.api.Spout`."""
+        if self._was_active:
+            self._user.activate()
+        self._was_active = True
+
+    def deactivate(self) -> None:
+        """See `stormspark.api.Spout`."""
+        self._user.deactivate()
+
+    def close(self) -> None:
+        """See `stormspark.api.Spout`."""
+        self._user.close()
+
+
+class HeronBolt(_Declares, Bolt):
+    """Around a `stormspark.compat.heronpy.components.Bolt`."""
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Make the user's bolt and initialize it; let ticks begin."""
+        user = self.user
+        self._delegate: BoltDelegate = user.delegate
+        self._delegate.collector = collector
+        config, hooks, _ = _began(user, self.blueprint, conf, context)
+        self._observed = bool(hooks.hooks)
+        # A bolt may set its ticks in initialize, as the windowed ones do; else they are the engine's.
+        frequency = config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
+        self._own_ticks = frequency != conf.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
+        if self._own_ticks and frequency is not None and float(frequency) > 0:
+            context.set_timer(float(frequency), self._tick)
+
+    @property
+    def user(self) -> Any:
+        """The user's bolt; made when it is asked for first, because its state comes before ``prepare`` (B26)."""
+        if self._user is None:
+            self._user = self.blueprint.component(BoltDelegate(self.blueprint))
+        return self._user
+
+    def execute(self, tup: Tuple) -> None:
+        """Let the user's bolt process it, or its tick."""
+        delegate = self._delegate
+        if tup.is_tick:
+            if not self._own_ticks:
+                self._tick()
+            return
+        heron_tuple = delegate.heron_tuple(tup)
+        if self._observed:
+            delegate.processed = heron_tuple
+        self._user.process(heron_tuple)
+        if tup.roots is not None and not delegate.acking and tup.state != 1:
+            # It comes from a spout of stormspark's own, whose tuples are tracked whatever Heron's mode is.
+            delegate.collector.ack(tup)
+
+    def _tick(self) -> None:
+        self._user.process_tick(self._delegate.tick())
+
+
+class _Stateful(StatefulComponent):
+    """The user's component has a state, and batches are transactions (C42)."""
+
+    user: Any
+
+    def init_state(self, state: MutableMapping[Any, Any]) -> None:
+        """Called before all else."""
+        self._state = SavedState(state)
+        self.user.init_state(self._state)
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        """The batch is done."""
+        self.user.pre_save(checkpoint_id)
+        self._state.save()
+
+
+class StatefulHeronSpout(_Stateful, HeronSpout):
+    """Around a spout that is a `stormspark.compat.heronpy.state.StatefulComponent`."""
+
+
+class StatefulHeronBolt(_Stateful, HeronBolt):
+    """Around a bolt that is a `stormspark.compat.heronpy.state.StatefulComponent`."""

@@ -1,0 +1,177 @@
+"""Heron's two ways to write a topology: a class with specs as its attributes, and a builder (A40)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar
+
+from stormspark.api import Component, SourceSpout
+from stormspark.api import Topology as PlainTopology
+from stormspark.api.user_line import user_line
+from stormspark.compat.heronpy.component_spec import HeronComponentSpec
+from stormspark.compat.heronpy.configuration import checked
+from stormspark.compat.heronpy.constants import DEFAULTS
+from stormspark.compat.heronpy.lowering import lowered, native_spec
+from stormspark.errors import InvalidTopologyError
+from stormspark.streamlet.submission import submit
+
+__all__ = ["Topology", "TopologyBuilder", "TopologyType"]
+
+
+class TopologyType(type):
+    """Collects the specs of a class, gives those their attributes' names that have none, and checks them (A41)."""
+
+    DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
+
+    def __new__(mcs, classname: str, bases: tuple[type, ...], class_dict: dict[str, Any]) -> TopologyType:
+        """Make the class; raises `InvalidTopologyError` for a topology that can't be."""
+        if not bases:
+            return super().__new__(mcs, classname, bases, class_dict)
+        specs: dict[str, HeronComponentSpec] = {}
+        for attribute, spec in class_dict.items():
+            if not isinstance(spec, HeronComponentSpec):
+                continue
+            if spec.name is None:
+                spec.name = attribute
+            if spec.name in specs:
+                msg = (
+                    f"{spec.place}: Duplicate component name: {spec.name}, used already at "
+                    f"{specs[spec.name].declared_at} (A41)"
+                )
+                raise InvalidTopologyError(msg)
+            specs[spec.name] = spec
+        for spec in specs.values():
+            _check(spec)
+        if not any(spec.is_spout for spec in specs.values()):
+            msg = f"{user_line()}: topology {classname!r}: A Topology requires at least one Spout (A41)"
+            raise InvalidTopologyError(msg)
+        config = class_dict.get("config")
+        place = f"{user_line()}: topology {classname!r}"
+        own = checked(config, place) if isinstance(config, dict) else {}
+        return super().__new__(
+            mcs,
+            classname,
+            bases,
+            {
+                **class_dict,
+                "_heron_specs": list(specs.values()),
+                "_topo_config": {**mcs.DEFAULT_TOPOLOGY_CONFIG, **own},
+                "topology_name": classname,
+                "topology_id": f"{classname}{uuid.uuid4()}",
+            },
+        )
+
+
+def _check(spec: HeronComponentSpec) -> None:
+    if spec.is_spout and not spec.outputs:
+        spec.refuse("requires at least one output, because it is a spout")
+    if not spec.is_spout and not spec.inputs:
+        spec.refuse("requires at least one input, because it is a bolt")
+    spec.streams(), spec.groupings(), spec.config()
+
+
+class Topology(metaclass=TopologyType):
+    """What a topology inherits. Its name is the class's.
+
+    class WordCount(Topology):
+        words = WordSpout.spec(par=2)
+        count = CountBolt.spec(par=2, inputs={words: Grouping.fields("word")})
+        config = {"topology.reliability.mode": "ATLEAST_ONCE"}
+    """
+
+    topology_name: ClassVar[str]
+    topology_id: ClassVar[str]
+    _heron_specs: ClassVar[list[HeronComponentSpec]]
+    _topo_config: ClassVar[dict[str, Any]]
+
+    @classmethod
+    def write(cls) -> None:
+        """Submit it to who is loading the file, where Heron writes its definition to a file."""
+        submit(cls.lowered())
+
+    @classmethod
+    def lowered(cls) -> PlainTopology:
+        """The topology as one of `stormspark.api`, for an engine."""
+        if not hasattr(cls, "_heron_specs"):
+            msg = f"{user_line()}: The base Topology class cannot be writable: inherit from it (A40)"
+            raise InvalidTopologyError(msg)
+        return lowered(cls.topology_name, cls._heron_specs, cls._topo_config)
+
+
+class TopologyBuilder:
+    """Collects specs, then submits a topology of them (A40).
+
+    A spout or bolt of stormspark's own may stand where a class is wanted, as an object: a ``KafkaSpout``, a
+    ``ShellBolt`` (W23).
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or name in ("", "Topology"):
+            msg = (
+                f"{user_line()}: a topology's name must be a text, and not 'Topology', given: {name!r} (A40)"
+            )
+            raise InvalidTopologyError(msg)
+        self.topology_name = name
+        self._specs: dict[str, HeronComponentSpec] = {}
+        self._topology_config: dict[str, Any] = {}
+
+    def add_spec(self, *specs: HeronComponentSpec) -> None:
+        """Add components; raises TypeError or `InvalidTopologyError` for one without a name, or with one that is in use."""
+        for spec in specs:
+            if not isinstance(spec, HeronComponentSpec):
+                msg = f"{user_line()}: Argument to add_spec needs to be HeronComponentSpec, given: {spec!r} (A40)"
+                raise TypeError(msg)
+            if spec.name is None:
+                spec.refuse("TopologyBuilder cannot take a spec without name")
+            elif spec.name == "config":
+                spec.refuse("config is a reserved name")
+            elif spec.name in self._specs:
+                first = self._specs[spec.name].declared_at
+                spec.refuse(f"Attempting to add duplicate spec name: {spec.name!r}, in use since {first}")
+            else:
+                self._specs[spec.name] = spec
+
+    def add_spout(
+        self, name: str, spout_cls: Any, par: int, config: Any = None, optional_outputs: Any = None
+    ) -> HeronComponentSpec:
+        """Add a spout; gives its spec, for ``inputs``."""
+        if isinstance(spout_cls, Component | SourceSpout):
+            spec = native_spec(name, spout_cls, par, None, config, is_spout=True)
+        else:
+            spec = spout_cls.spec(name=name, par=par, config=config, optional_outputs=optional_outputs)
+        self.add_spec(spec)
+        return spec
+
+    def add_bolt(
+        self,
+        name: str,
+        bolt_cls: Any,
+        par: int,
+        inputs: Any,
+        config: Any = None,
+        optional_outputs: Any = None,
+    ) -> HeronComponentSpec:
+        """Add a bolt; gives its spec, for ``inputs``."""
+        if isinstance(bolt_cls, Component):
+            spec = native_spec(name, bolt_cls, par, inputs, config, is_spout=False)
+        else:
+            spec = bolt_cls.spec(
+                name=name, par=par, inputs=inputs, config=config, optional_outputs=optional_outputs
+            )
+        self.add_spec(spec)
+        return spec
+
+    def set_config(self, config: dict[str, Any]) -> None:
+        """The topology's configuration, in the place of what was set before; raises TypeError for no dict."""
+        if not isinstance(config, dict):
+            msg = f"{user_line()}: Argument to set_config needs to be dict, given: {config!r} (A40)"
+            raise TypeError(msg)
+        self._topology_config = config
+
+    def build(self) -> type[Topology]:
+        """The class of the topology, for notebooks and tests: its ``lowered()`` goes to an engine."""
+        return TopologyType(self.topology_name, (Topology,), {**self._specs, "config": self._topology_config})  # type: ignore[return-value]
+
+    def build_and_submit(self) -> None:
+        """Check all, and hand the topology to who is loading the file."""
+        self.build().write()

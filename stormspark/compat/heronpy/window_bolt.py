@@ -1,0 +1,126 @@
+"""Windowed bolts, by the time at which tuples come (C22).
+
+A tuple is acked when it has left the last window that it belongs to.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque, namedtuple
+from typing import Any
+
+from stormspark.compat.heronpy.components import Bolt
+from stormspark.compat.heronpy.constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
+from stormspark.compat.heronpy.state import StatefulComponent
+
+__all__ = ["SlidingWindowBolt", "TumblingWindowBolt", "WindowContext"]
+
+#: Whole seconds since 1970.
+WindowContext = namedtuple("WindowContext", "start end")
+
+
+class _WindowBolt(Bolt, StatefulComponent):
+    """What both share: the tuples of the window, and that they are its state."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        """Keep the state, which has the tuples of the window."""
+        self.saved_state = stateful_state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Put the tuples of the window there."""
+        self.saved_state["tuples"] = self.current_tuples
+
+    @abstractmethod
+    def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802 - heronpy's name
+        """Process a window: ``window_info`` is a `WindowContext`, ``tuples`` are those in it, the oldest first."""
+
+    def _begin(self, config: dict[str, Any], ticks: int) -> None:
+        config[TOPOLOGY_TICK_TUPLE_FREQ_SECS] = str(ticks)
+        self.current_tuples: deque[Any] = deque()
+        if hasattr(self, "saved_state") and "tuples" in self.saved_state:
+            self.current_tuples = self.saved_state["tuples"]
+
+    def _now(self) -> int:
+        return int(self.delegate.now())
+
+    def _secs(self, config: dict[str, Any], key: str) -> int:
+        value = config.get(key)
+        try:
+            seconds = int(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            seconds = 0
+        if seconds < 1:
+            msg = (
+                f"{type(self).__name__}: {key} must be a number of seconds above 0, in the component's config, got {value!r} "
+                f"(C22)"
+            )
+            raise ValueError(msg)
+        return seconds
+
+
+class SlidingWindowBolt(_WindowBolt):
+    """Every ``slidingwindowbolt_slideinterval_secs``, the tuples of the last ``slidingwindowbolt_duration_secs``.
+
+    Without the first, windows follow each other. A subclass that has its own ``initialize`` calls this one's.
+    """
+
+    WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
+    WINDOW_SLIDEINTERVAL_SECS = "slidingwindowbolt_slideinterval_secs"
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Read the window, and let ticks come; raises ValueError for a window that is none."""
+        self.window_duration = self._secs(config, self.WINDOW_DURATION_SECS)
+        slides = self.WINDOW_SLIDEINTERVAL_SECS in config
+        self.slide_interval = (
+            self._secs(config, self.WINDOW_SLIDEINTERVAL_SECS) if slides else self.window_duration
+        )
+        if self.slide_interval > self.window_duration:
+            msg = (
+                f"{type(self).__name__}: {self.WINDOW_SLIDEINTERVAL_SECS} must be at most {self.WINDOW_DURATION_SECS}, got "
+                f"{self.slide_interval} and {self.window_duration} (C22)"
+            )
+            raise ValueError(msg)
+        self._begin(config, self.slide_interval)
+
+    def process(self, tup: Any) -> None:
+        """Take a tuple in, and let go those that are too old."""
+        now = self._now()
+        self.current_tuples.append((tup, now))
+        self._expire(now)
+
+    def process_tick(self, tup: Any) -> None:
+        """A window has ended."""
+        now = self._now()
+        window = WindowContext(now - self.window_duration, now)
+        self.processWindow(window, [one for one, _ in self.current_tuples])
+        self._expire(now)
+
+    def _expire(self, now: int) -> None:
+        while self.current_tuples and now - self.window_duration > self.current_tuples[0][1]:
+            self.ack(self.current_tuples.popleft()[0])
+
+
+class TumblingWindowBolt(_WindowBolt):
+    """Every ``tumblingwindowbolt_duration_secs``, the tuples since the last time.
+
+    A subclass that has its own ``initialize`` calls this one's.
+    """
+
+    WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Read the window, and let ticks come; raises ValueError for a window that is none."""
+        self.window_duration = self._secs(config, self.WINDOW_DURATION_SECS)
+        self._begin(config, self.window_duration)
+
+    def process(self, tup: Any) -> None:
+        """Take a tuple in."""
+        self.current_tuples.append(tup)
+
+    def process_tick(self, tup: Any) -> None:
+        """A window has ended."""
+        now = self._now()
+        self.processWindow(WindowContext(now - self.window_duration, now), list(self.current_tuples))
+        for one in self.current_tuples:
+            self.ack(one)
+        self.current_tuples.clear()

@@ -1,0 +1,5 @@
+"""As in heronpy."""
+
+from stormspark.compat.heronpy.component_spec import GlobalStreamId, HeronComponentSpec
+
+__all__ = ["GlobalStreamId", "HeronComponentSpec"]

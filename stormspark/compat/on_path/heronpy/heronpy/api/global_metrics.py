@@ -1,0 +1,5 @@
+"""As in heronpy."""
+
+from stormspark.compat.heronpy.global_metrics import incr, init, lock, metricsContainer, root_name, safe_incr
+
+__all__ = ["incr", "init", "lock", "metricsContainer", "root_name", "safe_incr"]

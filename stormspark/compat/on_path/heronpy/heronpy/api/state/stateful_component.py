@@ -1,0 +1,5 @@
+"""As in heronpy."""
+
+from stormspark.compat.heronpy.state import StatefulComponent
+
+__all__ = ["StatefulComponent"]

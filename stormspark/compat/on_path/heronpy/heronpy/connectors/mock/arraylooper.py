@@ -1,0 +1,5 @@
+"""As in heronpy."""
+
+from stormspark.compat.heronpy.generators import ArrayLooper
+
+__all__ = ["ArrayLooper"]

@@ -1,0 +1,8 @@
+"""Raises at once: there is no spout for Pulsar here."""
+
+msg = (
+    "heronpy.connectors.pulsar is not supported: stormspark has no spout for Pulsar. Read the topic through Pulsar's Kafka "
+    "protocol handler with stormspark.connectors.KafkaSpout, which TopologyBuilder.add_spout takes as it is, or write a Spout "
+    "around the pulsar-client package"
+)
+raise ImportError(msg)

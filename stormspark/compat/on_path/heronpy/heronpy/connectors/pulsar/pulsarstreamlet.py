@@ -1,0 +1,5 @@
+"""Raises at once, as `heronpy.connectors.pulsar.pulsarspout` does."""
+
+from heronpy.connectors.pulsar import pulsarspout
+
+__all__ = ["pulsarspout"]

@@ -1,0 +1,5 @@
+"""As in heronpy."""
+
+from stormspark.compat.heronpy.generators import TextFileGenerator
+
+__all__ = ["TextFileGenerator"]
