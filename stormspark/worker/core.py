@@ -126,7 +126,9 @@ class Worker:
             self._turn_seconds = min(self._turn_seconds, whole / (plan.last_superstep + 1))
         folder = logs.directory if logs is not None else None
         self.stories = Stories(plan, index, incarnation, clock, self._epoch, lambda: self._at, folder)
-        self.ledger = Ledger(index, self._edge_ids, settings.timeout_secs, self.stories.part)
+        self.ledger = Ledger(
+            index, self._edge_ids, settings.timeout_secs, self.stories.part, settings.timeout_buckets
+        )
         self._lanes = {
             worker: Lanes(worker, self.ledger, self._complain)
             for worker in range(plan.workers)
