@@ -97,7 +97,7 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
     Windows hold an element for ``held_secs`` at most, which its message timeout must cover (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
-    {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0}
+    {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}
     >>> topology_conf({"topology.reliability.mode": "ATLEAST_ONCE"}, held_secs=12)["topology.message.timeout.secs"]
     42
     """
@@ -107,6 +107,8 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
     match delivery_semantics(config):
         case "ATMOST_ONCE":
             conf.setdefault("topology.acker.executors", 0)
+            # Nothing can time out; and a timeout, if one is set, says nothing of windows.
+            conf.setdefault("topology.enable.message.timeouts", False)
         case "ATLEAST_ONCE" if held_secs:
             conf.setdefault("topology.message.timeout.secs", 30 + held_secs)
     return conf

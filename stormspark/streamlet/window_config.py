@@ -62,9 +62,10 @@ class WindowConfig:
 
 
 def _length(value: object, what: str) -> Length:
-    seconds = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = timedelta(seconds=value)
     try:
-        return as_length(Duration.seconds(value) if seconds else value, what)  # type: ignore[arg-type]
+        return as_length(value, what)
     except InvalidTopologyError as error:
         msg = f"{user_line()}: {error}; a number is one of seconds (G24)"
         raise InvalidTopologyError(msg) from error

@@ -35,7 +35,7 @@ from stormspark.streamlet.bolts import FIELD, OUTPUT, Operation
 from stormspark.streamlet.keys import is_pair
 from stormspark.streamlet.window import KeyedWindow, KeyValue, Window
 from stormspark.streamlet.window_config import WindowConfig
-from stormspark.windowing import ProcessingTimeWindows
+from stormspark.windowing import Duration, ProcessingTimeWindows
 
 __all__ = [
     "Element",
@@ -197,7 +197,10 @@ class WindowBolt(WindowedBolt):
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
+#: The key of the state.
 _WINDOWS: Final = "windows"
+#: A timer begins with its task. Where the windows' rhythm is older, it looks so often in each slide whether one is due.
+_LOOKS_WHEN_OUT_OF_STEP: Final = 8
 
 
 class StatefulWindowBolt(StatefulComponent, Bolt):
@@ -220,34 +223,44 @@ class StatefulWindowBolt(StatefulComponent, Bolt):
         self._state = state
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Let time begin."""
+        """Let time begin, or go on: a task that begins anew again and again must not put its windows off each time."""
         self._collector = collector
         self._context = context
+        slide = self.windows.slide
+        self._slide = slide.value if isinstance(slide, Duration) else 0
         # Bytes: what is changed in place later must not change what a batch that is taken back goes on from.
         held = self._state.get(_WINDOWS)
-        self._windows: ProcessingTimeWindows[Element] = (
-            ProcessingTimeWindows(self.windows.length, self.windows.slide, _forget)
-            if held is None
-            else cloudpickle.loads(held)
-        )
-        self._changed = False
-        if self._windows.period is not None:
-            context.set_timer(self._windows.period / 1000, self._window_due)
+        self._windows: ProcessingTimeWindows[Element]
+        if held is None:
+            self._windows = ProcessingTimeWindows(self.windows.length, slide, _forget)
+            self._due = context.now_ms() + self._slide
+        else:
+            self._windows, self._due = cloudpickle.loads(held)
+        self._changed = held is None
+        if self._slide:
+            looks = 1 if held is None else _LOOKS_WHEN_OUT_OF_STEP
+            context.set_timer(self._slide / looks / 1000, self._look)
 
     def execute(self, tup: Tuple) -> None:
         """Hold the element; execute the window that is due with it."""
         self._changed = True
         if self._windows.add(_element(tup, self.right), self._context.now_ms()):
-            self._window_due()
+            self._evaluate()
         self._collector.ack(tup)
 
     def pre_save(self, checkpoint_id: int) -> None:
         """Save what the windows hold."""
         if self._changed:
-            self._state[_WINDOWS] = cloudpickle.dumps(self._windows)
+            self._state[_WINDOWS] = cloudpickle.dumps((self._windows, self._due))
             self._changed = False
 
-    def _window_due(self) -> None:
+    def _look(self) -> None:
+        late = self._context.now_ms() - self._due
+        if late >= -self._slide // 16:  # the clock's milliseconds are cut off
+            self._due += self._slide * (max(0, late) // self._slide + 1)
+            self._evaluate()
+
+    def _evaluate(self) -> None:
         self._changed = True
         window = self._windows.evaluate(self._context.now_ms())
         if window is None:
