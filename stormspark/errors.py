@@ -12,6 +12,7 @@
     │   └── FencedError                      another driver has taken over this checkpoint
     ├── StateError (RuntimeError)            state can't be changed so: a txid out of order       (G15, C35)
     ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
+    ├── MultilangError                   a child that speaks Storm's multilang protocol died, hung or broke it (I12)
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
     ├── TopologyNotAliveError (LookupError)  no topology of that name runs: NotAliveException  (A14, J5)
@@ -31,6 +32,7 @@ __all__ = [
     "FailedException",
     "FencedError",
     "InvalidTopologyError",
+    "MultilangError",
     "ReportedFailedException",
     "SerializationError",
     "StateError",
@@ -109,6 +111,10 @@ class TopologyNotCompleteError(StormsparkError, TimeoutError):
 
 class TopologyNotFoundError(StormsparkError, LookupError):
     """``FILE[:NAME]`` names no file, no such object, or one that gives no topology."""
+
+
+class MultilangError(StormsparkError):
+    """A child that speaks Storm's multilang protocol did not start, died, hung, or said what it may not (I12)."""
 
 
 class FailedException(StormsparkError):  # noqa: N818 - Storm's own name

@@ -16,6 +16,7 @@ from stormspark.api.hooks import (
     SpoutFailInfo,
     TaskHook,
 )
+from stormspark.api.outside import LivesOutside, WorksOutside
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import LocalSource, PerTrigger, RangeSpout, Routed, SourceProgress, SourceSpout
 from stormspark.api.streams import (
@@ -56,6 +57,7 @@ __all__ = [
     "ExponentialBackoff",
     "Fields",
     "GlobalStreamId",
+    "LivesOutside",
     "LocalSource",
     "OutputCollector",
     "OutputFieldsDeclarer",
@@ -85,4 +87,5 @@ __all__ = [
     "WorkerHook",
     "WorkerHookDeclaration",
     "WorkerUserContext",
+    "WorksOutside",
 ]

@@ -144,6 +144,11 @@ class InProcessWorkers:
         for worker in self.workers:
             worker.set_active(active)
 
+    def abandon(self) -> None:
+        """The end without ``close`` or ``cleanup``."""
+        for worker in self.workers:
+            worker.abandon()
+
     def close(self) -> None:
         """The graceful end of every task."""
         for worker in self.workers:

@@ -76,6 +76,7 @@ class LocalTopology:
         try:
             self.workers.open(active)
         except BaseException:
+            self.workers.abandon()
             self._sources.close()
             raise
         self._thread: threading.Thread | None = None
@@ -198,6 +199,7 @@ class LocalTopology:
             self._finish()
 
     def _finish(self) -> None:
+        self.workers.abandon()  # of what was not closed
         self._tally.stop()
         self._sources.close()
         self._ended.set()

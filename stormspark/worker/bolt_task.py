@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterator
 from itertools import chain, islice
 from sys import getrefcount, getsizeof
@@ -21,6 +22,7 @@ from stormspark.api import (
     TransactionAttempt,
     Tuple,
     WindowedBolt,
+    WorksOutside,
 )
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
@@ -41,6 +43,8 @@ _CHUNK_FIRST = 16
 #: So many waiting tuples are looked at to tell the size of all; each costs so much beside its values.
 _SAMPLE = 8
 _DELIVERY_BYTES = 2 * getsizeof(())
+#: In a replay, a bolt that works outside is asked after so long how far it is.
+_REPLAY_PATIENCE_SECS = 0.05
 #: Above this mean each execute is timed alone; below it a chunk is timed as a whole, which costs nothing a
 #: tuple.
 _TIMED_ALONE = 50e-6
@@ -86,6 +90,7 @@ class BoltTask(Task):
         self.inputs: TaskInputs | None = None
         self._done = 0  # deliveries, ever
         self._seen = (0, 0)  # what waited at the last look, and what had been done by then
+        self._outside: WorksOutside | None = None  # the bolt, if it is one of those
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
@@ -105,13 +110,14 @@ class BoltTask(Task):
                 self.guard()
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
+        self._outside = instance if isinstance(instance, WorksOutside) else None
         if self.state is not None:
             self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
 
     @property
-    def instance(self) -> Bolt | BasicBolt:
-        """The bolt."""
-        return self.bolt
+    def instance(self) -> Bolt | BasicBolt | None:
+        """The bolt; None before it is prepared."""
+        return getattr(self, "bolt", None)
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
         """See `Task.begin_batch`."""
@@ -167,6 +173,43 @@ class BoltTask(Task):
         """Tuples that wait to be executed."""
         return len(self.inbox) + len(self._taken) - self._next
 
+    @property
+    def ready(self) -> int:
+        """How many of them it could execute now."""
+        waiting, outside = self.waiting, self._outside
+        return waiting if outside is None or not waiting else min(waiting, outside.room)
+
+    # -- work outside of the worker ----------------------------------------------------------------------------
+
+    @property
+    def works_outside(self) -> bool:
+        """Whether it has to be waited for; see `WorksOutside`."""
+        return self._outside is not None
+
+    @property
+    def outside(self) -> int:
+        """Tuples that were executed, and are worked on."""
+        return 0 if self._outside is None else self._outside.outside
+
+    def fileno(self) -> int:
+        """What is readable when there is something to take in."""
+        return -1 if self._outside is None else self._outside.fileno()
+
+    def take_in(self) -> None:
+        """Do what has come from outside; what raises there is as if ``execute`` had."""
+        assert self._outside is not None
+        try:
+            if self._outside.take_in():
+                self._raised_in_row = 0
+        except Exception as error:
+            self._raised("what it has outside", error, None)
+
+    def waited(self, seconds: float) -> None:
+        """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
+        self.counters.latency.seconds += seconds
+
+    # ----------------------------------------------------------------------------------------------------------
+
     def waiting_deliveries(self) -> Iterator[Delivery]:
         """Those tuples, in order."""
         return chain(islice(self._taken, self._next, None), self.inbox)
@@ -185,7 +228,7 @@ class BoltTask(Task):
         """What it did since the last report, and what waits."""
         executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
         before, self._reported = self._reported, (executed, seconds, shed)
-        waiting = self.waiting
+        waiting = self.waiting + self.outside
         return BoltLoad(
             executed - before[0],
             seconds - before[1],
@@ -222,6 +265,8 @@ class BoltTask(Task):
     def run(self) -> int:
         """Execute one chunk of what waits; return how many tuples that were."""
         batch = self._take()
+        if not batch:
+            return 0
         clock = self._clock
         done = 0
         started = begun = clock()
@@ -261,6 +306,10 @@ class BoltTask(Task):
             most = _CHUNK_MOST
         else:
             most = max(1, int(_CHUNK_SECONDS / self._mean))
+        if self._outside is not None:
+            most = min(most, self._outside.room)
+            if most <= 0:
+                return []
         if self._next >= len(self._taken):
             inbox = self.inbox
             if len(inbox) <= most:
@@ -289,6 +338,9 @@ class BoltTask(Task):
         """Execute a tuple now: in a replay."""
         self._begun = self._clock()
         self._execute_now([delivery])
+        while self.outside and self.fatal is None:
+            select.select([self], [], [], _REPLAY_PATIENCE_SECS)
+            self.take_in()
 
     def _execute_now(self, batch: list[Delivery]) -> int:
         if self.hooks:
@@ -298,12 +350,23 @@ class BoltTask(Task):
         try:
             execute(batch)
         except Exception as error:
-            if self._position:  # those before it went well
+            if self._position and self._outside is None:  # those before it went well
                 self._raised_in_row = 0
             self._raised("execute", error, self._current)
             return self._position + 1
-        self._raised_in_row = 0
+        if self._outside is None:
+            self._raised_in_row = 0
+        else:
+            self._send()
         return len(batch)
+
+    def _send(self) -> None:
+        """The chunk is executed, and nothing of it done yet: that is told by `take_in`."""
+        assert self._outside is not None
+        try:
+            self._outside.send()
+        except Exception as error:
+            self._raised("execute", error, None)
 
     # In both loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
     # reference count tells. That is half the price of a new object a tuple.

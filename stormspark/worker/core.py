@@ -13,6 +13,7 @@ arguments.
 from __future__ import annotations
 
 import pickle
+import select
 import time
 from array import array
 from collections import Counter
@@ -67,6 +68,8 @@ _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
 #: For so long one bolt executes while others wait, where none may hold the others up.
 _SLICE_SECONDS = 0.01
+#: Of what is at work outside so much is taken in before bolts get their turn again: each turn has a price.
+_TAKE_IN_SECONDS = 0.002
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 4096
@@ -156,6 +159,7 @@ class Worker:
         self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
+        self._outside: list[BoltTask] = []  # those that have something at work outside of this process
         self._transactions = plan.exactly_once
         self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
         if state is not None and settings.record_inputs:
@@ -194,6 +198,7 @@ class Worker:
         for bolt in self._bolts:
             self._enter(bolt)
             bolt.start()
+        self._outside = [bolt for bolt in self._bolts if bolt.works_outside]
         if active:
             for spout in self._spouts:
                 self._enter(spout)
@@ -241,6 +246,13 @@ class Worker:
         self.stories.close()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def abandon(self) -> None:
+        """The end without ``close`` or ``cleanup``: nothing is left at work outside of this process."""
+        for task in self.tasks.values():
+            self._enter(task)
+            task.let_go()
+        self._enter(None)
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """The batch runs again because a worker is gone or Spark failed: what was under way between workers
@@ -343,8 +355,11 @@ class Worker:
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
         if step.finishes:
+            self._finish_outside()
             self._end_batches(step.finishes, phase)
         self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
+        if step.finishes:
+            self._finish_outside()
         self._enter(None)
         self.stories.end_superstep()
         self._worked += self._clock() - now
@@ -401,6 +416,7 @@ class Worker:
                 bolt.end_batch()
                 self._seal_full_lanes()
                 self._pass(inf)
+                self._finish_outside()
         reached("worker.finished")
 
     def _spare_those_that_wait(self) -> None:
@@ -476,7 +492,12 @@ class Worker:
                 break
             if full or self._fatal() is not None:
                 break
-            if not emitted and not any(spout.has_news for spout in spouts):
+            idle = not emitted and not any(spout.has_news for spout in spouts)
+            # Where a bolt has no room its answers are what is wanted, not more tuples for it.
+            waits = self._outside and (idle or any(bolt.waiting and not bolt.ready for bolt in self._outside))
+            if waits and self._wait_outside(until):
+                continue
+            if idle:
                 break
         now = self._clock()
         for spout in spouts:
@@ -491,7 +512,11 @@ class Worker:
         """
         late, still, now = self._pass(deadline), 0, self._clock()
         while still < _MOST_PASSES:
-            if late or not any(bolt.waiting and bolt.fatal is None for bolt in self._bolts):
+            if late:
+                break
+            if not any(bolt.ready and bolt.fatal is None for bolt in self._bolts) and not (
+                self._outside and self._wait_outside(loops_until)
+            ):
                 break
             late = self._pass(loops_until)
             still, before = still + 1, now
@@ -506,6 +531,8 @@ class Worker:
         """
         if self.guarded:
             self._take_calls(self._bolts)
+        if self._outside:
+            self._take_in(self._outside, 0)
         late = self._take_turns(deadline) if self._sheds else self._work_through(deadline)
         for spout in self._spouts:
             if spout.has_news:
@@ -515,7 +542,7 @@ class Worker:
 
     def _work_through(self, deadline: float) -> bool:
         """Each bolt executes all that waits for it now."""
-        return any(bolt.waiting and self._execute(bolt, deadline) >= deadline for bolt in self._bolts)
+        return any(bolt.ready and self._execute(bolt, deadline) >= deadline for bolt in self._bolts)
 
     def _take_turns(self, deadline: float) -> bool:
         """Each bolt sheds what does not fit, then executes for at most a slice of time.
@@ -526,7 +553,7 @@ class Worker:
         late = now >= deadline
         for bolt in self._bolts:
             self._shed(bolt)
-            if bolt.waiting and not late:
+            if bolt.ready and not late:
                 now = max(now, self._execute(bolt, now + _SLICE_SECONDS))
         for bolt in self._bolts:
             self._shed(bolt)
@@ -535,9 +562,12 @@ class Worker:
     def _execute(self, bolt: BoltTask, until: float) -> float:
         """Execute what waits for a bolt now, chunk by chunk until then; return when the last chunk ended."""
         self._enter(bolt)
-        waiting, now = bolt.waiting, -inf
+        waiting, now = bolt.ready, -inf
         while waiting > 0 and bolt.fatal is None:
-            waiting -= bolt.run()
+            done = bolt.run()
+            if not done:
+                break
+            waiting -= done
             self._seal_full_lanes()
             now = self._clock()
             self._at = (bolt.name, now)
@@ -552,6 +582,51 @@ class Worker:
         if excess:
             self._enter(bolt)
             bolt.shedding.shed(excess, self._clock())
+
+    def _wait_outside(self, until: float) -> bool:
+        """Wait for what is at work outside, and take in what comes; false if there is nothing, or no time.
+
+        Returns after some milliseconds, or when all is done, so that bolts go on with what has come.
+        """
+        busy = [bolt for bolt in self._outside if bolt.outside and bolt.fatal is None]
+        begun = now = self._clock()
+        if not busy or now >= until:
+            return False
+        turn_ends = min(until, now + _TAKE_IN_SECONDS)
+        while busy and now < turn_ends:
+            if not self._take_in(busy, turn_ends - now):
+                for bolt in busy:  # in vain: it may ask how far things are
+                    self._enter(bolt)
+                    bolt.take_in()
+                break
+            now = self._clock()
+            busy = [bolt for bolt in busy if bolt.outside and bolt.fatal is None]
+        waited = self._clock() - begun
+        for bolt in self._outside:
+            if bolt.outside:
+                bolt.waited(waited)
+        self._enter(None)
+        return True
+
+    def _finish_outside(self) -> None:
+        """A batch must not end anywhere before what is at work outside has come."""
+        while self._wait_outside(inf):
+            self._pass(inf)
+
+    def _take_in(self, bolts: Iterable[BoltTask], seconds: float) -> bool:
+        """Take in what has come from outside, or comes within some seconds; true if anything has."""
+        self._enter(None)
+        poll, by_file = select.poll(), {}
+        for bolt in bolts:
+            file = bolt.fileno()
+            if file >= 0 and bolt.fatal is None:
+                by_file[file] = bolt
+                poll.register(file, select.POLLIN)
+        came = poll.poll(seconds * 1000)
+        for file, _ in came:
+            self._enter(by_file[file])
+            by_file[file].take_in()
+        return bool(came)
 
     def _take_calls(self, tasks: Iterable[Task]) -> None:
         """Do what threads of user code have emitted, acked and failed."""
@@ -596,6 +671,10 @@ class Worker:
     def _waiting(self) -> int:
         """Tuples in inboxes and lanes, and all that waits in sealed frames."""
         return sum(bolt.waiting for bolt in self._bolts) + self._leaving()
+
+    def _at_work(self) -> int:
+        """Tuples that bolts have outside of this process."""
+        return sum(bolt.outside for bolt in self._outside)
 
     def _leaving(self) -> int:
         """Of these, what is for other workers."""
@@ -663,7 +742,8 @@ class Worker:
 
     def _transaction(self, step: Step) -> TransactionReport:
         """The end of a round: prepare the batch for its commit if it is worked off here."""
-        left = self._waiting() + sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
+        left = self._waiting() + self._at_work()
+        left += sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
         for spout in self._spouts:
             spout.note_failures(self._batch_began_at)
         self._ended = max(self._ended, step.finishes)
@@ -716,7 +796,7 @@ class Worker:
         """Tuples, rows and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
         rows = sum(spout.rows_waiting for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self.tasks.values())
-        return self._waiting() + rows + calls + self.ledger.statistics().outgoing
+        return self._waiting() + self._at_work() + rows + calls + self.ledger.statistics().outgoing
 
     def _fatal(self) -> ErrorReport | None:
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)

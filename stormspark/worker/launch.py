@@ -23,7 +23,11 @@ from stormspark.worker.lifeline import is_alive
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import ProcessId
 
-__all__ = ["UP", "Launch", "LaunchError", "LaunchLostError", "end_process", "own_folder", "start"]
+__all__ = ["INHERITED_PATH", "UP", "Launch", "LaunchError", "LaunchLostError", "end_process", "own_folder", "start"]
+
+#: Holds what PYTHONPATH was before it became all of our module path: for programs that a task starts, which may be for another
+#: Python.
+INHERITED_PATH = "STORMSPARK_INHERITED_PYTHONPATH"
 
 #: What a worker writes to its standard output once nimbus knows it.
 UP = b"up"
@@ -62,6 +66,7 @@ def start(launch: Launch, timeout_secs: float) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")
     }
+    environment.setdefault(INHERITED_PATH, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
     # -P: the working directory is on the path only if it is on ours. The words after the module are for
     # readers of `ps`.

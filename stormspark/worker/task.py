@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import cloudpickle
 
 from stormspark.acker import Ledger, Roots
-from stormspark.api import BatchAware, EmitInfo, TaskHook, TopologyContext, TransactionAttempt
+from stormspark.api import BatchAware, EmitInfo, LivesOutside, TaskHook, TopologyContext, TransactionAttempt
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.config import Settings
@@ -115,6 +115,7 @@ class Task:
 
     def start(self) -> None:
         """Make the instance and call what Storm calls first; raises `ComponentError`."""
+        self.let_go()
         self._host.clear_timers(self)
         self._metrics.clear()
         self.hooks.clear()
@@ -141,6 +142,15 @@ class Task:
             raise failure from error
         finally:
             self._starting = False
+
+    def let_go(self) -> None:
+        """The instance, if there is one, ends without ``close`` or ``cleanup``."""
+        instance = self.instance
+        if isinstance(instance, LivesOutside):
+            try:
+                instance.let_go()
+            except Exception as error:
+                self.report_error(error)
 
     #: What Storm calls first.
     _first_call: str

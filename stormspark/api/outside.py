@@ -1,0 +1,56 @@
+"""Components that have something at work outside of their worker: a child process, a device, a service that answers later.
+
+A worker runs its tasks on one thread, and a batch ends when nothing is left to do. What is at work outside would be
+forgotten there: tuples would wait for the next batch, and nobody would hold back those that come after them. So a bolt
+that says what it has outside is asked for room before it is given tuples, is waited for at the end of a superstep, and
+what it has not done by then counts as waiting (backpressure, transactions, the end of a run).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+__all__ = ["LivesOutside", "WorksOutside"]
+
+
+class LivesOutside(ABC):
+    """Mixed into a `Spout` or `Bolt` that has something outside which must not outlive it."""
+
+    @abstractmethod
+    def let_go(self) -> None:
+        """The instance ends without ``close`` or ``cleanup``: its task begins anew, or its engine is killed.
+
+        May come twice, and after ``close`` or ``cleanup``.
+        """
+
+
+class WorksOutside(LivesOutside):
+    """Mixed into a `Bolt` whose tuples are worked on outside. All methods are called on the thread that runs the tasks.
+
+    What it emits, acks and fails in `take_in` is as if it did so in ``execute``; what it raises there, too.
+    """
+
+    @property
+    @abstractmethod
+    def room(self) -> int:
+        """How many tuples it takes now; it is not given more, they wait in its queue."""
+
+    @property
+    @abstractmethod
+    def outside(self) -> int:
+        """How many tuples are worked on, so that a batch had better wait for them; not those that are held on purpose."""
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """What is readable when `take_in` has something to do, as for ``select.poll``; -1 while there is nothing."""
+
+    @abstractmethod
+    def send(self) -> None:
+        """No more tuples come for now: let go of those that were collected."""
+
+    @abstractmethod
+    def take_in(self) -> int:
+        """Do what has come from outside, without waiting; returns how many tuples are done by that.
+
+        Called when `fileno` is readable, and when the worker has waited for it in vain.
+        """

@@ -1,0 +1,126 @@
+"""What a `ShellBolt` and a `ShellSpout` share: the command, its surroundings, and what it emits (I3, I18)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from stormspark.api import Component, Fields, LivesOutside, OutputFieldsDeclarer
+from stormspark.api.user_line import user_line
+from stormspark.errors import InvalidTopologyError, MultilangError
+from stormspark.metrics import Metric
+from stormspark.worker.launch import INHERITED_PATH
+
+__all__ = ["RESOURCES", "Outputs", "ShellComponent", "StreamLike"]
+
+#: The key of the folder that children start in.
+RESOURCES = "stormspark.multilang.resources"
+
+
+class StreamLike(Protocol):
+    """An output stream as other packages have it."""
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The names of its values."""
+
+
+#: The fields of the default stream; or of each stream, or an object that has them, and ``direct`` where it is a direct one.
+Outputs = Sequence[str] | Mapping[str, Sequence[str] | StreamLike]
+
+
+class ShellComponent(Component, LivesOutside):
+    """See `ShellBolt` and `ShellSpout`."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        outputs: Outputs = (),
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        metrics: Mapping[str, Metric] | None = None,
+    ) -> None:
+        self._declared_at = user_line()
+        if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
+            self._refuse(f"a command is a list of words, as ['python3', 'split.py'], got {command!r}")
+        self._command = list(command)
+        if isinstance(outputs, str):
+            self._refuse(
+                f"outputs are the fields of the default stream, as ['word'], or those of each stream, got {outputs!r}"
+            )
+        self._outputs = outputs
+        self._env: dict[str, str] = {}
+        self._cwd = None if cwd is None else os.fspath(cwd)
+        self._metrics = dict(metrics or {})
+        self.set_env(env or {})
+
+    # -- what Storm's have too (I3) ----------------------------------------------------------------------------
+
+    def set_env(self, env: Mapping[str, str]) -> Self:
+        """Environment variables of the child, beside those of the worker; ``PATH`` is added to the worker's, as in Storm."""
+        for name, value in env.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                self._refuse(f"env are texts by name, got {name!r}: {value!r}")
+        self._env = dict(env)
+        return self
+
+    def change_child_cwd(self, change: bool) -> None:
+        """False: the child stays in the worker's own folder, and does not start in the resources folder."""
+        self._cwd = None if change else "."
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare ``outputs``; a subclass may declare something else."""
+        if not isinstance(self._outputs, Mapping):
+            if self._outputs:
+                declarer.declare(Fields(*self._outputs))
+            return
+        for stream, declared in self._outputs.items():
+            fields = declared if isinstance(declared, Sequence) else declared.fields
+            declarer.declare_stream(stream, Fields(*fields), direct=bool(getattr(declared, "direct", False)))
+
+    def _refuse(self, problem: str) -> None:
+        msg = f"{self._declared_at}: {type(self).__name__}: {problem}"
+        raise InvalidTopologyError(msg)
+
+    # -- its surroundings --------------------------------------------------------------------------------------
+
+    def _folder(self, conf: Mapping[str, Any]) -> str:
+        """Where the child starts: ``cwd``; else the resources folder, as docs/multilang.md has it."""
+        if self._cwd is not None:
+            return self._existing(Path(self._cwd), "cwd")
+        if (asked := conf.get(RESOURCES)) is not None:
+            return self._existing(Path(asked), RESOURCES)
+        beside = Path(self._declared_at.rpartition(":")[0]).parent
+        candidates = [Path("resources"), beside / "resources", beside]
+        for folder in candidates:
+            if folder.is_dir():
+                return str(folder.resolve())
+        tried = ", ".join(str(folder.absolute()) for folder in candidates)
+        msg = (
+            f"there is no folder for the child to start in on this host: {tried}. Ship the scripts with the topology "
+            f"(spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
+        )
+        raise MultilangError(msg)
+
+    @staticmethod
+    def _existing(folder: Path, what: str) -> str:
+        if not folder.is_dir():
+            msg = f"{what} is {str(folder)!r}, and there is no such folder on this host ({folder.absolute()})"
+            raise MultilangError(msg)
+        return str(folder.resolve())
+
+    def _environment(self) -> dict[str, str]:
+        """The worker's, without what was made for the worker's own Python, and with ``env``."""
+        environment = dict(os.environ)
+        inherited = environment.pop(INHERITED_PATH, None)
+        if inherited is not None:
+            environment["PYTHONPATH"] = inherited
+        if not environment.get("PYTHONPATH"):
+            environment.pop("PYTHONPATH", None)
+        for name, value in self._env.items():
+            both = name == "PATH" and environment.get(name)
+            environment[name] = f"{environment[name]}{os.pathsep}{value}" if both else value
+        return environment

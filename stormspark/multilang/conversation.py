@@ -1,0 +1,199 @@
+"""What a worker and a child say to each other, whether the child is a spout or a bolt (I2, I10-I12)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from stormspark.api import DEFAULT_STREAM, OutputCollector, SpoutOutputCollector, TopologyContext
+from stormspark.errors import InvalidTopologyError, MultilangError
+from stormspark.metrics import AssignableMetric, CountMetric, Metric
+from stormspark.multilang.child import Child
+from stormspark.multilang.handshake import setup_message
+from stormspark.multilang.messages import Unreadable, messages_for
+
+__all__ = ["Conversation", "Surroundings"]
+
+#: Storm's levels: trace, debug, info, warn, error (I10).
+_LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+#: How often what the child writes to stderr is logged.
+_LOOK_SECS = 1.0
+_DEFAULT_TIMEOUT_SECS = 30
+_QUOTED = 300
+
+
+class Surroundings:
+    """What a child is started with."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: str,
+        environment: Mapping[str, str],
+        metrics: Mapping[str, Metric],
+    ) -> None:
+        self.command, self.folder, self.environment, self.metrics = command, folder, environment, metrics
+
+
+class Conversation:
+    """Starts the child, and has answers to what spouts and bolts say alike.
+
+    There is one rule for all that goes wrong (I12): a child that breaks the protocol, dies or hangs is ended, with all that it
+    has forked, and the component raises a `MultilangError` that says so. So its task begins anew, with a new child, and what it
+    held fails. What a child reports with ``error`` is shown, and nothing else (C4).
+    """
+
+    kind: str
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        conf: Mapping[str, Any],
+        context: TopologyContext,
+        collector: OutputCollector | SpoutOutputCollector,
+    ) -> None:
+        self.who = (
+            f"{self.kind} {context.this_component_id!r}, task {context.this_task_id} "
+            f"({context.this_component_id}[{context.this_task_index}])"
+        )
+        if conf.get("topology.state.pickle"):
+            msg = (
+                f"{self.who}: topology.state.pickle is true, and what a child keeps is in the child's memory, where nobody can "
+                f"pickle it. Keep state in a bolt written here, or in a database of the child's own"
+            )
+            raise InvalidTopologyError(msg)
+        self._collector = collector
+        self._logger = context.logger
+        self._metrics: dict[str, Metric] = {}
+        for name, metric in surroundings.metrics.items():
+            self._metrics[name] = context.register_metric(name, metric)
+        self._unregistered: dict[str, Any] = {}
+        self._other_metrics = context.register_metric("multilang", AssignableMetric())
+        self._timeout = float(
+            conf.get("topology.subprocess.timeout.secs")
+            or conf.get("supervisor.worker.timeout.secs")
+            or _DEFAULT_TIMEOUT_SECS
+        )
+        self.child = Child(
+            self.who,
+            surroundings.command,
+            surroundings.folder,
+            surroundings.environment,
+            messages_for(conf.get("topology.multilang.serializer")),
+            self._timeout,
+            self.ask,
+        )
+        try:
+            self._shake_hands(conf, context)
+        except BaseException:
+            self.child.kill()
+            raise
+        context.set_timer(_LOOK_SECS, self.log_lines)
+
+    def ask(self) -> None:
+        """Called by another thread, once a second: ask for a sign of life."""
+
+    def _shake_hands(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        child = self.child
+        child.asked_at = time.monotonic()
+        child.send(setup_message(conf, context, child.pid_folder))
+        answered = False
+        while not answered:
+            child.wait()
+            child.flush()
+            for message in child.read() or ():
+                if type(message) is dict and isinstance(message.get("pid"), int):
+                    self._logger.info("child %s runs: %s", message["pid"], child.shown_command)
+                    answered = True
+                elif type(message) is not dict or not self._said(message):
+                    self.broken(message, 'expected its process id first, as {"pid": 1234} (I2)')
+        child.asked_at = None
+
+    # -- what both kinds of children say -----------------------------------------------------------------------
+
+    def _said(self, message: dict[str, Any]) -> bool:
+        """Log, report or count what the child says; false for anything else."""
+        command = message.get("command")
+        if command == "log":
+            level = message.get("level", 2)
+            known = type(level) is int and 0 <= level < len(_LEVELS)
+            self._logger.log(_LEVELS[level] if known else logging.INFO, "%s", message.get("msg"))
+        elif command == "error":
+            self._collector.report_error(f"{self.who}: its child reports: {message.get('msg')}")
+        elif command == "metrics":
+            self._count(message)
+        else:
+            return False
+        return True
+
+    def _count(self, message: dict[str, Any]) -> None:
+        name, params = message.get("name"), message.get("params")
+        if not isinstance(name, str) or not name:
+            self.broken(message, "a metric has a name (I11)")
+        metric = self._metrics.get(name)
+        if metric is not None:
+            _update(metric, params)
+            return
+        if name not in self._unregistered:
+            self._logger.warning(
+                "%s: metric %r is not among the metrics=... of its component; its last value is in the metric 'multilang' (I11)",
+                self.who,
+                name,
+            )
+        self._unregistered[name] = params
+        self._other_metrics.set_value(dict(self._unregistered))
+
+    def log_lines(self) -> None:
+        """Log what the child has written to stderr (I1)."""
+        lines, more = self.child.take_lines()
+        for line in lines:
+            self._logger.info("stderr: %s", line)
+        if more:
+            self._logger.info("stderr: (%s more lines, too many to log)", f"{more:,}")
+
+    # -- what goes wrong ---------------------------------------------------------------------------------------
+
+    def broken(self, message: Any, why: str, cause: Exception | None = None) -> NoReturn:
+        """End the child that has said ``message``; raises `MultilangError`."""
+        if type(message) is Unreadable:
+            what = f"said {message.quoted!r}: {message.why}. Its standard output is for messages alone (I1); print to stderr, or log"
+        else:
+            try:
+                said = json.dumps(message)
+            except (TypeError, ValueError):
+                said = repr(message)
+            what = f"said {said if len(said) <= _QUOTED else said[:_QUOTED] + '...'}: {why}"
+        raise self.child.failed(what) from cause
+
+    @staticmethod
+    def emit_of(message: dict[str, Any]) -> tuple[Any, str, int]:
+        """The values, the stream and the task of an emit (I5, I7); no task, or task 0: it is not direct (I9).
+
+        Raises ValueError for what is none.
+        """
+        values, stream, task = message.get("tuple"), message.get("stream"), message.get("task") or 0
+        if type(values) is not list:
+            msg = f"a tuple is a list of values, got {values!r}"
+            raise ValueError(msg)
+        if type(task) is not int:
+            msg = f"a task is a number, got {task!r} (I9)"
+            raise ValueError(msg)
+        return tuple(values), DEFAULT_STREAM if stream is None else stream, task
+
+
+def _update(metric: Metric, params: Any) -> None:
+    """As Storm's metrics that can be called from children do (I11): nothing given counts one."""
+    if isinstance(metric, CountMetric):
+        metric.incr_by(1 if params is None else params)
+    elif isinstance(metric, AssignableMetric):
+        metric.set_value(params)
+    else:
+        for name in ("update", "inc", "mark"):
+            if hasattr(metric, name):
+                getattr(metric, name)(*([] if params is None else [params]))
+                return
+        msg = f"a child can't update {type(metric).__name__}; use one with update, inc or mark"
+        raise MultilangError(msg)

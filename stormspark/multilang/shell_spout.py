@@ -1,0 +1,142 @@
+"""A spout in any language (I4, I5)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from stormspark.api import Spout, SpoutOutputCollector, TopologyContext
+from stormspark.errors import MultilangError
+from stormspark.multilang.component import ShellComponent
+from stormspark.multilang.conversation import Conversation, Surroundings
+
+__all__ = ["ShellSpout"]
+
+
+class ShellSpout(ShellComponent, Spout):
+    """Runs a child that speaks Storm's multilang protocol as a spout; see `ShellBolt` for what it is given.
+
+    It is synchronous, as in Storm: the child does one thing at a time, and the worker waits for it (I4). So a child that has
+    nothing to emit should sleep some milliseconds, not more.
+
+    >>> sentences = ShellSpout(["node", "sentences.js"], ["sentence"])
+    """
+
+    _talk: _SpoutConversation | None = None
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Start the child; raises `MultilangError` where it does not come up."""
+        surroundings = Surroundings(self._command, self._folder(conf), self._environment(), self._metrics)
+        self._talk = _SpoutConversation(surroundings, conf, context, collector)
+
+    def next_tuple(self) -> None:
+        """Have the child emit what it has."""
+        self._query("next", "")
+
+    def ack(self, message_id: Hashable) -> None:
+        """Tell the child."""
+        self._query("ack", message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        """Tell the child."""
+        self._query("fail", message_id)
+
+    def activate(self) -> None:
+        """Tell the child."""
+        self._query("activate", "")
+
+    def deactivate(self) -> None:
+        """Tell the child."""
+        self._query("deactivate", "")
+
+    def close(self) -> None:
+        """End the child."""
+        if self._talk is not None:
+            self._talk.log_lines()
+            self._talk.child.stop()
+            self._talk = None
+
+    def let_go(self) -> None:
+        """End the child at once."""
+        if self._talk is not None:
+            self._talk.child.kill()
+            self._talk = None
+
+    def _query(self, command: str, message_id: Hashable) -> None:
+        if self._talk is not None:
+            self._talk.query(command, message_id)
+
+
+class _ComposedId(NamedTuple):
+    """A message id that is a list or an object of JSON's, which nobody can hash."""
+
+    text: str
+
+
+class _SpoutConversation(Conversation):
+    kind = "spout"
+    _collector: SpoutOutputCollector
+
+    def __init__(self, *args: Any) -> None:
+        self._heard: deque[Any] = deque()
+        self._over = False  # cut off in the middle of a command: nothing can be said any more
+        super().__init__(*args)
+
+    def query(self, command: str, message_id: Hashable) -> None:
+        """Send a command, and do what the child says until it is done (I4)."""
+        if self._over:
+            return
+        said = json.loads(message_id.text) if type(message_id) is _ComposedId else message_id
+        self._over = True
+        child = self.child
+        try:
+            child.asked_at = time.monotonic()
+            child.send({"command": command, "id": said})
+            while (message := self._next())["command"] != "sync":
+                self._do(message)
+            child.asked_at = None
+            self._over = False
+        finally:
+            if self._over:
+                child.kill()
+
+    def _next(self) -> dict[str, Any]:
+        while not self._heard:
+            self.child.wait()
+            self.child.flush()
+            self._heard.extend(self.child.read() or ())
+        message = self._heard.popleft()
+        if type(message) is not dict or "command" not in message:
+            self.broken(message, 'a message is an object with a "command"')
+        return message
+
+    def _do(self, message: dict[str, Any]) -> None:
+        if message["command"] == "emit":
+            # While we have the word, and maybe keep it for long, the child owes nothing.
+            self.child.asked_at = None
+            try:
+                self._emit(message)
+            except MultilangError:
+                raise
+            except Exception as error:
+                self.broken(message, str(error), error)
+            self.child.asked_at = time.monotonic()
+        elif not self._said(message):
+            self.broken(message, "a spout says emit, log, error, metrics or sync (I12)")
+
+    def _emit(self, message: dict[str, Any]) -> None:
+        values, stream, task = self.emit_of(message)
+        message_id = message.get("id")
+        if type(message_id) in (dict, list):
+            message_id = _ComposedId(json.dumps(message_id))
+        if task:
+            self._collector.emit_direct(task, values, stream, message_id=message_id)
+            return
+        tasks = self._collector.emit(values, stream, message_id=message_id)
+        if message.get("need_task_ids") in (None, True):
+            self.child.send(tasks)
