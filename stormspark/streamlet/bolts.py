@@ -228,9 +228,10 @@ class TransformBolt(Bolt):
 
     state: MutableMapping[Any, Any] | None = None
 
-    def __init__(self, operation: Operation, operator: TransformOperator) -> None:
+    def __init__(self, operation: Operation, operator: TransformOperator, config: Mapping[str, Any]) -> None:
         self.operation = operation
         self.operator = operator
+        self.config = config
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Set the operator up."""
@@ -238,7 +239,8 @@ class TransformBolt(Bolt):
         self._stage = context.this_component_id
         self._tuple: Tuple | None = None
         self.operator.logger = context.logger
-        self.operator.setup(StageContext(context, conf, self.state, OUTPUT, self._emit))
+        config = {**conf, **self.config}
+        self.operator.setup(StageContext(context, config, self.state, OUTPUT, self._emit))
 
     def _emit(self, element: Any) -> None:
         self._collector.emit((element,), OUTPUT, () if self._tuple is None else self._tuple)

@@ -11,7 +11,7 @@ from stormspark.api.user_line import declared_at, user_line
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import Grouping, ShuffleGrouping
 from stormspark.streamlet.bolts import Operation, TupleBolt
-from stormspark.streamlet.config import Config, delivery_semantics, topology_conf
+from stormspark.streamlet.config import Config, delivery_semantics, for_components_alone, topology_conf
 from stormspark.streamlet.operators import Generator
 from stormspark.streamlet.sources import GeneratorSpout, StatefulGeneratorSpout, SupplierSpout
 from stormspark.streamlet.stage import Input, Lowering, Made, Stage, in_order
@@ -78,7 +78,7 @@ class Builder:
         settings = config.api_config if isinstance(config, Config) else dict(config or {})
         stages = in_order(self._sources)
         _check_inputs(stages)
-        lowering = Lowering(delivery_semantics(settings), _names(stages))
+        lowering = Lowering(delivery_semantics(settings), _names(stages), for_components_alone(settings))
         builder = TopologyBuilder()
         for stage, component_id in lowering.names.items():
             component = stage.make(lowering)
@@ -109,7 +109,7 @@ class Builder:
 def _generator(generator: Generator, operation: Operation) -> Callable[[Lowering], Made]:
     def make(lowering: Lowering) -> Made:
         kind = StatefulGeneratorSpout if lowering.stateful else GeneratorSpout
-        return kind(operation, generator, tracked=lowering.tracked)
+        return kind(operation, generator, lowering.config, tracked=lowering.tracked)
 
     return make
 

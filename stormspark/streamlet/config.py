@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError
 from stormspark.streamlet.resources import Resources
 
-__all__ = ["Config", "DeliverySemantics", "delivery_semantics", "topology_conf"]
-
-#: ``ATMOST_ONCE``, ``ATLEAST_ONCE`` or ``EFFECTIVELY_ONCE``.
-DeliverySemantics = str
+__all__ = ["Config", "delivery_semantics", "for_components_alone", "topology_conf"]
 
 _MODE: Final = "topology.reliability.mode"
 _CONTAINERS: Final = "topology.stmgrs"
@@ -74,11 +73,11 @@ class Config:
         self._api_config[_RAM] = resources.get_ram()
 
     def set_user_config(self, key: str, value: Any) -> None:
-        """Any other setting: ``context.get_config()`` has it. Values must be JSON (A24)."""
+        """Any other setting: ``context.get_config()`` has it."""
         self._api_config[key] = value
 
 
-def delivery_semantics(config: Mapping[str, Any]) -> DeliverySemantics:
+def delivery_semantics(config: Mapping[str, Any]) -> str:
     """What the configuration asks for; raises `InvalidTopologyError` for what there is not.
 
     >>> delivery_semantics({}), delivery_semantics({"topology.reliability.mode": "ATLEAST_ONCE"})
@@ -92,7 +91,7 @@ def delivery_semantics(config: Mapping[str, Any]) -> DeliverySemantics:
 
 
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
-    """The settings of the engine that ``config`` amounts to; those that are given stay.
+    """The settings of the engine that ``config`` amounts to; those that are given stay. Heron's texts are typed (A44).
 
     Windows hold an element for ``held_secs`` at most, which its message timeout must cover (C27).
 
@@ -101,7 +100,8 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
     >>> topology_conf({"topology.reliability.mode": "ATLEAST_ONCE"}, held_secs=12)["topology.message.timeout.secs"]
     42
     """
-    conf = dict(config)
+    alone = for_components_alone(config)
+    conf = {key: _typed(key, value) for key, value in config.items() if key not in alone}
     if _CONTAINERS in config:
         conf.setdefault("topology.workers", int(config[_CONTAINERS]))
     match delivery_semantics(config):
@@ -112,3 +112,29 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
         case "ATLEAST_ONCE" if held_secs:
             conf.setdefault("topology.message.timeout.secs", 30 + held_secs)
     return conf
+
+
+def for_components_alone(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is no JSON, and so no setting of the engine (A24): Heron pickles it, and here it goes with the components.
+
+    >>> for_components_alone({"a": 1, "b": {1, 2}})
+    {'b': {1, 2}}
+    """
+    return {key: value for key, value in config.items() if not _is_json(value)}
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _typed(key: str, value: Any) -> Any:
+    if isinstance(value, str) and key.startswith(("topology.", "heron.")):
+        for kind in (int, float):
+            with suppress(ValueError):
+                return kind(value)
+        return {"true": True, "false": False}.get(value.lower(), value)
+    return value

@@ -41,7 +41,7 @@ def _length(element: Any) -> int | None:
         return None
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 16, typed=True)  # not all that have equal hashes can be compared
 def key_hash(key: Any) -> int:
     """A number that is the same for equal keys, in every process.
 

@@ -92,9 +92,12 @@ class GeneratorSpout(_ElementSpout):
 
     state: MutableMapping[Any, Any] | None = None
 
-    def __init__(self, operation: Operation, generator: Generator, *, tracked: bool) -> None:
+    def __init__(
+        self, operation: Operation, generator: Generator, config: Mapping[str, Any], *, tracked: bool
+    ) -> None:
         super().__init__(operation, tracked=tracked)
         self.generator = generator
+        self.config = config
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
@@ -102,7 +105,7 @@ class GeneratorSpout(_ElementSpout):
         """Set the generator up."""
         super().open(conf, context, collector)
         self.generator.logger = context.logger
-        self.generator.setup(StageContext(context, conf, self.state, OUTPUT, self.emit))
+        self.generator.setup(StageContext(context, {**conf, **self.config}, self.state, OUTPUT, self.emit))
 
     def take(self) -> Any:
         """What it gets."""

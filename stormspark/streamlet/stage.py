@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stormspark.api import BasicBolt, Bolt, SourceSpout, Spout, WindowedBolt
 from stormspark.grouping import Grouping
@@ -17,10 +17,13 @@ Made = Spout | SourceSpout | Bolt | BasicBolt | WindowedBolt
 
 
 class Lowering(NamedTuple):
-    """What a stage has to know to become a component: the delivery semantics, and the names of all stages."""
+    """What a stage has to know to become a component: the delivery semantics, the names of all stages, and what of the
+    configuration is not for the engine.
+    """
 
     semantics: str
     names: Mapping[Stage, str]
+    config: Mapping[str, Any]
 
     @property
     def tracked(self) -> bool:

@@ -113,7 +113,7 @@ class Streamlet:
 
         def make(operation: Operation, lowering: Lowering) -> Made:
             kind = StatefulTransformBolt if lowering.stateful else TransformBolt
-            return kind(operation, transform_operator)
+            return kind(operation, transform_operator, lowering.config)
 
         return Streamlet(self._child("transform", make))
 

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from stormspark.errors import ComponentError, FailedException
+from stormspark.local import LocalCluster
 from stormspark.metrics import TopologyStatistics
 from stormspark.streamlet import (
     ArrayLooper,
@@ -127,6 +128,29 @@ def test_what_a_context_says(semantics):
     builder.new_source(About()).set_num_partitions(2).consume(collect)
     out = run(builder, semantics, mine=7)
     assert sorted(out) == [[2, n, "output", 7, semantics == Config.EFFECTIVELY_ONCE] for n in range(2)]
+
+
+class Reads(TransformOperator):
+    """Emits a value of the configuration."""
+
+    def setup(self, context):
+        self.context = context
+
+    def transform(self, tup):
+        self.context.emit(self.context.get_config()[tup.values[0]])
+
+
+def test_a_configuration_may_hold_anything():
+    """G24, A44: texts of Heron's keys are numbers and truth values again; what is no JSON goes with the components."""
+    begin(["topology.debug", "topology.message.timeout.secs", "mine", "set", "function"])
+    builder = Builder()
+    builder.new_source(from_left).transform(Reads()).consume(collect)
+    config = Config({"topology.debug": "false", "topology.message.timeout.secs": "45", "mine": "45"})
+    config.set_user_config("set", {1, 2})
+    config.set_user_config("function", abs)
+    with LocalCluster(simulated_time=True) as cluster:
+        cluster.submit_topology("anything", {}, builder.build("anything", config)).run_until_idle()
+    assert collected == [False, 45, "45", {1, 2}, abs]
 
 
 def test_an_array_looper_begins_anew_at_the_end_and_keeps_its_pace(monkeypatch):
