@@ -99,9 +99,22 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
     @click.option(
         "--env-filter", is_flag=True, help="${ENV-NAME} of a Flux file is environment variable NAME."
     )
+    @click.option(
+        "--arg",
+        "arguments",
+        multiple=True,
+        metavar="TEXT",
+        help="An argument of a heronpy script, behind its topology's name. May be repeated.",
+    )
     @functools.wraps(command)
-    def wrapped(environment: str | None, filter_file: Path | None, env_filter: bool, **kwargs: Any) -> _R:
-        return command(front_end=FrontEndOptions(environment, filter_file, env_filter), **kwargs)
+    def wrapped(
+        environment: str | None,
+        filter_file: Path | None,
+        env_filter: bool,
+        arguments: tuple[str, ...],
+        **kwargs: Any,
+    ) -> _R:
+        return command(front_end=FrontEndOptions(environment, filter_file, env_filter, arguments), **kwargs)
 
     return wrapped
 
