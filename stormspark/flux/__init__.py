@@ -66,4 +66,4 @@ def load(
     put_first(folder)
     if (folder / CLASSES_FILE).is_file():
         import_file(folder / CLASSES_FILE)
-    return lowered(definition, folder)
+    return lowered(definition)

@@ -63,8 +63,8 @@ def fitted_value(owner: type, attribute: str, value: Any) -> Any:
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
     if isinstance(function, type):
-        made_by = function.__init__ if function.__init__ is not object.__init__ else function.__new__
-        return _hints_of(made_by)
+        own_init = inspect.getattr_static(function, "__init__") is not object.__init__
+        return _hints_of(getattr(function, "__init__" if own_init else "__new__"))
     return _hints_of(function)
 
 
@@ -79,14 +79,14 @@ def _as(hint: Any, value: Any) -> Any:
     """``value`` as ``hint`` wants it; whatever is no simple type takes everything."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = typing.get_args(hint)
-        problem = Unfit("does not fit")
+        problems = []
         # As it is, if that is possible: only then as a member of an enum or as a float.
         for option in sorted(options, key=lambda one: not (isinstance(one, type) and type(value) is one)):
             try:
                 return _as(option, value)
             except Unfit as error:
-                problem = error
-        raise problem
+                problems.append(error)
+        raise problems[0]
     kind = typing.get_origin(hint) or hint
     if not isinstance(kind, type) or kind is object:
         return value
@@ -108,8 +108,8 @@ _CHECKED: dict[type, str] = {
     bool: "true or false",
     list: "a list",
     dict: "a mapping",
-    Sequence: "a list",  # type: ignore[type-abstract]
-    Mapping: "a mapping",  # type: ignore[type-abstract]
+    Sequence: "a list",
+    Mapping: "a mapping",
     type(None): "nothing",
 }
 

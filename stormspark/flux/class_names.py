@@ -9,7 +9,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from stormspark.api.user_line import raised_at
 from stormspark.errors import InvalidTopologyError, StormsparkError
@@ -87,8 +87,10 @@ def _imported(path: str, told: str, class_name: str) -> Factory | ModuleType | N
         found: Any = module
         for part in parts[count:]:
             found = getattr(found, part, None)
-        if isinstance(found, ModuleType) or callable(found):
+        if isinstance(found, ModuleType):
             return found
+        if callable(found):
+            return cast(Factory, found)
         if found is not None:
             msg = f"{told}: {path} is neither a class nor a function (K23), but {found!r:.80} of type {type(found).__name__}"
             raise InvalidTopologyError(msg)

@@ -20,16 +20,19 @@ _PLAIN_TAGS = frozenset(
     f"{_YAML}{name}"
     for name in ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "binary", "merge", "value")
 )
-_KINDS = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
+_KINDS: dict[type[yaml.Node], str] = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
 
 
 def parsed(text: str, file: str) -> Located:
     """The root of a document; raises `InvalidTopologyError` with the line for what is no plain YAML."""
-    loader = yaml.SafeLoader(text)
     try:
-        node = loader.get_single_node()
-        if node is not None:
-            _check(loader, node, file, set(), ())
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            if node is not None:
+                _check(loader, node, file, set(), ())
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{file}:{mark.line + 1}" if mark else file
@@ -42,8 +45,6 @@ def parsed(text: str, file: str) -> Located:
     except RecursionError as error:
         msg = f"{file}: this YAML is nested too deeply to be a topology"
         raise InvalidTopologyError(msg) from error
-    finally:
-        loader.dispose()  # type: ignore[no-untyped-call]
     if node is None:
         msg = f"{file}: the file is empty; a topology has a name, spouts, bolts and streams (K13)"
         raise InvalidTopologyError(msg)
@@ -92,7 +93,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     ("did you mean 'spouts'?", "there are 'bolts', 'spouts'", 'there are none')
     """
     names = list(known)
-    if like := difflib.get_close_matches(name, names, 2, 0.7):
+    if like := difflib.get_close_matches(name, names, 2):
         return f"did you mean {' or '.join(map(repr, like))}?"
     return f"there are {', '.join(map(repr, names)) or 'none'}"
 
@@ -150,7 +151,7 @@ class Located:
         """Plain data: what YAML makes of it."""
         loader = yaml.SafeLoader("")
         try:
-            return loader.construct_object(self._node, deep=True)  # type: ignore[no-untyped-call]
+            return loader.construct_object(self._node, deep=True)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else self._node.start_mark.line + 1
             msg = f"{self._file}:{line}: {error.problem}"
@@ -158,7 +159,7 @@ class Located:
         except ValueError as error:  # no such day
             self.refuse(f"{self._described()} is no value: {error}")
         finally:
-            loader.dispose()  # type: ignore[no-untyped-call]
+            loader.dispose()
 
     def items(self, what: str) -> list[Located]:
         """The parts of a list; nothing is an empty list."""
@@ -210,7 +211,7 @@ class Located:
         node = self._node
         if not isinstance(node, yaml.ScalarNode):
             return None
-        tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, node.value, (True, False))
+        tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, node.value, (True, False))  # type: ignore[no-untyped-call]
         return Located(self._file, yaml.ScalarNode(tag, node.value, node.start_mark, node.end_mark)).value()
 
     def _described(self) -> str:

@@ -6,7 +6,6 @@ import re
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Self
 
 from stormspark.api import Fields, TopologyContext
@@ -29,7 +28,7 @@ class _Path(Unfinished):
         self.path = path
         return self
 
-    def finished(self, folder: Path) -> Any:
+    def finished(self) -> Any:
         """Itself: `HdfsBolt` asks it for both."""
         return self
 
@@ -142,7 +141,7 @@ class DelimitedRecordFormat(Unfinished):
         self.record_delimiter = delimiter
         return self
 
-    def finished(self, folder: Path) -> _RecordFormat:
+    def finished(self) -> _RecordFormat:
         """The format."""
         return _RecordFormat(self.field_delimiter, self.record_delimiter, self.fields)
 
@@ -157,7 +156,7 @@ class MoveFileAction(Unfinished):
         self.destination = folder
         return self
 
-    def finished(self, folder: Path) -> _MoveFileAction:
+    def finished(self) -> _MoveFileAction:
         """The action; raises `InvalidTopologyError` without a destination."""
         if not self.destination:
             msg = "MoveFileAction needs a config method toDestination with the folder (K10)"
@@ -230,7 +229,7 @@ class HdfsBolt(Unfinished):
         """Who gives the folder below the path that a tuple's file is in."""
         return self._later(lambda bolt: bolt.with_partitioner(partitioner))
 
-    def finished(self, folder: Path) -> FileBolt:
+    def finished(self) -> FileBolt:
         """The bolt; raises `InvalidTopologyError` where Storm's would: without a file name format."""
         if self._names is None:
             msg = "HdfsBolt needs a config method withFileNameFormat (K10): it says which folder files are in"

@@ -48,7 +48,10 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    return read_topology(parsed(substituted(text, str(file), properties, environment), str(file)), str(file))
+    name = str(
+        file.absolute()
+    )  # as Python's files are in errors; and workers are told where components stand
+    return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 
 
 def _found(include: Include, file: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
 from pathlib import Path
@@ -27,12 +27,9 @@ class TimeUnit(Enum):
     DAYS = 86400.0
 
 
-def fields(*names: str | Iterable[str]) -> Fields:
+def fields(names: Sequence[str]) -> Fields:
     """Java's constructor takes a list, never one text."""
-    if len(names) == 1 and isinstance(names[0], str):
-        msg = f"Fields takes a list of names: constructorArgs: [[{names[0]}]], not [{names[0]}]"
-        raise InvalidTopologyError(msg)
-    return Fields(*names)
+    return Fields(names)
 
 
 def values(*items: Any) -> tuple[Any, ...]:

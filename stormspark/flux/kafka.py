@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,9 +21,8 @@ _FOR_EVER = 2**31 - 1
 class KafkaSpoutConfigBuilder(_Builder):
     """``KafkaSpoutConfig$Builder``: servers and topics, which are names, a list of them, or a pattern."""
 
-    def __init__(self, servers: str, *topics: str | re.Pattern[str]) -> None:
-        pattern = topics[0] if len(topics) == 1 and isinstance(topics[0], re.Pattern) else None
-        super().__init__(servers, pattern or [str(topic) for topic in topics])
+    def __init__(self, servers: str, *topics: Any) -> None:
+        super().__init__(servers, topics[0] if len(topics) == 1 else topics)
 
     def set_prop(self, key: str | Mapping[str, Any], value: Any = None) -> KafkaSpoutConfigBuilder:
         """One setting, or a mapping of several."""

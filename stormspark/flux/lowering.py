@@ -6,7 +6,6 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from stormspark.api import BoltDeclarer, Config, SpoutDeclarer, Topology, TopologyBuilder
@@ -25,10 +24,10 @@ _log = logging.getLogger("stormspark.flux")
 _D = TypeVar("_D", SpoutDeclarer, BoltDeclarer)
 
 
-def lowered(definition: TopologyDefinition, folder: Path) -> Topology:
+def lowered(definition: TopologyDefinition) -> Topology:
     """The topology; raises `InvalidTopologyError` with the line of the YAML that is wrong."""
     _refuse_halves(definition)
-    objects = Objects({name: one.value for name, one in definition.class_names.items()}, folder)
+    objects = Objects({name: one.value for name, one in definition.class_names.items()})
     resources, conf = taken_out(_checked(definition.config, "config"))
     objects.make_components(definition.components)
     if definition.source is not None:
@@ -36,8 +35,8 @@ def lowered(definition: TopologyDefinition, folder: Path) -> Topology:
     assert definition.name is not None
     builder = TopologyBuilder()
     for vertex in definition.spouts.values():
-        spout = objects.made(vertex.object, f"spout {vertex.object.id!r}")
         with declared_at(vertex.object.where):
+            spout = objects.made(vertex.object, f"spout {vertex.object.id!r}")
             declarer = builder.set_spout(vertex.object.id, spout, vertex.parallelism)
             _configure(declarer, vertex, resources)
     _add_bolts(builder, definition, objects, resources)
@@ -69,8 +68,11 @@ def _refuse_halves(definition: TopologyDefinition) -> None:
     elif source is None and "spouts" not in of_dsl:
         lacking = "spouts" if of_dsl else "neither spouts, bolts and streams nor a topologySource"
         problem = f"{definition.file}: the file has {'no ' if of_dsl else ''}{lacking}, so there is nothing to run (K13)"
-    elif definition.name is None:
+    elif source is None and definition.name is None:
         problem = f"{definition.file}: the topology needs a name: a line name: my-topology (K13)"
+    elif twice := next((id_ for id_ in definition.bolts if id_ in definition.spouts), None):
+        spout, bolt = definition.spouts[twice].object, definition.bolts[twice].object
+        problem = f"{bolt.where}: the id {twice!r} is that of a spout already, declared at {spout.where} (A2)"
     if problem is not None:
         raise InvalidTopologyError(problem)
 
@@ -104,7 +106,10 @@ def _add_bolts(
     objects: Objects,
     resources: Mapping[str, Resources],
 ) -> None:
-    bolts = {id_: objects.made(vertex.object, f"bolt {id_!r}") for id_, vertex in definition.bolts.items()}
+    bolts = {}
+    for id_, vertex in definition.bolts.items():
+        with declared_at(vertex.object.where):
+            bolts[id_] = objects.made(vertex.object, f"bolt {id_!r}")
     declarers: dict[str, BoltDeclarer] = {}
     subscribed: dict[tuple[str, str, str], Stream] = {}
     for stream in definition.streams:
@@ -172,7 +177,10 @@ def _of_source(
         made = _asked(made, definition.source_method, told, conf)
     name = definition.name
     if isinstance(made, TopologyBuilder):
-        made = made.create_topology(name or "")
+        if name is None:
+            msg = f"{definition.file}: {source.class_name} gives no name, so the file must: name: my-topology (K13)"
+            raise InvalidTopologyError(msg)
+        made = made.create_topology(name)
     if not isinstance(made, Topology):
         msg = f"{told} must give a Topology or a TopologyBuilder (K21), got {made!r:.80} of type {type(made).__name__}"
         raise InvalidTopologyError(msg)

@@ -6,7 +6,6 @@ import inspect
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from stormspark.api.user_line import raised_at
@@ -25,18 +24,18 @@ class Unfinished(ABC):
     """
 
     @abstractmethod
-    def finished(self, folder: Path) -> Any:
-        """The object itself; ``folder`` is the topology file's."""
+    def finished(self) -> Any:
+        """The object itself."""
 
 
 class Objects:
     """Makes objects, and knows those of the components that were made so far.
 
-    ``class_names`` are those of the file (K23), ``folder`` is where it stands.
+    ``class_names`` are those of the file (K23).
     """
 
-    def __init__(self, class_names: Mapping[str, str], folder: Path) -> None:
-        self._class_names, self._folder = class_names, folder
+    def __init__(self, class_names: Mapping[str, str]) -> None:
+        self._class_names = class_names
         self._components: dict[str, Any] = {}
         self._all: Mapping[str, ObjectDefinition] = {}
 
@@ -65,7 +64,7 @@ class Objects:
             self._call_method(made, method, f"{what} ({definition.class_name})", "config method")
         if not isinstance(made, Unfinished):
             return made
-        return _told(f"{definition.where}: {what}: {definition.class_name}", made.finished, [self._folder])
+        return _told(f"{definition.where}: {what}: {definition.class_name}", made.finished, [])
 
     def _call_method(self, owner: Any, method: Method, what: str, kind: str) -> Any:
         where = f"{method.where}: {what}"

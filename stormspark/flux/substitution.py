@@ -114,4 +114,5 @@ def _unescaped(text: str) -> str:
         what = found[1]
         return chr(int(what[1:], 16)) if len(what) > 1 else _MEANINGS.get(what, what)
 
-    return _ESCAPED.sub(meaning, text)
+    # Java writes one character beyond the first 65,536 as two.
+    return _ESCAPED.sub(meaning, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
