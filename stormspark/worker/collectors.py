@@ -229,6 +229,8 @@ class BoltCollector:
         outlet = self._outlets.get(stream) or _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
+        if type(anchors) is Tuple and anchors.state != 1:  # the usual case, without a call more
+            return outlet.send(values, anchors.roots)
         return outlet.send(values, self._roots(anchors) if anchors else None)
 
     def emit_direct(
@@ -277,14 +279,21 @@ class BoltCollector:
 
     def ack(self, tup: Tuple) -> None:
         """Close the tuple's edge (E5)."""
-        if self._settled(tup, "ack"):
+        if type(tup) is Tuple and not tup.state:  # the usual case, without a call more
+            tup.state = 1
+        elif self._settled(tup, "ack"):
             return
-        task = self._task
         if tup._source is not TICK_SOURCE:
             self._counters.acked += 1
-        close_edges(self._ledger, tup.roots)
-        if task.hooks:
-            task.tell_acked(tup)
+        roots = tup.roots
+        if isinstance(roots, tuple):
+            close_edges(self._ledger, roots)
+        elif roots is not None:
+            roots.count -= 1
+            if not roots.count:
+                self._ledger.drained(roots)
+        if self._task.hooks:
+            self._task.tell_acked(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""

@@ -7,8 +7,8 @@ never costs a look into a table; its id is its number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 from stormspark.api import (
@@ -41,6 +41,8 @@ class BoltSurroundings(Surroundings):
         self.tup: Tuple | None = None
         #: What emits are anchored to, where that is not the tuple at hand.
         self.batch: list[Tuple] | None = None
+        #: The bolt has acked or failed the tuple at hand, of any thread.
+        self.settled = False
         #: Tuples that were processed and neither acked nor failed.
         self.held: dict[str, ApiTuple] = {}
 
@@ -91,11 +93,11 @@ class BoltSurroundings(Surroundings):
 
     def _taken(self, tup: Tuple | str) -> ApiTuple | None:
         """The engine's tuple, which is not held any more."""
-        if self.tup is not None and (
-            tup is self.tup or self.tup.id == (tup.id if isinstance(tup, Tuple) else tup)
-        ):
+        id = tup.id if isinstance(tup, Tuple) else tup
+        if self.tup is not None and id == self.tup.id:
+            self.settled = True
             return self.origin
-        return self.held.pop(tup.id if isinstance(tup, Tuple) else tup, None)
+        return self.held.pop(id, None)
 
     def _unknown(self, what: str, tup: Tuple | str) -> None:
         self.reports.report_error(
@@ -154,17 +156,15 @@ def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[...,
             onto = surroundings.of(anchors)
         elif not bolt.auto_anchor:
             onto = ()
-        elif surroundings.batch is not None:
-            onto = surroundings.of(surroundings.batch)
+        elif surroundings.batch is None:
+            onto = surroundings.origin  # None between two tuples: then there is nothing to be anchored to
         else:
-            onto = surroundings.origin
+            onto = surroundings.of(surroundings.batch)
+        # The collector's methods are looked up each time: they become others when the bolt starts a thread.
         if direct_task is None:
-            # The collector's method is looked up each time: it becomes another one when the bolt starts a thread.
-            tasks = collector.emit(
-                tuple(tup), DEFAULT_STREAM if stream is None else stream, () if onto is None else onto
-            )
+            tasks = collector.emit(tuple(tup), DEFAULT_STREAM if stream is None else stream, onto)
             return tasks if need_task_ids else None
-        collector.emit_direct(direct_task, tuple(tup), stream or DEFAULT_STREAM, () if onto is None else onto)
+        collector.emit_direct(direct_task, tuple(tup), stream or DEFAULT_STREAM, onto)
         return [direct_task] if need_task_ids else None
 
     return emit
@@ -175,7 +175,7 @@ def _executor(
 ) -> Callable[[ApiTuple], None]:
     collector, held, new = surroundings.collector, surroundings.held, tuple.__new__
     acks = not isinstance(bolt, BatchingBolt)  # the others ack their batch
-    next_id = map(str, count(1)).__next__
+    next_id = _ids().__next__
     source_of = _sources(context)
     last: TupleSource | None = None
     component, stream, task = "", "", -1
@@ -201,19 +201,27 @@ def _executor(
                 bolt.process_tick(tup)
             else:
                 bolt.process(tup)
-            if not origin.state:
-                if acks and bolt.auto_ack:
-                    collector.ack(origin)
-                elif not ticks:
-                    held[tup.id] = origin
+            if origin.state or surroundings.settled:
+                surroundings.settled = False
+            elif acks and bolt.auto_ack:
+                collector.ack(origin)
+            elif not ticks:
+                held[tup.id] = origin
         except Exception as error:
             _handle(bolt, error)
-            if not origin.state and not ticks:
+            if not surroundings.settled and not ticks:
                 held[tup.id] = origin
+            surroundings.settled = False
         finally:
             surroundings.origin = surroundings.tup = surroundings.batch = None
 
     return execute
+
+
+def _ids() -> Iterator[str]:
+    """An id for each tuple: texts that differ. To put one together costs half of what a number's text does."""
+    ends = tuple(f"{end:04}" for end in range(10_000))
+    return chain.from_iterable(map(str(begin).__add__, ends) for begin in count(1))
 
 
 def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:
