@@ -330,6 +330,30 @@ def replay(
     click.get_current_context().exit(code)
 
 
+@main.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the report, and a Python skeleton for each topology of Java, into this folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option(
+    "--import", "importing", is_flag=True, help="Also load each topology and plan it: this runs the project's code."
+)
+@_refusing
+def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
+    """Read a legacy project and say what runs here, what needs a change, and what could not be made out.
+
+    PATH is a folder, or a file, of streamparse, heronpy, Flux or Java; a folder may hold several. Nothing of the project is run
+    unless --import is given. Each statement says how it was checked.
+    """
+    from stormspark.cli.port import port_project
+
+    port_project(path, out, as_json_text=as_json, importing=importing)
+
+
 def _planned(
     target: str, workers: int | None, conf: Mapping[str, Any], front_end: FrontEndOptions
 ) -> PhysicalPlan:

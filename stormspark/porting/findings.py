@@ -1,7 +1,7 @@
 """What reading a legacy project found, as plain data: topologies, and statements that say how they were checked.
 
-Nothing here says more than was looked at. A statement's grade is ``parsed`` (the source text says so), ``imported`` (a front-end of
-stormspark loaded it and planned it), or ``not checked``.
+Nothing here says more than was looked at. A statement's grade is ``parsed`` (the source text says so), ``imported`` (a front-end
+of stormspark loaded it and planned it), or ``not checked``.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class StreamFound:
 
 @dataclass(frozen=True)
 class InputFound:
-    """A subscription. ``grouping`` is one of our names: shuffle, fields, all, ..., custom; ``source`` and ``stream`` are None, and
-    ``fields`` too, where they could not be made out.
+    """A subscription. ``grouping`` is one of our names: shuffle, fields, all, ..., custom. ``source``, ``stream`` and ``fields``
+    are None where they could not be made out.
     """
 
     source: str | None
@@ -150,7 +150,7 @@ class TopologyFound:
     """One topology: what declares it, its graph, its settings, and what is to be said of it."""
 
     name: str
-    #: ``streamparse``, ``heronpy``, ``flux``, ``java``, ``java-transactional``, ``java-drpc``, ``java-trident``, ``java-streams``, ...
+    #: ``streamparse``, ``heronpy``, ``heronpy-streamlet``, ``flux``, ``java``, ``java-transactional``, ``java-drpc``, ...
     front_end: str
     place: Place
     components: list[ComponentFound] = field(default_factory=list)

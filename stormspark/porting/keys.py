@@ -19,11 +19,11 @@ __all__ = ["DIFFERENT_MEANING", "about_settings"]
 DIFFERENT_MEANING: Mapping[str, str] = {
     "topology.workers": "workers are Python processes beside Spark's executors; one runs its tasks on one thread",
     "topology.stmgrs": "Heron's containers are workers here",
-    "topology.acker.executors": "0 turns acking off; any other number only shifts task ids, because workers track their own trees",
+    "topology.acker.executors": "0 turns acking off; others only shift task ids, because workers track their own trees (E12)",
     "topology.max.spout.pending": "the limit is of a task; Storm's is of an executor, the value times its tasks (B4)",
-    "topology.message.timeout.secs": "time goes by while batches run only, and a tuple that waits in a queue does not time out (W2)",
-    "topology.tick.tuple.freq.secs": "ticks come between batches, so they are as exact as batches are short, and need no ack (C9)",
-    "topology.tick.tuple.freq.ms": "ticks come between batches, so they are as exact as batches are short, and need no ack (C9)",
+    "topology.message.timeout.secs": "a tuple that waits in a queue does not time out, and outages do not count (W2)",
+    "topology.tick.tuple.freq.secs": "ticks are as exact as batches are short, and need no ack (C9)",
+    "topology.tick.tuple.freq.ms": "ticks are as exact as batches are short, and need no ack (C9)",
     "topology.backpressure.enable": "false switches nothing off: spouts are slowed down while their bolts are behind (F7)",
     "topology.executor.receive.buffer.size": "it bounds no queue; it is what shares of water marks count in (F1)",
     "topology.executor.overflow.limit": "nothing is dropped; see stormspark.backpressure.strategy (F5)",
@@ -31,8 +31,8 @@ DIFFERENT_MEANING: Mapping[str, str] = {
     "topology.eventlogger.executors": "there are no event loggers; the number shifts task ids (A18)",
     "topology.state.provider": "there is one provider, a Delta table in the checkpoint folder (C36)",
     "topology.state.provider.config": "there is one provider, a Delta table in the checkpoint folder (C36)",
-    "topology.state.checkpoint.interval.ms": "there is no interval: state is committed with every batch, exactly once (C37)",
-    "topology.stateful.checkpoint.interval.seconds": "there is no interval: state is committed with every batch, exactly once (C37)",
+    "topology.state.checkpoint.interval.ms": "no interval: state is committed with every batch, exactly once (C37)",
+    "topology.stateful.checkpoint.interval.seconds": "no interval: state is committed with every batch, exactly once (C37)",
     "topology.sleep.spout.wait.strategy.time.ms": "a spout that emits nothing is asked again in the next batch (B12)",
     "topology.spout.recvq.skips": "a spout that emits nothing is asked again in the next batch (B12)",
     "topology.droptuples.upon.backpressure": "the tree of a dropped tuple does not time out, it goes on without it (F10)",
@@ -62,15 +62,24 @@ def _about(setting: Setting, *, texts: bool, of_heron: bool) -> Iterator[Stateme
         if key.startswith(("topology.", "stormspark.")):
             near = next(iter(difflib.get_close_matches(key, KNOWN_KEYS, 1)), None)
             todo = f"did you mean {near}?" if near else "drop it, or give it a name of your own"
-            yield Statement("change", f"{key}{of} is a key of neither Storm, Heron nor stormspark", place, todo)
+            yield Statement(
+                "change", f"{key}{of} is a key of neither Storm, Heron nor stormspark", place, todo
+            )
         return
     if key in STORM_KEYS and (reason := STORM_KEYS[key].useless_because):
         yield Statement("note", f"{key}{of} changes nothing here: {reason}", place)
         return
     if not texts and not isinstance(value, Unresolved) and (problems := _problems(key, value)):
-        yield Statement("change", f"{problems[0]}{of}", place, "give it that type: here a wrong one is an error")
+        yield Statement(
+            "change", f"{problems[0]}{of}", place, "give it that type: here a wrong one is an error"
+        )
         return
-    if setting.component and not of_heron and key not in for_component({key: value}) and key not in SIZING_KEYS:
+    if (
+        setting.component
+        and not of_heron
+        and key not in for_component({key: value})
+        and key not in SIZING_KEYS
+    ):
         yield Statement(
             "change",
             f"{key}{of} can't be set for one component and is ignored there, as in Storm (A21)",

@@ -122,7 +122,9 @@ def _read_method(facts: ClassFacts, method: JavaMethod, fields: dict[str, str]) 
         elif name in ("getPIDDir", "getCodeDir", "getThisWorkerPort", "getSharedExecutor"):
             facts.context_calls.append((name, place(call)))
     for access in descendants(body, "field_access", "identifier"):
-        if text_of(access).endswith(("SYSTEM_TICK_STREAM_ID", "SYSTEM_COMPONENT_ID")) and not _is_part(access):
+        if text_of(access).endswith(("SYSTEM_TICK_STREAM_ID", "SYSTEM_COMPONENT_ID")) and not _is_part(
+            access
+        ):
             facts.ticks.append(place(access))
     for kind in descendants(body, "type_identifier"):
         if text_of(kind) in _THREADS:
@@ -172,7 +174,11 @@ def _type_of(node: Node | None, typed: dict[str, str]) -> str:
         return "String"
     if node.type == "method_invocation":
         name = text_of(node.child_by_field_name("name"))
-        return "String" if name in ("getString", "getStringByField", "toString", "format", "getSourceStreamId") else ""
+        return (
+            "String"
+            if name in ("getString", "getStringByField", "toString", "format", "getSourceStreamId")
+            else ""
+        )
     return ""
 
 
@@ -183,7 +189,7 @@ def _emit(
     direct = name == "emitDirect"
     rest = arguments[1:] if direct else arguments
     stream = "default"
-    # A stream comes first if anything follows, and is a text; what else may come first is a tuple, a list of tuples or the values.
+    # A stream's id comes first if anything follows, and is a text; a tuple, a list of tuples or values are none.
     if len(rest) >= 2 and _is_text(rest[0], typed):
         stream, rest = _stream_text(rest[0]), rest[1:]
     style = facts.base.style if facts.base else ""

@@ -1,7 +1,7 @@
 """What calls of Storm's and Heron's builders, declarers and configurations add up to.
 
-This is the `Library` of an evaluation: it knows what ``setBolt``, ``fieldsGrouping``, ``conf.put`` and ``submitTopology`` do, and keeps
-what they were given, known or not.
+This is the `Library` of an evaluation: it knows what ``setBolt``, ``fieldsGrouping``, ``conf.put`` and ``submitTopology`` do, and
+keeps what they were given, known or not.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from stormspark.api import Config
 from stormspark.errors import StormsparkError
@@ -69,9 +69,24 @@ _STREAM_BUILDERS: Final = {
     "StreamBuilder": "java-streams",
     "Builder.newBuilder": "java-streamlet",
 }
-_MAPS: Final = {"Config", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "Properties", "ImmutableMap.Builder"}
+_MAPS: Final = {
+    "Config",
+    "HashMap",
+    "LinkedHashMap",
+    "TreeMap",
+    "ConcurrentHashMap",
+    "Properties",
+    "ImmutableMap.Builder",
+}
 _LISTS: Final = {"ArrayList", "LinkedList", "HashSet", "LinkedHashSet"}
-_LIST_FACTORIES: Final = {"Arrays.asList", "List.of", "Set.of", "ImmutableList.of", "Lists.newArrayList", "Collections.singletonList"}
+_LIST_FACTORIES: Final = {
+    "Arrays.asList",
+    "List.of",
+    "Set.of",
+    "ImmutableList.of",
+    "Lists.newArrayList",
+    "Collections.singletonList",
+}
 _CREATE: Final = {"createTopology", "buildTopology", "createRemoteTopology", "createLocalTopology", "build"}
 
 #: Constants of Config whose key is not their name in small letters with dots.
@@ -104,6 +119,19 @@ _SETTERS: Final = {
     "setComponentRam": "topology.component.rammap",
     "setTopologyStatefulCheckpointIntervalSecs": "topology.stateful.checkpoint.interval.seconds",
     "setEnableAcking": "topology.acking",
+    "setSerializationClassName": "topology.serializer.classname",
+    "setComponentCpu": "topology.component.cpumap",
+    "setComponentDisk": "topology.component.diskmap",
+    "setComponentJvmOptions": "topology.component.jvmopts",
+    "setWorkerChildopts": "topology.worker.childopts",
+    "setContainerRamPadding": "topology.container.ram.padding",
+    "setContainerPaddingPercentage": "topology.container.padding.percentage",
+    "setContainerMaxCpuHint": "topology.container.max.cpu.hint",
+    "setContainerMaxRamHint": "topology.container.max.ram.hint",
+    "setContainerMaxDiskHint": "topology.container.max.disk.hint",
+    "setTeamName": "topology.team.name",
+    "setTeamEmail": "topology.team.email",
+    "setTopologyProjectName": "topology.project.name",
     "setTopologyWorkerMaxHeapSize": "topology.worker.max.heap.size.mb",
     "setTopologyPriority": "topology.priority",
     "setTopologyStrategy": "topology.scheduler.strategy",
@@ -237,6 +265,7 @@ class Drafts:
     # -- the library -----------------------------------------------------------------------------------------
 
     def create(self, evaluation: Evaluation, made: Instance) -> Value | None:
+        """See `Library`."""
         kind = made.simple_type
         if kind in _BUILDERS:
             builder = Builder(_BUILDERS[kind], made.place, made.arguments)
@@ -263,6 +292,7 @@ class Drafts:
     def call(
         self, evaluation: Evaluation, on: Value, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
+        """See `Library`."""
         match on:
             case Builder():
                 return self._on_builder(evaluation, on, name, arguments, place)
@@ -286,30 +316,55 @@ class Drafts:
     def call_static(
         self, evaluation: Evaluation, owner: str, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
+        """See `Library`."""
         simple = owner.rpartition(".")[2]
         if owner == "super":
-            return Pairs("HashMap", place) if name == "getComponentConfiguration" else Unknown(f"super.{name}()")
+            return (
+                Pairs("HashMap", place) if name == "getComponentConfiguration" else Unknown(f"super.{name}()")
+            )
         if simple == "ConfigurableTopology" and name == "start" and arguments:
             topology = arguments[0]
-            if isinstance(topology, Instance) and topology.java_class:
-                if run := evaluation.method_of(topology.java_class, "run", 1):
-                    evaluation.call(run, topology, arguments[1:] or [Unknown("args")])
+            own = topology.java_class if isinstance(topology, Instance) else None
+            run = evaluation.method_of(own, "run", 1) if own is not None else None
+            if run is not None and isinstance(topology, Instance):
+                evaluation.call(run, topology, arguments[1:] or [Unknown("args")])
             return Const(None)
         if simple == "Config" and arguments and isinstance(arguments[0], Pairs):
             return self._on_map(evaluation, arguments[0], name, arguments[1:], place)
         if f"{simple}.{name}" in _LIST_FACTORIES:
-            return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], Items) else Items(list(arguments))
-        if f"{simple}.{name}" in ("Map.of", "ImmutableMap.of", "Collections.singletonMap", "Collections.emptyMap"):
+            return (
+                arguments[0]
+                if len(arguments) == 1 and isinstance(arguments[0], Items)
+                else Items(list(arguments))
+            )
+        if f"{simple}.{name}" in (
+            "Map.of",
+            "ImmutableMap.of",
+            "Collections.singletonMap",
+            "Collections.emptyMap",
+        ):
             pairs = Pairs("Map", place)
             pairs.pairs = [Pair(k, v, place) for k, v in zip(arguments[::2], arguments[1::2], strict=False)]
             return pairs
         if f"{simple}.{name}" in _STREAM_BUILDERS:
             return self._new_streams(_STREAM_BUILDERS[f"{simple}.{name}"], place)
-        if f"{simple}.{name}" in ("Integer.valueOf", "Long.valueOf", "Integer.parseInt", "Long.parseLong", "String.valueOf"):
+        if f"{simple}.{name}" in (
+            "Integer.valueOf",
+            "Long.valueOf",
+            "Integer.parseInt",
+            "Long.parseLong",
+            "String.valueOf",
+        ):
             return _converted(name if simple != "String" else "toString", arguments)
         if (simple, name) == ("Utils", "get") and len(arguments) == 3:
             return self._on_map_or_nothing(arguments[0], arguments[1:])
-        if simple in ("ObjectReader", "Utils") and name in ("getInt", "getLong", "getString", "getBoolean", "getDouble"):
+        if simple in ("ObjectReader", "Utils") and name in (
+            "getInt",
+            "getLong",
+            "getString",
+            "getBoolean",
+            "getDouble",
+        ):
             if not isinstance(arguments[0] if arguments else None, Const) and len(arguments) == 2:
                 return arguments[1] if isinstance(arguments[1], Const) else Unknown(f"{simple}.{name}(...)")
             return arguments[0] if arguments else Unknown(name)
@@ -327,6 +382,7 @@ class Drafts:
         return Unknown(f"the configuration's {_said(key)}")
 
     def constant(self, owner: str, name: str) -> Value | None:
+        """See `Library`."""
         simple = owner.rpartition(".")[2]
         if known := _KNOWN_CONSTANTS.get((simple, name)):
             return Const(known)
@@ -339,6 +395,7 @@ class Drafts:
         return None
 
     def inherited_field(self, evaluation: Evaluation, this: Instance, name: str) -> Value | None:
+        """See `Library`."""
         if name != "conf" or this.java_class is None:
             return None
         if "ConfigurableTopology" not in evaluation.sources.library_types(this.java_class):
@@ -346,6 +403,7 @@ class Drafts:
         return this.fields.setdefault("conf", Pairs("Config", this.java_class.place))
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
+        """See `Library`."""
         match value:
             case Builder():
                 value.escapes.append((name, place))
@@ -362,7 +420,9 @@ class Drafts:
             if name == "addBolt":  # DRPC: a chain, whose bolts have no ids
                 number = len(builder.components)
                 arguments = [Const(f"bolt-{number}"), *arguments]
-            return self._add(evaluation, builder, kind, arguments, place, committer=name == "setCommitterBolt")
+            return self._add(
+                evaluation, builder, kind, arguments, place, committer=name == "setCommitterBolt"
+            )
         if name in _CREATE:
             return _Built(builder)
         if name == "getSpoutDeclarer" and builder.components:
@@ -397,9 +457,7 @@ class Drafts:
             committer=committer,
         )
         if builder.kind == "java-drpc" and builder.components:
-            draft.inputs.append(
-                InputDraft(builder.components[-1].id, Const("default"), "none", None, place)
-            )
+            draft.inputs.append(InputDraft(builder.components[-1].id, Const("default"), "none", None, place))
         builder.components.append(draft)
         return Declarer(builder, draft)
 
@@ -425,7 +483,13 @@ class Drafts:
                 draft.settings.append(Pair(Unknown(_said(given)), Unknown(_said(given)), place))
         elif name in ("addSharedMemory", "addResource", "addResources"):
             draft.shared_memory = True
-        elif name in ("setDebug", "setMaxSpoutPending", "setMaxTaskParallelism", "setMemoryLoad", "setCPULoad"):
+        elif name in (
+            "setDebug",
+            "setMaxSpoutPending",
+            "setMaxTaskParallelism",
+            "setMemoryLoad",
+            "setCPULoad",
+        ):
             keys = {
                 "setDebug": "topology.debug",
                 "setMaxSpoutPending": "topology.max.spout.pending",
@@ -459,14 +523,21 @@ class Drafts:
             found = [pair.value for pair in pairs.pairs if key is not None and text(pair.key) == key]
             return found[-1] if found else Unknown(f"the configuration's {_said(arguments[0])}")
         if name.startswith(("set", "register")):
-            pairs.pairs.extend(replace(one, conditions=conditions) for one in _by_setter(name, arguments, place))
+            pairs.pairs.extend(
+                replace(one, conditions=conditions) for one in _by_setter(name, arguments, place)
+            )
             return pairs
         return None
 
     # -- what a component declares ---------------------------------------------------------------------------
 
     def _on_declared(
-        self, evaluation: Evaluation, declared: DeclaredStreams, name: str, arguments: list[Value], place: Place
+        self,
+        evaluation: Evaluation,
+        declared: DeclaredStreams,
+        name: str,
+        arguments: list[Value],
+        place: Place,
     ) -> Value | None:
         if name not in ("declare", "declareStream"):
             return None
@@ -520,11 +591,17 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
     fields_: Value | None = None
     custom: Value | None = None
     if name == "grouping":  # a GlobalStreamId and a Grouping: Thrift's
-        if isinstance(source, Instance) and source.simple_type == "GlobalStreamId" and len(source.arguments) == 2:
+        if (
+            isinstance(source, Instance)
+            and source.simple_type == "GlobalStreamId"
+            and len(source.arguments) == 2
+        ):
             source, stream = source.arguments
         made = rest[0] if rest else None
         kind, fields_ = _of_thrift(made)
-        return InputDraft(source, stream, kind, fields_, place, made if kind == "custom" else None, conditions)
+        return InputDraft(
+            source, stream, kind, fields_, place, made if kind == "custom" else None, conditions
+        )
     grouping = GROUPINGS[name]
     if grouping in ("fields", "partial_key", "custom"):
         if len(rest) >= 2:
@@ -564,7 +641,8 @@ def _by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair
         return
     first = arguments[0] if arguments else Unknown("")
     # What ours does with a value of the right type tells the key, also where the value is not known.
-    for example in (plain(first), 1, True, "x", {}):
+    examples: list[Any] = [plain(first), 1, True, "x", {}]
+    for example in examples:
         conf = Config()
         try:
             setter(conf, example)
@@ -598,7 +676,9 @@ def _converted(name: str, arguments: list[Value]) -> Value:
     first = arguments[0] if arguments else None
     if isinstance(first, Const):
         if name == "toString":
-            return Const(str(first.value), first.unless) if isinstance(first.value, str | int) else Unknown(name)
+            return (
+                Const(str(first.value), first.unless) if isinstance(first.value, str | int) else Unknown(name)
+            )
         if (number := integer(first)) is not None:
             return Const(number, first.unless)
         if isinstance(first.value, str) and first.value.lstrip("-").isdigit():

@@ -1,8 +1,9 @@
 """Follows Java code to see what it builds, without running it.
 
 Statements are taken in their order; both branches of an ``if`` are followed, a loop's body once, and a method of the project is
-entered with the arguments it is given. So a value is a constant, an object with what is known of it, or unknown; a constant that a
-branch may change keeps its first value and says ``unless``. Whoever needs a value decides what to do where it is unknown: nothing is guessed.
+entered with the arguments it is given. So a value is a constant, an object with what is known of it, or unknown; a constant that
+a branch may change keeps its first value and says ``unless``. Whoever needs a value decides what to do where it is unknown:
+nothing is guessed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,18 @@ from stormspark.porting.java.source import (
     text_of,
     type_name,
 )
-from stormspark.porting.java.values import Call, Const, Function, Instance, Items, Name, Pairs, Unknown, Value
+from stormspark.porting.java.values import (
+    Call,
+    Const,
+    Function,
+    Instance,
+    Items,
+    Name,
+    Pairs,
+    Unknown,
+    Value,
+    integer,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -58,7 +70,7 @@ class Library(Protocol):
     def call_static(
         self, evaluation: Evaluation, owner: str, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """A static method of a library's class, or a method that the project's class inherits from one: then ``owner`` is empty."""
+        """A static method of a library's class, or a method that is inherited from one: then ``owner`` is empty."""
 
     def constant(self, owner: str, name: str) -> Value | None:
         """``Config.TOPOLOGY_WORKERS``."""
@@ -146,7 +158,11 @@ class Evaluation:
     def _construct(self, made: Instance, java_class: JavaClass, arguments: list[Value] | None) -> None:
         constructor = fitting(java_class.constructors, arguments)
         first = _explicit_call(constructor)
-        if constructor is None or first is None or text_of(first.child_by_field_name("constructor")) != "this":
+        if (
+            constructor is None
+            or first is None
+            or text_of(first.child_by_field_name("constructor")) != "this"
+        ):
             parent = self.sources.find(java_class.superclass, java_class)
             if parent is not None and parent is not java_class and (constructor is None or first is None):
                 self._construct(made, parent, [])
@@ -216,7 +232,9 @@ class Evaluation:
     def _on_loop(self, node: Node, scope: _Scope) -> None:
         said = " ".join(text_of(node).partition("{")[0].split())
         if initial := node.child_by_field_name("init"):
-            self._statement(initial, scope) if initial.type.endswith("declaration") else self._value(initial, scope)
+            self._statement(initial, scope) if initial.type.endswith("declaration") else self._value(
+                initial, scope
+            )
         body = node.child_by_field_name("body")
         for name in _assigned_in(body) | _assigned_in(node.child_by_field_name("update")):
             if name in scope.variables:
@@ -296,7 +314,9 @@ class Evaluation:
         if handler := _EXPRESSIONS.get(node.type):
             return handler(self, node, scope)
         if node.type == "array_initializer":
-            return Items([self._value(one, scope) for one in node.named_children if "comment" not in one.type])
+            return Items(
+                [self._value(one, scope) for one in node.named_children if "comment" not in one.type]
+            )
         for one in node.named_children:  # for what they do
             if one.type not in ("block", "class_body"):
                 self._value(one, scope)
@@ -317,7 +337,10 @@ class Evaluation:
             if (found := self.constant_of(around, name)) is not None:
                 return found
             around = around.outer
-        if scope.this is not None and (found := self._library.inherited_field(self, scope.this, name)) is not None:
+        if (
+            scope.this is not None
+            and (found := self._library.inherited_field(self, scope.this, name)) is not None
+        ):
             return found
         file = scope.owner.file
         if full := file.static_imports.get(name):
@@ -326,7 +349,9 @@ class Evaluation:
             return self.constant_of(own, name) if own else self._library.constant(owner, name)
         for owner in file.static_classes:
             own = self.sources.find(owner, file)
-            if (found := self.constant_of(own, name) if own else self._library.constant(owner, name)) is not None:
+            if (
+                found := self.constant_of(own, name) if own else self._library.constant(owner, name)
+            ) is not None:
                 return found
         return None
 
@@ -347,7 +372,9 @@ class Evaluation:
                     self._constants[one, name] = Unknown(name)  # should it be made of itself
                     if declared.value is not None:
                         held, self.conditions = self.conditions, []
-                        self._constants[one, name] = self._value(declared.value, _Scope(one, None), declared.type)
+                        self._constants[one, name] = self._value(
+                            declared.value, _Scope(one, None), declared.type
+                        )
                         self.conditions = held
                 return self._constants[one, name]
             parents = (one.superclass, *one.interfaces)
@@ -361,7 +388,9 @@ class Evaluation:
             return _unknown(node)
         if on.type == "this":
             return self._field(name, scope) or _unknown(node)
-        if on.type in ("identifier", "field_access", "scoped_identifier") and not self._is_variable(on, scope):
+        if on.type in ("identifier", "field_access", "scoped_identifier") and not self._is_variable(
+            on, scope
+        ):
             owner = text_of(on)
             if own := self.sources.find(owner, scope.owner):
                 return self.constant_of(own, name) or _unknown(node)
@@ -393,7 +422,9 @@ class Evaluation:
         place = scope.owner.file.place(node.child_by_field_name("name") or node)
         if on is None:
             arguments = [self._value(one, scope) for one in arguments_of(node)]
-            return self._call_own(name, arguments, place, scope) or self._not_followed(node, name, arguments, place)
+            return self._call_own(name, arguments, place, scope) or self._not_followed(
+                node, name, arguments, place
+            )
         if on.type == "super":
             arguments = [self._value(one, scope) for one in arguments_of(node)]
             parent = self.sources.find(scope.owner.superclass, scope.owner)
@@ -401,13 +432,16 @@ class Evaluation:
                 return self.call(method, scope.this, arguments)
             found = self._library.call_static(self, "super", name, arguments, place)
             return found or self._not_followed(node, name, arguments, place)
-        static = on.type in ("identifier", "field_access", "scoped_identifier") and not self._is_variable(on, scope)
+        static = on.type in ("identifier", "field_access", "scoped_identifier") and not self._is_variable(
+            on, scope
+        )
         if static and self._field_of_scope(on, scope) is None:
             owner = text_of(on)
             arguments = [self._value(one, scope) for one in arguments_of(node)]
-            if own := self.sources.find(owner, scope.owner):
-                if method := self.method_of(own, name, arguments):
-                    return self.call(method, None, arguments)
+            if (own := self.sources.find(owner, scope.owner)) and (
+                method := self.method_of(own, name, arguments)
+            ):
+                return self.call(method, None, arguments)
             full = self.sources.full_name(owner, scope.owner)
             found = self._library.call_static(self, full, name, arguments, place)
             if found is not None:
@@ -444,10 +478,11 @@ class Evaluation:
         return self._library.call_static(self, "", name, arguments, place)
 
     def _call_on(self, value: Value, name: str, arguments: list[Value], place: Place, node: Node) -> Value:
-        if isinstance(value, Instance) and value.java_class is not None:
-            if method := self.method_of(value.java_class, name, arguments):
-                given = self.call(method, value, arguments)
-                return value if isinstance(given, Unknown) and _is_fluent(value, method) else given
+        own = value.java_class if isinstance(value, Instance) else None
+        method = self.method_of(own, name, arguments) if own is not None else None
+        if method is not None and isinstance(value, Instance):
+            given = self.call(method, value, arguments)
+            return value if isinstance(given, Unknown) and _is_fluent(value, method) else given
         found = self._library.call(self, value, name, arguments, place)
         if found is not None:
             return found
@@ -472,9 +507,18 @@ class Evaluation:
         body = next((one for one in node.named_children if one.type == "class_body"), None)
         own = self.sources.find(kind, scope.owner)
         if body is not None:
-            anonymous = JavaClass(f"{kind.rpartition('.')[2]}At{line_of(node)}", scope.owner.file, node, scope.owner, kind, (kind,))
+            anonymous = JavaClass(
+                f"{kind.rpartition('.')[2]}At{line_of(node)}",
+                scope.owner.file,
+                node,
+                scope.owner,
+                kind,
+                (kind,),
+            )
             read_body(anonymous, body)
-            made = Instance(anonymous.name, tuple(arguments), place, anonymous, base_arguments=tuple(arguments))
+            made = Instance(
+                anonymous.name, tuple(arguments), place, anonymous, base_arguments=tuple(arguments)
+            )
             if own:
                 self._construct(made, own, arguments)
             self._initial_values(made, anonymous)
@@ -493,9 +537,9 @@ class Evaluation:
         if array is None or index is None:
             return _unknown(node)
         items, at = self._value(array, scope), self._value(index, scope)
-        if isinstance(items, Items) and isinstance(at, Const) and isinstance(at.value, int):
-            if 0 <= at.value < len(items.items):
-                return items.items[at.value]
+        position = integer(at)
+        if isinstance(items, Items) and position is not None and 0 <= position < len(items.items):
+            return items.items[position]
         return _unknown(node)
 
     def _on_assignment(self, node: Node, scope: _Scope) -> Value:
@@ -535,7 +579,11 @@ class Evaluation:
         if isinstance(old, Const) and old.value is not None and old != new:
             return replace(old, unless=f"{where.text} ({where.place})")
         if isinstance(new, Const):
-            return replace(new, unless=f"not {where.text} ({where.place})") if not where.loop else Unknown("in a loop")
+            return (
+                replace(new, unless=f"not {where.text} ({where.place})")
+                if not where.loop
+                else Unknown("in a loop")
+            )
         if old is None or isinstance(old, Unknown | Const):
             return new
         return old
@@ -652,7 +700,12 @@ def _calculated(operator: str, a: Any, b: Any) -> Any:
     """Java's arithmetic on what is known; None where it is none."""
     if operator == "+" and (isinstance(a, str) or isinstance(b, str)):
         return _shown(a) + _shown(b)
-    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int | float) or not isinstance(b, int | float):
+    if (
+        isinstance(a, bool)
+        or isinstance(b, bool)
+        or not isinstance(a, int | float)
+        or not isinstance(b, int | float)
+    ):
         return None
     match operator:
         case "+":
@@ -675,7 +728,11 @@ def _are_same(a: Value, b: Value) -> bool | None:
         if isinstance(one, Const) and one.value is None and not one.unless:
             if isinstance(other, Const):
                 return None if other.unless else other.value is None
-            return False if isinstance(other, Instance | Items | Pairs | Function) and not _is_given(other) else None
+            return (
+                False
+                if isinstance(other, Instance | Items | Pairs | Function) and not _is_given(other)
+                else None
+            )
     if isinstance(a, Const) and isinstance(b, Const) and not a.unless and not b.unless:
         both = (a.value, b.value)
         if all(isinstance(one, int | float | bool) for one in both):
@@ -721,7 +778,11 @@ def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> J
     if arguments is None:
         return methods[0]
     count = arguments if isinstance(arguments, int) else len(arguments)
-    by_count = [one for one in methods if len(one.parameters) == count and not (one.parameters and one.parameters[-1].rest)]
+    by_count = [
+        one
+        for one in methods
+        if len(one.parameters) == count and not (one.parameters and one.parameters[-1].rest)
+    ]
     if not by_count:
         rest = [one for one in methods if one.parameters and one.parameters[-1].rest]
         return next((one for one in rest if count >= len(one.parameters) - 1), None)
@@ -760,14 +821,15 @@ def _explicit_call(constructor: JavaMethod | None) -> Node | None:
     if constructor is None or constructor.body is None:
         return None
     return next(
-        (one for one in constructor.body.named_children if one.type == "explicit_constructor_invocation"), None
+        (one for one in constructor.body.named_children if one.type == "explicit_constructor_invocation"),
+        None,
     )
 
 
 def _is_fluent(value: Instance, method: JavaMethod) -> bool:
     if value.java_class is None:
         return False
-    return method.returns == method.owner.name or method.returns == value.java_class.name
+    return method.returns in (method.owner.name, value.java_class.name)
 
 
 def _assigned_in(node: Node | None) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from stormspark.porting.findings import (
     ComponentFound,
     InputFound,
+    Kind,
     Place,
     Setting,
     Statement,
@@ -46,16 +47,23 @@ from stormspark.porting.java.values import (
     text,
 )
 from stormspark.porting.keys import about_settings
+from stormspark.storm_keys import STORM_KEYS
 
 __all__ = ["ReadComponent", "ReadTopology", "kebab", "read_topologies"]
 
 _B = TypeVar("_B", Builder, Streams)
 
-_MADE: Final = {"TopologyBuilder", "TransactionalTopologyBuilder", "LinearDRPCTopologyBuilder", "TridentTopology", "StreamBuilder"}
+_MADE: Final = {
+    "TopologyBuilder",
+    "TransactionalTopologyBuilder",
+    "LinearDRPCTopologyBuilder",
+    "TridentTopology",
+    "StreamBuilder",
+}
 
 _NOT_THERE: Final = {
     "java-drpc": "there is no DRPC here yet: LinearDRPCTopologyBuilder can't be carried over",
-    "java-trident": "there is no Trident here yet; the states it keeps are (stormspark.map_state), and so are transactional topologies",
+    "java-trident": "there is no Trident here yet; its states are there (stormspark.map_state), and transactional topologies",
     "java-streams": "Storm's Streams API is not there: write it with TopologyBuilder and WindowedBolt",
     "java-streamlet": "Heron's Java streamlets are not there; those of heronpy are",
 }
@@ -129,7 +137,9 @@ def _follow(sources: JavaSources, evaluation: Evaluation, drafts: Drafts) -> Non
         for constructor in java_class.constructors:
             if constructor not in evaluation.entered and _makes_a_builder(constructor):
                 evaluation.begin()
-                made = evaluation.create(java_class, [Unknown(one.name) for one in constructor.parameters], java_class.place)
+                made = evaluation.create(
+                    java_class, [Unknown(one.name) for one in constructor.parameters], java_class.place
+                )
                 for method in methods:
                     if method not in evaluation.entered and _adds_components(method):
                         evaluation.call(method, made)
@@ -199,7 +209,11 @@ class _Reader:
         read = ReadTopology(topology, builder, self._owner)
         if len(self._builders) > 1 and len({str(plain(one.name)) for one in submissions}) > 1:
             names = ", ".join(dict.fromkeys(str(plain(one.name)) for one in submissions))
-            topology.say("note", f"the same code builds several topologies ({names}); this is one of them", builder.place)
+            topology.say(
+                "note",
+                f"the same code builds several topologies ({names}); this is one of them",
+                builder.place,
+            )
         self._say_what_is_left_out(topology)
         for draft in builder.components:
             component = self._component(topology, draft)
@@ -209,7 +223,10 @@ class _Reader:
         self._settings(topology, read, submissions)
         if not builder.components:
             topology.say(
-                "unread", "nothing could be seen to be added to this builder", builder.place, "see who calls setSpout and setBolt"
+                "unread",
+                "nothing could be seen to be added to this builder",
+                builder.place,
+                "see who calls setSpout and setBolt",
             )
         if builder.kind in _NOT_THERE:
             topology.say("change", _NOT_THERE[builder.kind], builder.place)
@@ -218,11 +235,19 @@ class _Reader:
     def _say_what_is_left_out(self, topology: TopologyFound) -> None:
         for name, place in self._builder.escapes:
             topology.say(
-                "unread", f"the builder is handed to {name}(), which could not be followed", place, "see what it adds"
+                "unread",
+                f"the builder is handed to {name}(), which could not be followed",
+                place,
+                "see what it adds",
             )
         for name, place in self._builder.others:
             if name == "addWorkerHook":
-                topology.say("change", "a worker hook: write it as a stormspark.WorkerHook (A5)", place, "builder.add_worker_hook")
+                topology.say(
+                    "change",
+                    "a worker hook: write it as a stormspark.WorkerHook (A5)",
+                    place,
+                    "builder.add_worker_hook",
+                )
             elif name != "clone":
                 topology.say("unread", f"{name}() of the builder is not understood", place)
 
@@ -256,19 +281,32 @@ class _Reader:
         draft, found = read.draft, read.found
         if found.id is None:
             topology.say(
-                "unread", f"the id of this {draft.kind} can't be told: {_said(draft.id)}", draft.place, "add it to the skeleton by hand"
+                "unread",
+                f"the id of this {draft.kind} can't be told: {_said(draft.id)}",
+                draft.place,
+                "add it to the skeleton by hand",
             )
         if isinstance(draft.id, Const) and draft.id.unless:
             topology.say("note", f"the id of {found.label} is another one if {draft.id.unless}", draft.place)
         if found.parallelism is None:
             topology.say(
-                "unread", f"the parallelism of {found.label} can't be told: {_said(draft.parallelism)}", draft.place,
+                "unread",
+                f"the parallelism of {found.label} can't be told: {_said(draft.parallelism)}",
+                draft.place,
                 "the skeleton has 1: set it",
             )
         elif isinstance(draft.parallelism, Const) and draft.parallelism.unless:
-            topology.say("note", f"the parallelism of {found.label} is another one if {draft.parallelism.unless}", draft.place)
+            topology.say(
+                "note",
+                f"the parallelism of {found.label} is another one if {draft.parallelism.unless}",
+                draft.place,
+            )
         if draft.tasks is not None and found.tasks is None:
-            topology.say("unread", f"the number of tasks of {found.label} can't be told: {_said(draft.tasks)}", draft.place)
+            topology.say(
+                "unread",
+                f"the number of tasks of {found.label} can't be told: {_said(draft.tasks)}",
+                draft.place,
+            )
         _say_conditions(topology, f"{found.label} is added", draft.conditions, draft.place)
 
     def _streams(self, topology: TopologyFound, read: ReadComponent) -> tuple[StreamFound, ...] | None:
@@ -281,7 +319,12 @@ class _Reader:
             return (StreamFound("default", known, draft.place),) if known else ()
         instance = read.instance
         if instance is None:
-            topology.say("unread", f"what {found.label} is can't be told: {_said(draft.component)}", draft.place, "see where it is made")
+            topology.say(
+                "unread",
+                f"what {found.label} is can't be told: {_said(draft.component)}",
+                draft.place,
+                "see where it is made",
+            )
             return None
         if read.stock is not None:
             given = read.stock.streams(instance)
@@ -295,7 +338,11 @@ class _Reader:
             if base_of(self._sources.library_types(instance.java_class)) is None:
                 return None
             # Declared by the library's class that it extends.
-            topology.say("unread", f"what {found.label} emits is declared by a class that is not here", instance.java_class.place)
+            topology.say(
+                "unread",
+                f"what {found.label} emits is declared by a class that is not here",
+                instance.java_class.place,
+            )
             return None
         declared = DeclaredStreams()
         self._evaluation.begin()
@@ -304,12 +351,21 @@ class _Reader:
         for one in declared.streams:
             stream, names_ = text(one.id), field_names(one.fields)
             if stream is None or any(condition.loop for condition in one.conditions):
-                topology.say("unread", f"a stream of {found.label} can't be told: {_said(one.id)}", one.place, "declare it in the skeleton")
+                topology.say(
+                    "unread",
+                    f"a stream of {found.label} can't be told{' (it is declared in a loop)' if stream else ''}: {_said(one.id)}",
+                    one.place,
+                    "declare it in the skeleton",
+                )
                 return None
-            _say_conditions(topology, f"stream {stream!r} of {found.label} is declared", one.conditions, one.place)
+            _say_conditions(
+                topology, f"stream {stream!r} of {found.label} is declared", one.conditions, one.place
+            )
             if names_ is None:
                 topology.say(
-                    "unread", f"the fields of stream {stream!r} of {found.label} can't be told: {_said(one.fields)}", one.place,
+                    "unread",
+                    f"the fields of stream {stream!r} of {found.label} can't be told: {_said(one.fields)}",
+                    one.place,
                     "declare them in the skeleton",
                 )
             if stream not in streams:
@@ -325,7 +381,11 @@ class _Reader:
         elif draft.grouping in ("fields", "partial_key"):
             fields = None
         read = InputFound(
-            text(draft.source), text(draft.stream), draft.grouping, draft.place, fields,
+            text(draft.source),
+            text(draft.stream),
+            draft.grouping,
+            draft.place,
+            fields,
             _type_name(draft.custom) if draft.custom is not None else "",
         )
         if not read.resolved:
@@ -339,17 +399,27 @@ class _Reader:
                 if known is None and value is not None
             ]
             topology.say(
-                "unread", f"a subscription of {found.label} can't be told: {', '.join(unknown)}", draft.place,
+                "unread",
+                f"a subscription of {found.label} can't be told: {', '.join(unknown)}",
+                draft.place,
                 "add it to the skeleton by hand",
             )
         if draft.custom is not None:
             topology.say(
-                "change", f"{found.label} has a custom grouping, {read.custom}", draft.place,
+                "change",
+                f"{found.label} has a custom grouping, {read.custom}",
+                draft.place,
                 "write it as a stormspark.CustomStreamGrouping (D13)",
             )
         elif draft.grouping == "none":
-            topology.say("note", f"the none grouping of {found.label} draws a task at random, as in Storm; Heron's is a shuffle (D8)", draft.place)
-        _say_conditions(topology, f"a subscription of {found.label} is made", draft.conditions[around:], draft.place)
+            topology.say(
+                "note",
+                f"the none grouping of {found.label} draws a task at random, as in Storm; Heron's is a shuffle (D8)",
+                draft.place,
+            )
+        _say_conditions(
+            topology, f"a subscription of {found.label} is made", draft.conditions[around:], draft.place
+        )
         return read
 
     def _own_conf(self, read: ReadComponent) -> list[Pair]:
@@ -367,25 +437,43 @@ class _Reader:
         found, instance = read.found, read.instance
         component = read.draft.component
         if isinstance(component, Function):
-            topology.say("change", f"{found.label} is a lambda", component.place, "write it as a function (docs/building.md)")
+            topology.say(
+                "change",
+                f"{found.label} is a lambda",
+                component.place,
+                "write it as a function (docs/building.md)",
+            )
             return
         if instance is None:
             return
         if read.stock is not None:
             remark = f": {read.stock.remark}" if read.stock.remark else ""
             if read.stock.ours:
-                kind = "runs" if read.stock.ours.startswith("stormspark.testing") else "change"
-                todo = "" if kind == "runs" else f"configure {read.stock.ours}; the skeleton says what could be carried over"
-                topology.say(kind, f"{found.label} is Storm's {instance.simple_type}: {read.stock.ours} here{remark}", found.place, todo)
+                kind: Kind = "runs" if read.stock.ours.startswith("stormspark.testing") else "change"
+                todo = (
+                    ""
+                    if kind == "runs"
+                    else f"configure {read.stock.ours}; the skeleton says what could be carried over"
+                )
+                topology.say(
+                    kind,
+                    f"{found.label} is Storm's {instance.simple_type}: {read.stock.ours} here{remark}",
+                    found.place,
+                    todo,
+                )
             else:
                 topology.say(
-                    "change", f"{found.label} is Storm's {instance.simple_type}{remark}", found.place,
+                    "change",
+                    f"{found.label} is Storm's {instance.simple_type}{remark}",
+                    found.place,
                     "write it in Python: the skeleton has a class for it",
                 )
             return
         if read.facts is None:
             topology.say(
-                "change", f"{found.label} is {instance.type}, of a library that is not here", found.place,
+                "change",
+                f"{found.label} is {instance.type}, of a library that is not here",
+                found.place,
                 "write it in Python: the skeleton has a class for it",
             )
             return
@@ -396,7 +484,9 @@ class _Reader:
         name = facts.java_class.name
         if base is None:
             topology.say(
-                "unread", f"{name} of {found.label} extends nothing that is known to be a component", facts.java_class.place,
+                "unread",
+                f"{name} of {found.label} extends nothing that is known to be a component",
+                facts.java_class.place,
                 f"write it in Python as a {found.kind}",
             )
             return
@@ -404,12 +494,16 @@ class _Reader:
             command = shell_command(read)
             told = f"`{' '.join(command)}`" if command else "its command could not be told"
             topology.say(
-                "runs" if command else "unread", f"{found.label}, {name}: {base.remark}: {told}", facts.java_class.place,
+                "runs" if command else "unread",
+                f"{found.label}, {name}: {base.remark}: {told}",
+                facts.java_class.place,
                 "" if command else "put the command into the skeleton",
             )
             return
         topology.say(
-            "change", f"{found.label}: {name} is to be written in Python, as a {base.ours}", facts.java_class.place,
+            "change",
+            f"{found.label}: {name} is to be written in Python, as a {base.ours}",
+            facts.java_class.place,
             "fill in the skeleton's methods; each names the lines of Java that it stands for",
         )
         if base.remark:
@@ -418,7 +512,9 @@ class _Reader:
         for call in instance.calls if instance else ():
             if call.name == "withPersistence":
                 topology.say(
-                    "change", f"{found.label} keeps its window in a state, which is not there (C41): windows live in memory", call.place,
+                    "change",
+                    f"{found.label} keeps its window in a state, which is not there (C41): windows live in memory",
+                    call.place,
                     "rows of sources that a window holds come again after a failure; see docs/windows.md",
                 )
 
@@ -428,7 +524,12 @@ class _Reader:
         conf = next((one.conf for one in submissions if one.conf is not None), None)
         if conf is not None:
             for said, place in dict.fromkeys(conf.unknown):
-                topology.say("unread", f"the configuration also has what {said or 'something'} gives", place, "set it with -c key=value")
+                topology.say(
+                    "unread",
+                    f"the configuration also has what {said or 'something'} gives",
+                    place,
+                    "set it with -c key=value",
+                )
             topology.settings += _settings_of(topology, conf.pairs, "")
         for component in read.components:
             topology.settings += _settings_of(topology, component.own_conf, component.found.id or "")
@@ -456,8 +557,13 @@ def _settings_of(topology: TopologyFound, pairs: Iterable[Pair], component: str)
         _say_conditions(topology, f"{key} is set", pair.conditions, pair.place)
         if isinstance(pair.value, Const) and pair.value.unless:
             topology.say("note", f"{key} is another one if {pair.value.unless}", pair.place)
-        if isinstance(value, Unresolved):
-            topology.say("unread", f"the value of {key} can't be told: {value.text}", pair.place, "set it in the skeleton")
+        if isinstance(value, Unresolved) and not (key in STORM_KEYS and STORM_KEYS[key].useless_because):
+            topology.say(
+                "unread",
+                f"the value of {key} can't be told: {value.text}",
+                pair.place,
+                "set it in the skeleton",
+            )
         settings[key] = Setting(key, value, pair.place, component)
     return list(settings.values())
 
@@ -467,23 +573,38 @@ def _say_what_it_does(topology: TopologyFound, facts: ClassFacts) -> None:
     name = facts.java_class.name
     if style in ("bolt", "stateful", "tick") and "ack" not in facts.verdicts and "fail" not in facts.verdicts:
         topology.say(
-            "note", f"{name} acks and fails nothing that can be seen: its tuples time out, here as in Storm (C3)", facts.java_class.place,
+            "note",
+            f"{name} acks and fails nothing that can be seen: its tuples time out, here as in Storm (C3)",
+            facts.java_class.place,
             "ack, or make it a BasicBolt",
         )
     if style in ("bolt", "stateful", "tick"):
         for emit in facts.emits:
             if not emit.anchored:
-                topology.say("note", f"{name} emits without an anchor: what fails behind it is not replayed (C2)", emit.place)
+                topology.say(
+                    "note",
+                    f"{name} emits without an anchor: what fails behind it is not replayed (C2)",
+                    emit.place,
+                )
     if style == "spout" and facts.emits and not any(emit.with_id for emit in facts.emits):
-        topology.say("note", f"{name} emits without message ids: nothing is tracked or replayed (B6)", facts.emits[0].place)
+        topology.say(
+            "note",
+            f"{name} emits without message ids: nothing is tracked or replayed (B6)",
+            facts.emits[0].place,
+        )
     for emit in facts.emits:
         if emit.direct:
             topology.say("note", f"{name} emits to a task of its choice: emit_direct (D11)", emit.place)
     if facts.ticks:
-        topology.say("note", f"{name} tells ticks from tuples: tup.is_tick, or a TickTupleAwareBolt; ticks need no ack (C9)", facts.ticks[0])
+        topology.say(
+            "note",
+            f"{name} tells ticks from tuples: tup.is_tick, or a TickTupleAwareBolt; ticks need no ack (C9)",
+            facts.ticks[0],
+        )
     if facts.threads:
         topology.say(
-            "note", f"{name} uses threads of its own: collectors may be called from them, but emit returns no task ids there (A28)",
+            "note",
+            f"{name} uses threads of its own: collectors may be called from them, but emit returns no task ids there (A28)",
             facts.threads[0],
         )
     if facts.metrics:
@@ -493,10 +614,17 @@ def _say_what_it_does(topology: TopologyFound, facts: ClassFacts) -> None:
             topology.say("change", f"{name} asks for {called}(): {_CONTEXT[called]}", place, "do without")
 
 
-def _say_conditions(topology: TopologyFound, what: str, conditions: tuple[Condition, ...], place: Place) -> None:
+def _say_conditions(
+    topology: TopologyFound, what: str, conditions: tuple[Condition, ...], place: Place
+) -> None:
     for one in conditions:
         if one.loop:
-            topology.say("unread", f"{what} in a loop, {one.text}: how often can't be told", place, "add the others to the skeleton")
+            topology.say(
+                "unread",
+                f"{what} in a loop, {one.text}: how often can't be told",
+                place,
+                "add the others to the skeleton",
+            )
         else:
             topology.say("note", f"{what} only if {one.text}", place)
 
@@ -510,7 +638,9 @@ def _say_what_does_not_fit(topology: TopologyFound) -> None:
             continue
         if component.id in seen:
             topology.say(
-                "unread", f"the id {component.id!r} is used twice, at {seen[component.id]} too: in another branch?", component.place,
+                "unread",
+                f"the id {component.id!r} is used twice, at {seen[component.id]} too: in another branch?",
+                component.place,
                 "the skeleton has the first",
             )
         seen.setdefault(component.id, component.place)
@@ -518,14 +648,27 @@ def _say_what_does_not_fit(topology: TopologyFound) -> None:
         if one.source is None or one.stream is None:
             continue
         if one.source not in streams:
-            topology.say("unread", f"{component.label} subscribes to {one.source!r}, which is not seen to be added", one.place)
+            topology.say(
+                "unread",
+                f"{component.label} subscribes to {one.source!r}, which is not seen to be added",
+                one.place,
+            )
             continue
         declared = streams[one.source]
         if declared is not None and one.stream not in {stream.id for stream in declared}:
-            topology.say("unread", f"{component.label} subscribes to stream {one.stream!r} of {one.source!r}, which it is not seen to declare", one.place)
+            topology.say(
+                "unread",
+                f"{component.label} subscribes to stream {one.stream!r} of {one.source!r}, which it is not seen to declare",
+                one.place,
+            )
 
 
-def _name(topology: TopologyFound, submissions: list[Submission], owner: JavaClass | None, builder: Builder | Streams) -> str:
+def _name(
+    topology: TopologyFound,
+    submissions: list[Submission],
+    owner: JavaClass | None,
+    builder: Builder | Streams,
+) -> str:
     for one in submissions:
         if (name := text(one.name)) is not None:
             if isinstance(one.name, Const) and one.name.unless:
@@ -533,7 +676,9 @@ def _name(topology: TopologyFound, submissions: list[Submission], owner: JavaCla
             return name
     named = kebab(owner.name) if owner else "topology"
     what = "its name can't be told" if submissions else "it is not seen to be submitted"
-    topology.say("unread", f"{what}; {named!r} is its class's", submissions[0].place if submissions else builder.place)
+    topology.say(
+        "unread", f"{what}; {named!r} is its class's", submissions[0].place if submissions else builder.place
+    )
     return named
 
 
@@ -552,7 +697,7 @@ def _owner(sources: JavaSources, place: Place) -> JavaClass | None:
     """The outermost class around a place."""
     around = [one for file in sources.files if file.path == place.file for one in file.classes]
     inside = [one for one in around if one.node.start_point[0] < place.line <= one.node.end_point[0] + 1]
-    return (inside or around or [None])[0]
+    return next(iter(inside or around), None)
 
 
 def _known(builder: Builder) -> tuple[int, int]:
@@ -595,4 +740,6 @@ def unreadable(sources: JavaSources) -> Iterator[Statement]:
     """What the parser could not make out."""
     for file in sources.files:
         for place, what in file.errors:
-            yield Statement("unread", f"a syntax error, {what}: the rest of the file was read", place, "let javac see it")
+            yield Statement(
+                "unread", f"a syntax error, {what}: the rest of the file was read", place, "let javac see it"
+            )

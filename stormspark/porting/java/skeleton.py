@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stormspark.config import conf_problems
 from stormspark.connectors import KafkaSpoutConfig
 from stormspark.porting.findings import Place, Setting, StreamFound, Unresolved
 from stormspark.porting.java.components import ClassFacts
@@ -33,11 +34,10 @@ from stormspark.porting.java.values import (
     text,
 )
 from stormspark.storm_keys import SIZING_KEYS
-from stormspark.config import conf_problems
 
 __all__ = ["python_name", "skeleton"]
 
-#: Of each style of class: its methods here with their parameters, and Java's name of each. Those in front of the bar must be there.
+#: Of each style of class: its methods here with their parameters, Java's name of each, and whether it has to be there.
 _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
     "spout": (
         ("open", "conf, context, collector", "open", True),
@@ -189,8 +189,8 @@ class _Skeleton:
                 return
             ids.add(first.found.id or "spout")
             yield [
-                f"    builder = TransactionalTopologyBuilder({_text(id_ or self.read.found.name)}, {_text(first.found.id or 'spout')}, "
-                f"{self._object(first)}, {first.found.parallelism or 1})"
+                f"    builder = TransactionalTopologyBuilder({_text(id_ or self.read.found.name)}, "
+                f"{_text(first.found.id or 'spout')}, {self._object(first)}, {first.found.parallelism or 1})"
             ]
         else:
             self._use("stormspark.TopologyBuilder")
@@ -198,9 +198,13 @@ class _Skeleton:
         added = {one.found.id for one in components if one.found.id is not None} | ids
         for one in components:
             if one.found.id is None:
-                yield [f"    # {_short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id could not be told"]
+                yield [
+                    f"    # {_short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id could not be told"
+                ]
             elif one.found.id in ids:
-                yield [f"    # {_short(one.found.place)}: the id {one.found.id!r} again, in another branch; the first one is here"]
+                yield [
+                    f"    # {_short(one.found.place)}: the id {one.found.id!r} again, in another branch; the first one is here"
+                ]
             else:
                 ids.add(one.found.id)
                 yield list(self._component(one, added))
@@ -210,7 +214,13 @@ class _Skeleton:
         assert found.id is not None
         for condition in one.draft.conditions:
             yield f"    # {_short(condition.place)}: {'in a loop' if condition.loop else 'only if'} {_one_line(condition.text)}"
-        adding = "set_spout" if found.kind == "spout" else "set_committer_bolt" if one.draft.committer else "set_bolt"
+        adding = (
+            "set_spout"
+            if found.kind == "spout"
+            else "set_committer_bolt"
+            if one.draft.committer
+            else "set_bolt"
+        )
         arguments = [_text(found.id), self._object(one)]
         if found.parallelism is None:
             yield f"    # {_short(found.place)}: the parallelism could not be told"
@@ -278,7 +288,11 @@ class _Skeleton:
             return self._shell(one, base.ours)
         name = self._class(one)
         arguments = self._arguments(one)
-        calls = "".join(self._window_calls(one)) if base and base.style in ("windowed", "stateful-windowed") else ""
+        calls = (
+            "".join(self._window_calls(one))
+            if base and base.style in ("windowed", "stateful-windowed")
+            else ""
+        )
         return f"{name}({arguments}){calls}"
 
     def _function(self, one: ReadComponent, function: Function) -> str:
@@ -332,7 +346,9 @@ class _Skeleton:
         if any(call.name == "setRecordTranslator" for call in config.calls):
             return None  # its streams are declared by the class that is written instead
         servers, *topics = config.arguments
-        names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
+        names = [
+            text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])
+        ]
         if None in names or not names:
             return None
         self._use("stormspark.connectors.KafkaSpoutConfig")
@@ -344,10 +360,12 @@ class _Skeleton:
         builder = KafkaSpoutConfig.builder("localhost:9092", ["t"])
         for call in calls:
             name = python_name(call.name)
-            values = [one.text.rpartition(".")[2] if isinstance(one, Name) else plain(one) for one in call.arguments]
+            values = [
+                one.text.rpartition(".")[2] if isinstance(one, Name) else plain(one) for one in call.arguments
+            ]
             try:
                 getattr(builder, name)(*values).build()
-            except Exception:  # noqa: BLE001, S112 - whatever it is that ours does not take is left out; the report names the call
+            except Exception:
                 continue
             yield f".{name}({', '.join(map(_shown, values))})"
 
@@ -357,13 +375,21 @@ class _Skeleton:
             first = call.arguments[0] if call.arguments else None
             if call.name == "withTopicSelector":
                 topic = text(first)
-                if isinstance(first, Instance) and first.simple_type == "DefaultTopicSelector" and first.arguments:
+                if (
+                    isinstance(first, Instance)
+                    and first.simple_type == "DefaultTopicSelector"
+                    and first.arguments
+                ):
                     topic = text(first.arguments[0])
                 if topic is not None:
                     line += f".with_topic_selector({_text(topic)})"
             elif call.name == "withProducerProperties" and isinstance(first, Pairs):
                 known = {text(p.key): plain(p.value) for p in first.pairs}
-                kept = {k: v for k, v in known.items() if k and not isinstance(v, Unresolved) and "serializer" not in k}
+                kept = {
+                    k: v
+                    for k, v in known.items()
+                    if k and not isinstance(v, Unresolved) and "serializer" not in k
+                }
                 line += f".with_producer_properties({_shown(kept)})"
             elif call.name == "withTupleToKafkaMapper" and isinstance(first, Instance):
                 names = [text(one) for one in first.arguments]
@@ -411,7 +437,11 @@ class _Skeleton:
 
     def _duration(self, milliseconds: int) -> str:
         name = self._use("stormspark.Duration")
-        return f"{name}.seconds({milliseconds // 1000})" if milliseconds % 1000 == 0 else f"{name}({milliseconds})"
+        return (
+            f"{name}.seconds({milliseconds // 1000})"
+            if milliseconds % 1000 == 0
+            else f"{name}({milliseconds})"
+        )
 
     # -- classes ---------------------------------------------------------------------------------------------
 
@@ -430,16 +460,27 @@ class _Skeleton:
             told = f'    """{first[0].name} as component {_in_docstring(one.found.id or "")} declares it."""'
             self.classes.append("\n\n".join([f"class {name}({first[0].name}):\n{told}", *declared]))
         else:
-            name = self._free(_class_name(java_class.name if java_class else one.found.type_name, "Component"))
+            name = self._free(
+                _class_name(java_class.name if java_class else one.found.type_name, "Component")
+            )
             style = one.base.style if one.base else "spout" if one.found.kind == "spout" else "bolt"
             bases = []
             if one.facts is not None and one.facts.committer:
                 bases.append(self._use("stormspark.transactional.Committer"))
-            bases.append(self._use(one.base.ours if one.base else f"stormspark.{'Spout' if style == 'spout' else 'Bolt'}"))
+            bases.append(
+                self._use(
+                    one.base.ours if one.base else f"stormspark.{'Spout' if style == 'spout' else 'Bolt'}"
+                )
+            )
             where = java_class.place if java_class else one.found.place
             remark = f": {one.stock.remark}" if one.stock and one.stock.remark else ""
-            told = f'    """{_in_docstring(java_class.name if java_class else one.found.type_name)} of {where}{_in_docstring(remark)}."""'
-            methods = [*self._constructor(one, java_class), *self._methods(style, one.facts, where), *declared]
+            said = f"{java_class.name if java_class else one.found.type_name} of {where}{remark}"
+            told = f'    """{_in_docstring(said)}."""'
+            methods = [
+                *self._constructor(one, java_class),
+                *self._methods(style, one.facts, where),
+                *declared,
+            ]
             self.classes.append("\n\n".join([f"class {name}({', '.join(bases)}):\n{told}", *methods]))
         first.append(_Class(name, one))
         return name
@@ -457,11 +498,15 @@ class _Skeleton:
             for each in streams.values():
                 direct = ", direct=True" if each.direct else ""
                 if one.found.streams is None or each not in one.found.streams:
-                    told.append(f"        # What {_short(each.place)} declares could not be told: this is what is asked for.")
+                    told.append(
+                        f"        # What {_short(each.place)} declares could not be told: this is what is asked for."
+                    )
                 if each.id == "default":
                     told.append(f"        declarer.declare(Fields({_names(each)}){direct})")
                 else:
-                    told.append(f"        declarer.declare_stream({_text(each.id)}, Fields({_names(each)}){direct})")
+                    told.append(
+                        f"        declarer.declare_stream({_text(each.id)}, Fields({_names(each)}){direct})"
+                    )
             lines.append("\n".join(told))
         conf = {setting.key: setting.value for setting in self._settings_of_class(one)}
         if conf:
@@ -481,7 +526,9 @@ class _Skeleton:
             del component
             known = streams.get(each.stream)
             if known is None:
-                streams[each.stream] = StreamFound(each.stream, each.fields or ("value",), one.found.place, each.grouping == "direct")
+                streams[each.stream] = StreamFound(
+                    each.stream, each.fields or ("value",), one.found.place, each.grouping == "direct"
+                )
             elif known.fields is None or not complete:
                 fields = tuple(dict.fromkeys([*(known.fields or ()), *(each.fields or ())])) or ("value",)
                 if fields != ("value",) and known.fields == ("value",):
@@ -496,10 +543,17 @@ class _Skeleton:
         names = self._parameters(one, java_class)
         if not names:
             return
-        constructor = fitting(java_class.constructors, list(one.instance.arguments)) if java_class and one.instance else None
+        constructor = (
+            fitting(java_class.constructors, list(one.instance.arguments))
+            if java_class and one.instance
+            else None
+        )
         where = f"  # {_short(constructor.place)}" if constructor else ""
         yield "\n".join(
-            [f"    def __init__(self, {', '.join(names)}):{where}", *(f"        self.{n} = {n}" for n in map(_bare, names))]
+            [
+                f"    def __init__(self, {', '.join(names)}):{where}",
+                *(f"        self.{n} = {n}" for n in map(_bare, names)),
+            ]
         )
 
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
@@ -550,7 +604,9 @@ class _Skeleton:
             emits = facts.emits if facts else ()
             told = [one for one in emits if method is not None and _inside(one.place, method)]
             if java in ("execute", "process", "nextTuple"):  # and those of methods that it calls
-                others = [m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))]
+                others = [
+                    m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))
+                ]
                 told += [one for one in emits if not any(_inside(one.place, m) for m in others)]
             lines += [f"        # {_short(one.place)}: {_emit_told(one, style)}" for one in told]
             lines.append(f'        raise NotImplementedError("port {java} from {_short(place)}")')
@@ -564,7 +620,9 @@ class _Skeleton:
             if setting.component:
                 continue
             if isinstance(setting.value, Unresolved) or conf_problems({setting.key: setting.value}):
-                lines.append(f"    # {_short(setting.place)}: {setting.key} = {_one_line(str(setting.value))}")
+                lines.append(
+                    f"    # {_short(setting.place)}: {setting.key} = {_one_line(str(setting.value))}"
+                )
             else:
                 lines.append(f"    {_text(setting.key)}: {_shown(setting.value)},")
         return [*lines, "}"] if len(lines) > 1 else ["CONF = {}"]
@@ -611,7 +669,11 @@ def _inside(place: Place, method: JavaMethod) -> bool:
 
 
 def _emit_told(emit: Any, style: str) -> str:
-    words = ["emits", "to one task" if emit.direct else "", "" if emit.stream == "default" else f"on {emit.stream}"]
+    words = [
+        "emits",
+        "to one task" if emit.direct else "",
+        "" if emit.stream == "default" else f"on {emit.stream}",
+    ]
     if style == "spout":
         words.append("with a message id" if emit.with_id else "without a message id")
     elif style in ("bolt", "tick", "stateful"):

@@ -201,7 +201,11 @@ def _errors(root: Node, file: JavaFile) -> Iterator[tuple[Place, str]]:
     while waiting and told < 3:
         node = waiting.pop()
         if node.is_error or node.is_missing:
-            what = f"{node.type!r} is missing" if node.is_missing else f"near {text_of(node).split(chr(10))[0][:60]!r}"
+            what = (
+                f"{node.type!r} is missing"
+                if node.is_missing
+                else f"near {text_of(node).split(chr(10))[0][:60]!r}"
+            )
             yield file.place(node), what
             told += 1
         elif node.has_error:
@@ -239,13 +243,19 @@ def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass
     interfaces = node.child_by_field_name("interfaces") or next(
         (one for one in node.named_children if one.type == "extends_interfaces"), None
     )
-    types = next((one for one in interfaces.named_children if one.type == "type_list"), None) if interfaces else None
+    types = (
+        next((one for one in interfaces.named_children if one.type == "type_list"), None)
+        if interfaces
+        else None
+    )
     made = JavaClass(
         name=text_of(node.child_by_field_name("name")),
         file=file,
         node=node,
         outer=outer,
-        superclass=type_name(superclass.named_children[0]) if superclass and superclass.named_children else "",
+        superclass=type_name(superclass.named_children[0])
+        if superclass and superclass.named_children
+        else "",
         interfaces=tuple(type_name(one) for one in types.named_children) if types else (),
     )
     read_body(made, node.child_by_field_name("body"))
@@ -285,7 +295,9 @@ def _method(owner: JavaClass, node: Node) -> JavaMethod:
             read.append(Parameter(type_name(one.child_by_field_name("type")), name))
         elif one.type == "spread_parameter":
             declarator = next((c for c in one.named_children if c.type == "variable_declarator"), None)
-            kind = next((c for c in one.named_children if c.type not in ("modifiers", "variable_declarator")), None)
+            kind = next(
+                (c for c in one.named_children if c.type not in ("modifiers", "variable_declarator")), None
+            )
             name = text_of(declarator.child_by_field_name("name")) if declarator else ""
             read.append(Parameter(type_name(kind), name, rest=True))
     return JavaMethod(
@@ -365,7 +377,8 @@ class JavaSources:
 
     def library_types(self, java_class: JavaClass) -> list[str]:
         """Simple names of the libraries' classes that it extends, nearest first, then of the interfaces."""
-        classes, interfaces = [], []
+        classes: list[str] = []
+        interfaces: list[str] = []
         for one in self.ancestors(java_class):
             if one.superclass and self.find(one.superclass, one) is None:
                 classes.append(one.superclass.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""Storm's and Heron's own classes: what a user's class extends, which stock components there are, and what stands for each here."""
+"""Storm's and Heron's own classes: what users' classes extend, stock components, and what stands for each here."""
 
 from __future__ import annotations
 
@@ -188,18 +188,28 @@ STOCK: Final[dict[str, Stock]] = {
     "TestAggregatesCounter": Stock("bolt", f"{_TESTING}.TestAggregatesCounter", _emits("agg-global")),
     "FeederSpout": Stock("spout", f"{_TESTING}.FeederSpout", _given_fields(0)),
     "IdentityBolt": Stock("bolt", f"{_TESTING}.IdentityBolt", _given_fields(0)),
-    "KafkaSpout": Stock("spout", f"{_CONNECTORS}.KafkaSpout", _kafka_streams, "Spark plans the batches (docs/kafka.md)"),
+    "KafkaSpout": Stock(
+        "spout", f"{_CONNECTORS}.KafkaSpout", _kafka_streams, "Spark plans the batches (docs/kafka.md)"
+    ),
     "KafkaBolt": Stock("bolt", f"{_CONNECTORS}.KafkaBolt", _emits(), "see docs/sinks.md"),
-    "HdfsBolt": Stock("bolt", f"{_CONNECTORS}.FileBolt", _emits(), "files appear when they are whole (docs/sinks.md, K10)"),
+    "HdfsBolt": Stock(
+        "bolt", f"{_CONNECTORS}.FileBolt", _emits(), "files appear when they are whole (docs/sinks.md, K10)"
+    ),
     "FluxShellBolt": Stock("bolt", "stormspark.multilang.ShellBolt", _shell_fields, _SHELL),
     "FluxShellSpout": Stock("spout", "stormspark.multilang.ShellSpout", _shell_fields, _SHELL),
     "DRPCSpout": Stock("spout", "", _emits("args", "return-info"), _NO_DRPC),
     "ReturnResults": Stock("bolt", "", _emits(), _NO_DRPC),
     "JoinBolt": Stock("bolt", "", _unknown, "write the join as a WindowedBolt (docs/windows.md)"),
     "HdfsSpout": Stock("spout", "", _unknown, f"see {_CONNECTORS}.FileSpout (docs/sources.md)"),
-    "SequenceFileBolt": Stock("bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"),
-    "AvroGenericRecordBolt": Stock("bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"),
-    "JdbcInsertBolt": Stock("bolt", "", _emits(), f"{_NOT_THERE}: write a bolt, or a state (stormspark.map_state.sql)"),
+    "SequenceFileBolt": Stock(
+        "bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"
+    ),
+    "AvroGenericRecordBolt": Stock(
+        "bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"
+    ),
+    "JdbcInsertBolt": Stock(
+        "bolt", "", _emits(), f"{_NOT_THERE}: write a bolt, or a state (stormspark.map_state.sql)"
+    ),
     "JdbcLookupBolt": Stock("bolt", "", _unknown, _NOT_THERE),
     "RedisStoreBolt": Stock("bolt", "", _emits(), _NOT_THERE),
     "RedisLookupBolt": Stock("bolt", "", _unknown, _NOT_THERE),

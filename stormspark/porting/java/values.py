@@ -172,7 +172,11 @@ def plain(value: Value) -> Any:
         case Pairs():
             pairs = {text(pair.key): plain(pair.value) for pair in value.pairs}
             known = None not in pairs and not value.unknown
-            return pairs if known and not any(isinstance(one, Unresolved) for one in pairs.values()) else Unresolved("a map")
+            return (
+                pairs
+                if known and not any(isinstance(one, Unresolved) for one in pairs.values())
+                else Unresolved("a map")
+            )
         case Name():
             return value.text.removesuffix(".class")
         case Unknown():

@@ -1,0 +1,76 @@
+"""``stormspark port``: a legacy project read, and said what there is to do (`stormspark.porting`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from stormspark.cli.output import wide_enough
+from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.porting.findings import Findings, Statement
+from stormspark.porting.project import plan_each, read_project
+from stormspark.porting.report import SUMMARY, as_json, as_markdown, summary_rows
+
+__all__ = ["port_project"]
+
+
+def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing: bool) -> None:
+    """Read the project in ``path``, print what was found, and write report and skeletons into ``out``."""
+    findings, skeletons = read_project(path)
+    if importing:
+        plan_each(findings, path)
+    written: list[Path] = []
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for name, text in [("report.md", as_markdown(findings)), *skeletons]:
+                written.append(_written(out / name, text))
+        except OSError as error:
+            msg = f"{error.filename or out} can't be written: {error.strerror}"
+            raise UnsupportedEnvironmentError(msg) from error
+    if as_json_text:
+        click.echo(as_json(findings))
+        return
+    _print(findings)
+    for file in written:
+        click.echo(f"wrote {file}")
+    if out is None:
+        what = " and a Python skeleton for each topology of Java" if skeletons else ""
+        click.echo(f"With --out DIR: the whole report{what}.")
+
+
+def _written(path: Path, text: str) -> Path:
+    """Write a file anew; one that somebody has worked on since is kept."""
+    if path.suffix == ".py" and path.exists() and path.read_text(encoding="utf-8") != text:
+        path = path.with_name(f"{path.stem}.new.py")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _print(findings: Findings) -> None:
+    console = wide_enough(Console(soft_wrap=False), 240)
+    table = Table(title=f"{findings.root}: topologies", title_justify="left")
+    for column in SUMMARY:
+        table.add_column(column, overflow="fold")
+    for row in summary_rows(findings):
+        table.add_row(*map(escape, row))
+    console.print(table)
+    _print_statements(console, "the project", findings.statements)
+    for topology in findings.topologies:
+        _print_statements(console, f"{topology.name}, {topology.place}", topology.statements)
+
+
+def _print_statements(console: Console, name: str, statements: list[Statement]) -> None:
+    """What there is to do, and what was not made out; the rest is in the report."""
+    told = [one for one in statements if one.kind in ("change", "unread")]
+    if not told:
+        return
+    table = Table(title=name, title_justify="left", show_header=False)
+    for one in told:
+        what = f"{one.text}: {one.todo}" if one.todo else one.text
+        table.add_row(one.kind, str(one.place or ""), escape(what), one.grade)
+    console.print(table)

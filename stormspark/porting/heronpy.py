@@ -1,0 +1,335 @@
+"""heronpy: topologies as classes of specs, or by a builder in a script; streamlets are listed only (A40-A42, G24)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound
+from stormspark.porting.keys import about_settings
+from stormspark.porting.python_components import say_what_it_does, streams_of
+from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
+from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
+
+__all__ = ["read_heronpy"]
+
+_HERON = {"heronpy", "heron", "pyheron", "heron_py"}
+
+
+def read_heronpy(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
+    """The topologies in ``file``, in the order in which they stand there."""
+    for node in file.tree.body:
+        if isinstance(node, ast.ClassDef) and _extends(project, file, node, ".Topology"):
+            found = TopologyFound(node.name, "heronpy", file.place(node))
+            _read_class(project, file, node, found)
+            yield found
+    for body in _bodies(file.tree):
+        yield from _built(project, file, body)
+        yield from _streamlets(project, file, body)
+
+
+def _extends(project: PythonProject, file: PythonFile, node: ast.ClassDef, name: str) -> bool:
+    cls = project.find_class(ast.Name(node.name, ast.Load()), file)
+    return cls is not None and any(_is(base, name) for base in cls.bases())
+
+
+def _is(dotted: str, name: str) -> bool:
+    return dotted.partition(".")[0] in _HERON and dotted.endswith(name)
+
+
+def _read_class(
+    project: PythonProject, file: PythonFile, node: ast.ClassDef, topology: TopologyFound
+) -> None:
+    ids: dict[str, str] = {}
+    for statement in node.body:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+            continue
+        attribute, value = statement.targets[0].id, statement.value
+        if attribute == "config":
+            topology.settings += settings_of(topology, project, value, file)
+        elif (
+            call_name(value) == "spec"
+            and isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Attribute)
+        ):
+            cls = project.find_class(value.func.value, file)
+            spout = _is_spout(cls, value)
+            positions = ("name", "par", "config") if spout else ("name", "inputs", "par", "config")
+            given = keywords(value, *positions)
+            id_ = project.value(given["name"], file) if "name" in given else attribute
+            component = _component(
+                project,
+                file,
+                topology,
+                file.place(value),
+                id_ if isinstance(id_, str) else None,
+                cls,
+                ast.unparse(value.func.value),
+                spout,
+                given,
+                ids,
+                dict(file.values),
+            )
+            ids[attribute] = component.id or attribute
+    _end(topology)
+
+
+def _is_spout(cls: PythonClass | None, call: ast.Call) -> bool:
+    if cls is not None and any(base.endswith(("Bolt", "Spout")) for base in cls.bases()):
+        return any(base.endswith("Spout") for base in cls.bases())
+    return "inputs" not in keywords(call)
+
+
+def _component(
+    project: PythonProject,
+    file: PythonFile,
+    topology: TopologyFound,
+    place: Place,
+    id_: str | None,
+    cls: PythonClass | None,
+    named: str,
+    spout: bool,
+    given: dict[str, ast.expr],
+    ids: dict[str, str],
+    names: dict[str, ast.expr],
+) -> ComponentFound:
+    component = ComponentFound(id_, "spout" if spout else "bolt", cls.name if cls else named, place)
+    topology.components.append(component)
+    if id_ is None:
+        topology.say("unread", f"the id of this {component.kind} can't be told", place)
+    component.parallelism, remark = parallelism_of(project, given.get("par"), file)
+    if remark:
+        topology.say("unread", f"the parallelism of {component.label} {remark}", place)
+    component.inputs = list(read_inputs(project, given.get("inputs"), file, ids, names))
+    for one in component.inputs:
+        if not one.resolved:
+            topology.say("unread", f"a subscription of {component.label} can't be told: {one}", one.place)
+        elif one.grouping == "custom" and one.custom.startswith("custom_serialized"):
+            topology.say(
+                "change",
+                f"{component.label} has a serialised grouping (A42)",
+                one.place,
+                "name its class: Grouping.custom(...)",
+            )
+        elif one.grouping == "custom":
+            topology.say("runs", f"{component.label} has a custom grouping in Python", one.place)
+        elif one.grouping == "direct":
+            topology.say(
+                "note", f"{component.label} has a direct grouping, which Heron does not run (A42)", one.place
+            )
+        elif one.grouping == "fields":
+            topology.say(
+                "note",
+                f"{component.label} is grouped by fields: equal values meet in one task, which one is another than in Heron (D4)",
+                one.place,
+            )
+    component.streams = _streams(project, file, component, cls, given, names)
+    if component.streams is None:
+        topology.say("unread", f"what {component.label} emits can't be told", place)
+    if cls is None:
+        topology.say(
+            "unread", f"{component.label}: the class {named} is not in the project", place, "see where it is"
+        )
+    else:
+        say_what_it_does(topology, project, component.label, cls)
+    topology.settings += settings_of(topology, project, given.get("config"), file, id_ or "")
+    return component
+
+
+def _streams(
+    project: PythonProject,
+    file: PythonFile,
+    component: ComponentFound,
+    cls: PythonClass | None,
+    given: dict[str, ast.expr],
+    names: dict[str, ast.expr],
+) -> tuple[StreamFound, ...] | None:
+    own: tuple[StreamFound, ...] | None = () if cls is not None else None
+    if cls is not None and (declared := cls.attribute("outputs")) is not None:
+        own = streams_of(project, declared[0], declared[1], declared[1].place(declared[0]))
+    more = streams_of(project, given.get("optional_outputs"), file, component.place, names)
+    return None if own is None or more is None else own + more
+
+
+# -- by a builder ------------------------------------------------------------------------------------------------
+
+
+def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    """The module's statements, and those of each function: a builder lives in one of them."""
+    yield tree.body
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node.body
+
+
+def _statements(
+    body: list[ast.stmt], conditions: tuple[str, ...] = ()
+) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
+    """In their order, with what they stand in; not those of functions and classes inside."""
+    for one in body:
+        yield one, conditions
+        if isinstance(one, ast.If):
+            said = ast.unparse(one.test)
+            inner = conditions if "__name__" in said else (*conditions, f"only if {said}")
+            yield from _statements(one.body, inner)
+            yield from _statements(one.orelse, (*conditions, f"only if not ({said})"))
+        elif isinstance(one, ast.For | ast.While):
+            yield from _statements(one.body, (*conditions, "in a loop"))
+        elif isinstance(one, ast.With | ast.Try):
+            yield from _statements(one.body, conditions)
+
+
+def _built(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> Iterator[TopologyFound]:
+    builders: dict[str, TopologyFound] = {}
+    ids: dict[str, str] = {}
+    names: dict[str, ast.expr] = dict(file.values)
+    for statement, conditions in _statements(body):
+        target, call = _assigned_call(statement)
+        if target is not None and isinstance(statement, ast.Assign):
+            names[target] = statement.value
+        if call is None:
+            continue
+        if target is not None and _is(project.dotted(call.func, file), ".TopologyBuilder"):
+            name = project.value(keywords(call, "name").get("name"), file, names)
+            topology = TopologyFound(
+                name if isinstance(name, str) else file.path.stem, "heronpy", file.place(call)
+            )
+            if not isinstance(name, str):
+                topology.say(
+                    "note",
+                    f"its name is an argument of the script; {file.path.stem!r} if nothing is said",
+                    file.place(call),
+                )
+            builders[target] = topology
+            continue
+        if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):
+            continue
+        topology_ = builders.get(call.func.value.id)
+        if topology_ is not None:
+            added = _on_builder(project, file, topology_, call, ids, names)
+            for condition in conditions if added else ():
+                kind = "unread" if condition == "in a loop" else "note"
+                topology_.say(kind, f"{added} is added {condition}", file.place(call))  # type: ignore[arg-type]
+            if added and target is not None:
+                ids[target] = topology_.components[-1].id or target
+    for topology in builders.values():
+        _end(topology)
+        yield topology
+
+
+def _assigned_call(statement: ast.stmt) -> tuple[str | None, ast.Call | None]:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        name = target.id if isinstance(target, ast.Name) else None
+        return name, statement.value if isinstance(statement.value, ast.Call) else None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return None, statement.value
+    return None, None
+
+
+def _on_builder(
+    project: PythonProject,
+    file: PythonFile,
+    topology: TopologyFound,
+    call: ast.Call,
+    ids: dict[str, str],
+    names: dict[str, ast.expr],
+) -> str:
+    """What a call of a builder's method adds, as a label; empty for nothing."""
+    method = call_name(call)
+    if method == "set_config":
+        topology.settings += settings_of(
+            topology, project, _followed(call.args[0], names) if call.args else None, file
+        )
+    if method not in ("add_spout", "add_bolt"):
+        if method == "add_spec":
+            topology.say("unread", "components that are added by add_spec can't be told", file.place(call))
+        return ""
+    spout = method == "add_spout"
+    order = (
+        ("name", "spout_cls", "par", "config", "optional_outputs")
+        if spout
+        else (
+            "name",
+            "bolt_cls",
+            "par",
+            "inputs",
+            "config",
+            "optional_outputs",
+        )
+    )
+    given = keywords(call, *order)
+    id_ = project.value(given.get("name"), file, names)
+    class_node = given.get("spout_cls" if spout else "bolt_cls")
+    cls = project.find_class(class_node, file) if class_node is not None else None
+    if "config" in given:
+        given["config"] = _followed(given["config"], names)
+    component = _component(
+        project,
+        file,
+        topology,
+        file.place(call),
+        id_ if isinstance(id_, str) else None,
+        cls,
+        ast.unparse(class_node) if class_node is not None else "?",
+        spout,
+        given,
+        ids,
+        names,
+    )
+    return component.label
+
+
+def _followed(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
+    return names.get(node.id, node) if isinstance(node, ast.Name) else node
+
+
+def _end(topology: TopologyFound) -> None:
+    topology.statements += list(about_settings(topology.settings, texts=True, of_heron=True))
+    modes = [one.value for one in topology.settings if one.key == "topology.reliability.mode"]
+    if not modes:
+        topology.say(
+            "note",
+            "no reliability mode is set: Heron's default is ATMOST_ONCE, so nothing is tracked, and here neither (A43)",
+            topology.place,
+        )
+    if not topology.components:
+        topology.say("unread", "no component could be seen", topology.place)
+
+
+# -- streamlets --------------------------------------------------------------------------------------------------
+
+
+def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> Iterator[TopologyFound]:
+    """One topology for each Builder of streamlets: its operations, in their order."""
+    for statement, _ in _statements(body):
+        target, call = _assigned_call(statement)
+        if (
+            call is None
+            or target is None
+            or not _is(project.dotted(call.func, file), "streamlet.builder.Builder")
+        ) and (
+            call is None or target is None or not _is(project.dotted(call.func, file), "streamlet.Builder")
+        ):
+            continue
+        found = TopologyFound(file.path.stem, "heronpy-streamlet", file.place(call))
+        for one, _ in _statements(body):
+            operations = (
+                [
+                    node
+                    for node in ast.walk(one)
+                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+                ]
+                if isinstance(one, ast.Expr | ast.Assign)
+                else []
+            )
+            for node in sorted(operations, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0)):
+                if call_name(node) not in ("run", "append", "print", "exit"):
+                    found.say("note", f"{call_name(node)}(...)", file.place(node))
+        found.say(
+            "unread",
+            "the components of streamlets are made when the script runs",
+            found.place,
+            "see its plan with --import",
+        )
+        yield found

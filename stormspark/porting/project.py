@@ -1,0 +1,372 @@
+"""A folder or a file of a legacy project: what kinds of files are in it, and what each reader makes of them.
+
+Nothing of the project is run by `read_project`. `plan_each` does: each topology that a front-end can load is planned in a process
+of its own, so that what its code does there stays there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from stormspark.compat.detection import legacy_kind
+from stormspark.errors import TopologyNotFoundError
+from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
+from stormspark.porting.flux import is_flux, read_flux
+from stormspark.porting.heronpy import read_heronpy
+from stormspark.porting.java.reading import ReadTopology, read_topologies, unreadable
+from stormspark.porting.java.skeleton import python_name, skeleton
+from stormspark.porting.java.source import JavaFile, JavaSources, java_parser, parse_file
+from stormspark.porting.python_components import LIBRARIES
+from stormspark.porting.python_source import PythonProject
+from stormspark.porting.streamparse import read_config, read_streamparse
+
+__all__ = ["Skeleton", "plan_each", "read_project"]
+
+_SKIPPED: Final = {
+    "node_modules",
+    "target",
+    "build",
+    "dist",
+    "site-packages",
+    "__pycache__",
+    "_build",
+    "_resources",
+}
+#: Of a file that is larger nobody wrote the topology by hand.
+_LARGEST_BYTES: Final = 2_000_000
+_PLANNING_SECS: Final = 120
+
+#: The name of a Python file, and what is in it.
+Skeleton = tuple[str, str]
+
+
+def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
+    """Read all that is there; gives the findings, and a Python file for each topology of Java that can be written again.
+
+    Raises `TopologyNotFoundError` where there is no such path, or nothing in it that could be a topology's, and
+    `UnsupportedEnvironmentError` for Java where the parser of Java is not installed.
+    """
+    if not path.exists():
+        msg = f"{path} does not exist"
+        raise TopologyNotFoundError(msg)
+    path = path.resolve()
+    root = path if path.is_dir() else _root_of(path)
+    findings = Findings(root.name or str(root))
+    files = list(_files(root, findings)) if path.is_dir() else [path]
+    by_kind: dict[str, list[Path]] = {}
+    for file in files:
+        by_kind.setdefault(file.suffix, []).append(file)
+    skeletons: list[Skeleton] = []
+    project = PythonProject(root)
+    _read_python(project, by_kind.get(".py", []), findings)
+    _read_yaml(project, [*by_kind.get(".yaml", []), *by_kind.get(".yml", [])], findings)
+    if java := by_kind.get(".java", []):
+        read = list(_read_java(project, path, java, findings))
+        skeletons = _written(read)
+        findings.topologies += [one.found for one in read]
+    if not findings.topologies:
+        if not any(findings.files.values()):
+            msg = f"{path} has nothing of streamparse, heronpy, Flux or Storm's Java in it: name the project's folder"
+            raise TopologyNotFoundError(msg)
+        findings.say("unread", "no topology was found in it")
+    for topology in findings.topologies:
+        topology.statements.append(
+            Statement(
+                "note",
+                "whether it does the same as before: run both on the same input, and compare",
+                topology.place,
+                grade="not checked",
+            )
+        )
+    return findings, skeletons
+
+
+def plan_each(findings: Findings, path: Path) -> None:
+    """Load each topology that a front-end reads, and plan it, in a process of its own; this runs the project's code."""
+    path = path.resolve()
+    root = path if path.is_dir() else _root_of(path)
+    for topology in findings.topologies:
+        if topology.front_end.startswith("java"):
+            continue
+        file = root / topology.place.file
+        named = (
+            topology.front_end in ("streamparse", "heronpy")
+            and topology.name.isidentifier()
+            and topology.name != file.stem
+        )
+        of_class = f":{topology.name}" if named and _is_class(topology) else ""
+        done = _planned([f"{file}{of_class}", *_environment_of(file)])
+        if done.returncode == 0:
+            topology.plan = done.stdout.splitlines()[0] if done.stdout else ""
+            topology.statements.append(
+                Statement(
+                    "runs", f"it can be loaded and planned: {topology.plan}", topology.place, grade="imported"
+                )
+            )
+            _compare(topology, done.stdout)
+        else:
+            told = " ".join(done.stderr.split())[:600]
+            topology.statements.append(
+                Statement(
+                    "change",
+                    f"it can't be loaded: {told}",
+                    topology.place,
+                    "see the message",
+                    grade="imported",
+                )
+            )
+
+
+def _planned(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stormspark.cli", "explain", *arguments, "--format", "text"]
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_PLANNING_SECS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"it took more than {_PLANNING_SECS} s to import")
+
+
+def _compare(topology: TopologyFound, plan: str) -> None:
+    """Whether what was read is what was planned."""
+    if not topology.components:
+        return
+    planned = set(re.findall(r"^  (?:spout|bolt ) (\S+):", plan, re.MULTILINE))
+    read = {component.id for component in topology.components if component.id is not None}
+    if planned != read:
+        topology.statements.append(
+            Statement(
+                "unread",
+                f"the plan is not what was read: only in the plan {_listed(planned - read)}, only read {_listed(read - planned)}",
+                topology.place,
+                grade="imported",
+            )
+        )
+
+
+def _listed(ids: set[str]) -> str:
+    return ", ".join(sorted(ids)) or "nothing"
+
+
+def _is_class(topology: TopologyFound) -> bool:
+    return topology.name[:1].isupper()
+
+
+def _environment_of(file: Path) -> list[str]:
+    """The first environment of a streamparse project that has several: one has to be named."""
+    config = next(
+        (folder / "config.json" for folder in file.parents if (folder / "config.json").is_file()), None
+    )
+    if config is None:
+        return []
+    names = read_config(config, "config.json", Findings(""))
+    return ["--environment", names[0]] if len(names) > 1 else []
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def _files(root: Path, findings: Findings) -> Iterator[Path]:
+    def unreadable_folder(error: OSError) -> None:
+        findings.say("unread", f"a folder can't be read: {error.strerror}", Place(str(error.filename), 1))
+
+    for folder, names, files in os.walk(root, onerror=unreadable_folder):
+        names[:] = sorted(
+            name
+            for name in names
+            if name not in _SKIPPED
+            and not name.startswith(".")
+            and not Path(folder, name, "pyvenv.cfg").exists()
+        )
+        for name in sorted(files):
+            path = Path(folder, name)
+            if path.suffix not in (".py", ".yaml", ".yml", ".java"):
+                continue
+            try:
+                size = path.stat().st_size
+            except OSError as error:
+                findings.say(
+                    "unread", f"can't be read: {error.strerror}", Place(path.relative_to(root).as_posix(), 1)
+                )
+                continue
+            if size > _LARGEST_BYTES:
+                findings.say(
+                    "unread", f"skipped: it has {size:,} bytes", Place(path.relative_to(root).as_posix(), 1)
+                )
+                continue
+            yield path
+
+
+def _root_of(file: Path) -> Path:
+    """The folder to look for a file's neighbours in: a streamparse project, the root of Java's packages, or its own folder."""
+    if file.suffix == ".java":
+        try:
+            said = re.search(
+                r"^\s*package\s+([\w.]+)\s*;",
+                file.read_text(encoding="utf-8", errors="replace"),
+                re.MULTILINE,
+            )
+        except OSError:
+            return file.parent
+        depth = said[1].count(".") + 1 if said else 0
+        return file.parents[depth] if len(file.parents) > depth else file.parent
+    for folder in file.parents:
+        if (folder / "config.json").is_file():
+            return folder
+    beside = file.parent.parent
+    return beside if file.parent.name == "topologies" else file.parent
+
+
+# -- readers -----------------------------------------------------------------------------------------------------
+
+
+def _read_python(project: PythonProject, paths: list[Path], findings: Findings) -> None:
+    kinds: dict[str, list[Path]] = {}
+    for path in paths:
+        file = project.file(path)
+        if file is not None and (kind := legacy_kind(path)) is not None:
+            kinds.setdefault(kind, []).append(path)
+    readers = {"streamparse": read_streamparse, "heronpy": read_heronpy}
+    for name, reader in readers.items():
+        for path in kinds.get(name, []):
+            file = project.file(path)
+            assert file is not None
+            findings.topologies += reader(project, file)
+    findings.files |= {name: len(found) for name, found in kinds.items()}
+    for place, what in project.errors.values():
+        findings.say("unread", what, place, "nothing of this file was read")
+    if project.errors and not kinds:
+        findings.files["python"] = len(project.errors)
+    if "streamparse" in kinds:
+        for config in sorted({one for path in kinds["streamparse"] for one in _configs(path, project.root)}):
+            read_config(config, project.shown(config), findings)
+        _say_what_is_missing(project, kinds["streamparse"], findings)
+
+
+def _configs(path: Path, root: Path) -> Iterator[Path]:
+    for folder in path.parents:
+        if (folder / "config.json").is_file():
+            yield folder / "config.json"
+            return
+        if folder == root:
+            return
+
+
+def _say_what_is_missing(project: PythonProject, paths: list[Path], findings: Findings) -> None:
+    """Modules that are not the project's and not installed here, and which requirements name them (W12)."""
+    told: set[str] = set()
+    for path in paths:
+        file = project.file(path)
+        for dotted in dict.fromkeys(file.imports.values()) if file is not None else ():
+            top = dotted.partition(".")[0]
+            if not top or top in told or top in LIBRARIES or top in sys.stdlib_module_names:
+                continue
+            assert file is not None
+            if project.has_module(top, file) or _is_installed(top):
+                continue
+            told.add(top)
+            asking = _who_asks_for(top, path, project.root)
+            todo = (
+                f"pip install -r {project.shown(asking)}"
+                if asking
+                else "no file in virtualenvs names it: install it"
+            )
+            findings.say(
+                "change",
+                f"the module {top} is not installed here; no virtualenv is made",
+                Place(project.shown(path), 1),
+                todo,
+            )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _who_asks_for(module: str, path: Path, root: Path) -> Path | None:
+    wanted = re.sub(r"[-_.]+", "-", module).lower()
+    for folder in path.parents:
+        for file in sorted((folder / "virtualenvs").glob("*.txt")):
+            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+                name = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line)
+                if name and re.sub(r"[-_.]+", "-", name[1]).lower() == wanted:
+                    return file
+        if folder == root:
+            break
+    return None
+
+
+def _read_yaml(project: PythonProject, paths: list[Path], findings: Findings) -> None:
+    for path in paths:
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            findings.say("unread", f"can't be read: {error}", Place(project.shown(path), 1))
+            continue
+        if is_flux(text):
+            findings.files["flux"] = findings.files.get("flux", 0) + 1
+            read_flux(project, path, findings)
+
+
+def _read_java(
+    project: PythonProject, path: Path, paths: list[Path], findings: Findings
+) -> Iterator[ReadTopology]:
+    parser = java_parser()
+    alone = path if path.is_file() else None
+    if alone is not None:
+        paths = [one for one in _files(project.root, Findings("")) if one.suffix == ".java"]
+    files: list[JavaFile] = []
+    for one in paths:
+        try:
+            files.append(parse_file(parser, one, project.shown(one)))
+        except OSError as error:
+            findings.say("unread", f"can't be read: {error.strerror}", Place(project.shown(one), 1))
+    findings.files["java"] = 1 if alone is not None else len(files)
+    sources = JavaSources(files)
+    shown = project.shown(alone) if alone is not None else None
+    findings.statements += [
+        one for one in unreadable(sources) if shown is None or (one.place and one.place.file == shown)
+    ]
+    for read in read_topologies(sources):
+        if shown is None or read.found.place.file == shown:
+            yield read
+
+
+def _written(read: list[ReadTopology]) -> list[Skeleton]:
+    """A skeleton for each topology that has one, named after the class that builds it."""
+    written: list[Skeleton] = []
+    taken: set[str] = set()
+    for one in read:
+        if one.found.front_end not in ("java", "java-transactional") or not one.components:
+            continue
+        name = _free(python_name(one.owner.name if one.owner else one.found.name), taken)
+        one.found.skeleton = f"{name}.py"
+        written.append((one.found.skeleton, skeleton(one)))
+    return written
+
+
+def _free(name: str, taken: set[str]) -> str:
+    # The file is imported by this name: it must not hide a module that it, or Python, needs.
+    wanted = (
+        f"{name}_topology" if name in sys.stdlib_module_names or name in ("stormspark", "pyspark") else name
+    )
+    free, number = wanted, 2
+    while free in taken:
+        free, number = f"{wanted}_{number}", number + 1
+    taken.add(free)
+    return free

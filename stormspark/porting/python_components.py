@@ -1,0 +1,193 @@
+"""A spout's or bolt's class in Python (streamparse, pystorm, heronpy): what it is, what it emits, and what a port has to know."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from stormspark.porting.findings import Place, StreamFound, TopologyFound, Unresolved
+from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
+
+__all__ = ["LIBRARIES", "say_what_it_does", "streams_of"]
+
+#: Packages whose components a front-end runs.
+LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron"}
+
+_PIPES: Final = {
+    "read_command",
+    "read_tuple",
+    "read_handshake",
+    "send_message",
+    "read_message",
+    "_setup_component",
+    "_run",
+}
+
+
+def streams_of(
+    project: PythonProject,
+    node: ast.expr | None,
+    file: PythonFile,
+    place: Place,
+    names: dict[str, ast.expr] | None = None,
+) -> tuple[StreamFound, ...] | None:
+    """What ``outputs`` declares: names of fields, or Streams; None where it is not written out."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return ()
+    if isinstance(node, ast.Name):
+        node = (names or {}).get(node.id) or file.values.get(node.id) or node
+    if not isinstance(node, ast.List | ast.Tuple):
+        return None
+    fields: list[str] = []
+    streams: list[StreamFound] = []
+    for one in node.elts:
+        if call_name(one) == "Stream" and isinstance(one, ast.Call):
+            given = keywords(one, "fields", "name", "direct")
+            id_ = project.value(given["name"], file) if "name" in given else "default"
+            declared = project.value(given.get("fields"), file)
+            if not isinstance(id_, str):
+                return None
+            known = (
+                tuple(declared)
+                if isinstance(declared, list)
+                else None
+                if isinstance(declared, Unresolved)
+                else ()
+            )
+            direct = project.value(given.get("direct"), file) is True
+            streams.append(StreamFound(id_, known, file.place(one), direct))
+            continue
+        value = project.value(one, file)
+        if not isinstance(value, str):
+            return None
+        fields.append(value)
+    if fields:
+        streams.insert(0, StreamFound("default", tuple(fields), place))
+    return tuple(streams)
+
+
+def say_what_it_does(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
+    """Statements about a component's class: what is different here, with its line, or that nothing known is."""
+    before = len(topology.statements)
+    told = False
+    for kind, text, place, todo in _differences(project, cls):
+        topology.say(kind, text, place, todo)  # type: ignore[arg-type]
+        told = told or kind in ("change", "unread")
+    strange = [base for base in cls.bases() if base.partition(".")[0] not in LIBRARIES and base != "object"]
+    if not [base for base in cls.bases() if base.partition(".")[0] in LIBRARIES]:
+        topology.say(
+            "unread",
+            f"{label}: {cls.name} extends {', '.join(strange) or 'nothing'}, which was not found in the project",
+            cls.place,
+            "see whether it is a component",
+        )
+        return
+    if not told:
+        del before
+        topology.say("runs", f"{label}: nothing in {cls.name} is known to need a change", cls.place)
+
+
+def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
+    heron = any(base.startswith("heron") for base in cls.bases())
+    methods = cls.methods()
+    explicit = cls.attribute("exit_on_exception")
+    if explicit is not None:
+        value = project.value(explicit[0], explicit[1])
+        what = (
+            "an exception restarts this task alone, not its process"
+            if value
+            else "an exception is logged and the task goes on"
+        )
+        yield (
+            "note",
+            f"{cls.name} sets exit_on_exception to {value}: {what} (C14)",
+            explicit[1].place(explicit[0]),
+            "",
+        )
+    for name in ("auto_ack", "auto_anchor", "auto_fail"):
+        if (given := cls.attribute(name)) is not None:
+            yield (
+                "note",
+                f"{cls.name} sets {name}: it means the same here (C13)",
+                given[1].place(given[0]),
+                "",
+            )
+    for name in sorted(_PIPES & methods.keys()):
+        method, file = methods[name]
+        yield (
+            "change",
+            f"{cls.name} overrides {name}(): there are no pipes to a parent process here",
+            file.place(method),
+            "do it in initialize(), or in the component's own methods",
+        )
+    if heron and "__init__" in methods:
+        method, file = methods["__init__"]
+        yield (
+            "note",
+            f"{cls.name} overrides __init__, which heronpy asks not to do (B21)",
+            file.place(method),
+            "",
+        )
+    for one in cls.chain():
+        yield from _in_text(one)
+
+
+def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
+    file, name = cls.file, cls.name
+    prints = 0
+    for node in ast.walk(cls.node):
+        called = call_name(node)
+        dotted = _dotted(node, file)
+        place = file.place(node)
+        if called == "print" and dotted == "print":
+            prints += 1
+            if prints == 1:
+                yield "note", f"{name} prints: harmless here, it goes to the task's log (W8)", place, ""
+        elif called == "emit" and isinstance(node, ast.Call):
+            if (flag := keywords(node).get("need_task_ids")) is not None and getattr(
+                flag, "value", None
+            ) is True:
+                yield "note", f"{name} asks emit for task ids: it gets them (B16)", place, ""
+        elif dotted in ("threading.Thread", "threading.Timer") or dotted.startswith(
+            ("concurrent.futures.", "multiprocessing.")
+        ):
+            yield (
+                "note",
+                f"{name} uses {dotted}: emit, ack and fail may be called from threads, and give no task ids there (A28)",
+                place,
+                "",
+            )
+        elif dotted.startswith("signal.") or "remote_pdb" in dotted:
+            yield (
+                "change",
+                f"{name} uses {dotted}: workers have no debugger behind a signal (C19)",
+                place,
+                "debug a batch with `stormspark replay --pdb`",
+            )
+        elif dotted in ("sys.stdin", "sys.stdout") and isinstance(node, ast.Attribute):
+            yield "change", f"{name} uses {dotted}: it is no pipe to Storm here", place, "log, or drop it"
+        elif dotted in ("os._exit", "os.kill", "os.abort"):
+            yield (
+                "change",
+                f"{name} calls {dotted}: a worker process hosts tasks of other components too",
+                place,
+                "raise: this task alone begins anew (B14)",
+            )
+        elif dotted == "time.sleep":
+            yield (
+                "note",
+                f"{name} sleeps: the tasks of a worker share a thread, so others wait meanwhile (B1)",
+                place,
+                "",
+            )
+
+
+def _dotted(node: ast.AST, file: PythonFile) -> str:
+    if isinstance(node, ast.Call):
+        node = node.func
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return ".".join([file.imports.get(node.id, node.id), *parts]) if isinstance(node, ast.Name) else ""

@@ -1,0 +1,324 @@
+"""Python sources read by ``ast``: what a name stands for in the project, values that are written out, classes.
+
+Nothing is imported. A name is followed through the project's own modules; what is elsewhere is known by its dotted path only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stormspark.porting.findings import Place, Unresolved
+
+__all__ = ["PythonClass", "PythonFile", "PythonProject", "call_name", "keywords"]
+
+
+@dataclass(eq=False)
+class PythonFile:
+    """A parsed module: what it imports, its classes, and the values that its names are given once."""
+
+    path: Path
+    shown: str
+    tree: ast.Module
+    #: A name here -> the dotted path of what it stands for.
+    imports: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    values: dict[str, ast.expr] = field(default_factory=dict)
+
+    def place(self, node: ast.AST) -> Place:
+        """Where a node begins."""
+        return Place(self.shown, getattr(node, "lineno", 1))
+
+
+@dataclass(eq=False)
+class PythonClass:
+    """A class of the project, and those of the project that it extends; nearest first."""
+
+    file: PythonFile
+    node: ast.ClassDef
+    parents: list[PythonClass]
+    #: Dotted paths of the classes that it extends and that are not the project's.
+    library_bases: list[str]
+
+    @property
+    def name(self) -> str:
+        """As written."""
+        return self.node.name
+
+    @property
+    def place(self) -> Place:
+        """The line of its name."""
+        return self.file.place(self.node)
+
+    def chain(self) -> Iterator[PythonClass]:
+        """It, and what it extends."""
+        yield self
+        for parent in self.parents:
+            yield from parent.chain()
+
+    def bases(self) -> list[str]:
+        """Dotted paths of the libraries' classes behind it."""
+        return [base for one in self.chain() for base in one.library_bases]
+
+    def attribute(self, name: str) -> tuple[ast.expr, PythonFile] | None:
+        """The value that the class, or one that it extends, gives to a name in its body."""
+        for one in self.chain():
+            for statement in one.node.body:
+                targets = (
+                    statement.targets
+                    if isinstance(statement, ast.Assign)
+                    else [statement.target]
+                    if isinstance(statement, ast.AnnAssign)
+                    else []
+                )
+                value = getattr(statement, "value", None)
+                if value is not None and any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                    return value, one.file
+        return None
+
+    def methods(self) -> dict[str, tuple[ast.FunctionDef, PythonFile]]:
+        """Those of the class and of the project's classes that it extends."""
+        found: dict[str, tuple[ast.FunctionDef, PythonFile]] = {}
+        for one in self.chain():
+            for statement in one.node.body:
+                if isinstance(statement, ast.FunctionDef):
+                    found.setdefault(statement.name, (statement, one.file))
+        return found
+
+
+class PythonProject:
+    """The modules of a project; a file that can't be parsed is told once, in ``errors``."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.errors: dict[Path, tuple[Place, str]] = {}
+        self._files: dict[Path, PythonFile | None] = {}
+
+    def shown(self, path: Path) -> str:
+        """The path as the report names it."""
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    def file(self, path: Path) -> PythonFile | None:
+        """The parsed file; None where it can't be read, which is noted."""
+        path = path.absolute()
+        if path not in self._files:
+            self._files[path] = self._read(path)
+        return self._files[path]
+
+    def _read(self, path: Path) -> PythonFile | None:
+        shown = self.shown(path)
+        try:
+            tree = ast.parse(path.read_bytes())
+        except SyntaxError as error:
+            old = " (Python 2?)" if "print" in (error.text or "") or "exec" in (error.msg or "") else ""
+            self.errors[path] = Place(shown, error.lineno or 1), f"a syntax error: {error.msg}{old}"
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            self.errors[path] = Place(shown, 1), f"can't be read: {error}"
+            return None
+        file = PythonFile(path, shown, tree)
+        package = self._package(path)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    file.imports[alias.asname or alias.name.partition(".")[0]] = (
+                        alias.name if alias.asname else alias.name.partition(".")[0]
+                    )
+            elif isinstance(node, ast.ImportFrom):
+                module = node.module or ""
+                if node.level:
+                    around = package[: len(package) - node.level + 1]
+                    module = ".".join([*around, *([module] if module else [])])
+                for alias in node.names:
+                    file.imports[alias.asname or alias.name] = (
+                        f"{module}.{alias.name}" if module else alias.name
+                    )
+        for statement in tree.body:
+            if isinstance(statement, ast.ClassDef):
+                file.classes[statement.name] = statement
+            elif isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        file.values[target.id] = statement.value
+        return file
+
+    def _package(self, path: Path) -> list[str]:
+        """The packages that a module is in, as far as ``__init__.py`` say so."""
+        parts: list[str] = []
+        folder = path.parent
+        while (folder / "__init__.py").is_file() and folder != folder.parent:
+            parts.insert(0, folder.name)
+            folder = folder.parent
+        return parts
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def dotted(self, node: ast.AST, file: PythonFile) -> str:
+        """The dotted path that an expression stands for: ``streamparse.Bolt``; empty for what is no name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([file.imports.get(node.id, node.id), *parts])
+
+    def find_class(self, node: ast.AST, file: PythonFile, depth: int = 0) -> PythonClass | None:
+        """The project's class that a name stands for."""
+        if isinstance(node, ast.Name) and node.id in file.classes:
+            return self._class(file.classes[node.id], file, depth)
+        return self._class_at(self.dotted(node, file), file, depth)
+
+    def _class_at(self, dotted: str, file: PythonFile, depth: int) -> PythonClass | None:
+        module, _, name = dotted.rpartition(".")
+        if not module or depth > 10:
+            return None
+        for found in self._modules(module, file):
+            if name in found.classes:
+                return self._class(found.classes[name], found, depth + 1)
+            if name in found.imports and found.imports[name] != dotted:
+                return self._class_at(found.imports[name], found, depth + 1)
+        return None
+
+    def _class(self, node: ast.ClassDef, file: PythonFile, depth: int) -> PythonClass:
+        parents, bases = [], []
+        for base in node.bases:
+            inner = base.value if isinstance(base, ast.Subscript) else base
+            parent = (
+                self.find_class(inner, file, depth + 1) if depth < 10 and not _is(inner, node.name) else None
+            )
+            if parent is not None:
+                parents.append(parent)
+            elif dotted := self.dotted(inner, file):
+                bases.append(dotted)
+        return PythonClass(file, node, parents, bases)
+
+    def has_module(self, name: str, file: PythonFile) -> bool:
+        """Whether the project has a module or a package of this name where ``file`` may import it from."""
+        return any(
+            (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
+            for folder in self._folders(file)
+        )
+
+    def _modules(self, dotted: str, file: PythonFile) -> Iterator[PythonFile]:
+        parts = dotted.split(".")
+        # As from the root of an archive: examples.src.python.spout is spout beside the file.
+        for begin in range(len(parts)):
+            for folder in self._folders(file):
+                path = folder.joinpath(*parts[begin:])
+                for candidate in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
+                    if candidate.is_file() and (found := self.file(candidate)) is not None:
+                        yield found
+
+    def _folders(self, file: PythonFile) -> list[Path]:
+        """Where modules are looked for: beside the file, above it, and in ``src`` of each, up to the project's root."""
+        folders = []
+        for folder in file.path.parents:
+            folders += [folder, folder / "src"]
+            if folder == self.root:
+                break
+        return folders
+
+    # -- values ----------------------------------------------------------------------------------------------
+
+    def value(self, node: ast.expr | None, file: PythonFile, names: dict[str, ast.expr] | None = None) -> Any:
+        """What an expression is, if it is written out; else an `Unresolved` with its source."""
+        if node is None:
+            return None
+        try:
+            return self._value(node, file, names or {}, 0)
+        except _NotPlainError:
+            return Unresolved(ast.unparse(node)[:80])
+
+    def _value(self, node: ast.expr, file: PythonFile, names: dict[str, ast.expr], depth: int) -> Any:
+        if depth > 20:
+            raise _NotPlainError
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.List() | ast.Tuple():
+                return [self._value(one, file, names, depth + 1) for one in node.elts]
+            case ast.Dict():
+                pairs = zip(node.keys, node.values, strict=True)
+                return {
+                    self._key(key, file, names, depth): self._inner(value, file, names, depth)
+                    for key, value in pairs
+                }
+            case ast.UnaryOp(op=ast.USub()):
+                inner = self._value(node.operand, file, names, depth + 1)
+                if isinstance(inner, int | float):
+                    return -inner
+            case ast.BinOp(op=ast.Add()):
+                left, right = (self._value(one, file, names, depth + 1) for one in (node.left, node.right))
+                if isinstance(left, str) and isinstance(right, str):
+                    return left + right
+            case ast.Name():
+                if node.id in names:
+                    return self._value(names[node.id], file, {}, depth + 1)
+                if node.id in file.values:
+                    return self._value(file.values[node.id], file, {}, depth + 1)
+                return self._constant(file.imports.get(node.id, ""), file, depth)
+            case ast.Attribute():
+                return self._constant(self.dotted(node, file), file, depth)
+        raise _NotPlainError
+
+    def _key(self, node: ast.expr | None, file: PythonFile, names: dict[str, ast.expr], depth: int) -> Any:
+        if node is None:
+            raise _NotPlainError
+        key = self._value(node, file, names, depth + 1)
+        if not isinstance(key, str | int):
+            raise _NotPlainError
+        return key
+
+    def _inner(self, node: ast.expr, file: PythonFile, names: dict[str, ast.expr], depth: int) -> Any:
+        """A value in a dict: the others are known also where this one is not."""
+        try:
+            return self._value(node, file, names, depth + 1)
+        except _NotPlainError:
+            return Unresolved(ast.unparse(node)[:80])
+
+    def _constant(self, dotted: str, file: PythonFile, depth: int) -> Any:
+        module, _, name = dotted.rpartition(".")
+        # heronpy's constants are Heron's keys: TOPOLOGY_DEBUG is topology.debug.
+        if module.endswith(("constants", "api_constants")) and name.startswith("TOPOLOGY_"):
+            return name.lower().replace("_", ".")
+        if module.endswith("TopologyReliabilityMode"):
+            return name
+        if module.endswith(("SlidingWindowBolt", "TumblingWindowBolt")) and name in _WINDOW_KEYS:
+            return f"{module.rpartition('.')[2].lower()}_{_WINDOW_KEYS[name]}"
+        for found in self._modules(module, file) if module else ():
+            if name in found.values:
+                return self._value(found.values[name], found, {}, depth + 1)
+        raise _NotPlainError
+
+
+#: Names in heronpy's window bolts, which are keys of configurations (C22).
+_WINDOW_KEYS = {"WINDOW_DURATION_SECS": "duration_secs", "WINDOW_SLIDEINTERVAL_SECS": "slideinterval_secs"}
+
+
+class _NotPlainError(Exception):
+    """An expression that has to be run to be known."""
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def call_name(node: ast.AST) -> str:
+    """The last name of what a call calls: ``spec`` of ``Split.spec(...)``."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute):
+            return node.func.attr
+        if isinstance(node.func, ast.Name):
+            return node.func.id
+    return ""
+
+
+def keywords(node: ast.Call, *positions: str) -> dict[str, ast.expr]:
+    """A call's arguments by name; ``positions`` are the names of those that are given by position."""
+    given = dict(zip(positions, node.args, strict=False))
+    given.update({one.arg: one.value for one in node.keywords if one.arg is not None})
+    return given

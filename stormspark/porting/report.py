@@ -1,0 +1,179 @@
+"""The findings for people, as Markdown, and for programs, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from stormspark.porting.findings import (
+    ComponentFound,
+    Findings,
+    Kind,
+    Setting,
+    Statement,
+    StreamFound,
+    TopologyFound,
+    Unresolved,
+)
+
+__all__ = ["SUMMARY", "as_json", "as_markdown", "summary_rows"]
+
+#: Columns of the summary.
+SUMMARY = (
+    "topology",
+    "from",
+    "components",
+    "subscriptions",
+    "settings",
+    "runs",
+    "change",
+    "unread",
+    "skeleton",
+    "plan",
+)
+
+_TITLES: dict[Kind, str] = {
+    "runs": "Runs as it is",
+    "change": "Needs a change",
+    "unread": "Could not be made out",
+    "note": "Worth knowing",
+}
+
+
+def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
+    """A row of texts for each topology, under `SUMMARY`; 3/4 is three of four made out."""
+    for one in findings.topologies:
+        components = [component.resolved for component in one.components]
+        inputs = [each.resolved for _, each in one.inputs]
+        counts = [str(sum(s.kind == kind for s in one.statements)) for kind in ("runs", "change", "unread")]
+        yield (
+            one.name,
+            f"{one.front_end}, {one.place}",
+            _of(components),
+            _of(inputs),
+            str(len(one.settings)),
+            *counts,
+            one.skeleton,
+            one.plan.partition(": ")[2] or one.plan,
+        )
+
+
+def as_json(findings: Findings) -> str:
+    """The same as the report, whole. What could not be made out is ``{"unresolved": "source text"}``."""
+    return json.dumps(_plain(asdict(findings)), indent=2)
+
+
+def as_markdown(findings: Findings) -> str:
+    """The whole report."""
+    return "\n".join(_lines(findings)) + "\n"
+
+
+def _lines(findings: Findings) -> Iterator[str]:
+    files = ", ".join(f"{count} of {kind}" for kind, count in findings.files.items())
+    yield f"# Porting {findings.root}"
+    yield ""
+    yield f"Files that were read: {files or 'none'}. Nothing of the project was run, except where a statement says *imported*."
+    yield ""
+    yield "Each statement ends with how it was checked:"
+    yield ""
+    yield "- *parsed*: the source text says so. What code does when it runs may differ."
+    yield "- *imported*: the topology was loaded by its front-end and planned; no tuple went through it."
+    yield "- *not checked*: nobody looked."
+    yield ""
+    yield from _table(SUMMARY, summary_rows(findings))
+    for kind, title in _TITLES.items():
+        yield from _statements(f"## {title}: the project", kind, findings.statements)
+    for topology in findings.topologies:
+        yield from _topology(topology)
+
+
+def _topology(topology: TopologyFound) -> Iterator[str]:
+    yield ""
+    yield f"## {topology.name} ({topology.place})"
+    yield ""
+    yield f"Written for {topology.front_end}."
+    if topology.skeleton:
+        yield f"Its skeleton is [{topology.skeleton}]({topology.skeleton}): `stormspark explain {topology.skeleton}`."
+    if topology.components:
+        yield ""
+        yield from _table(
+            ("component", "class", "parallelism", "emits", "takes", "where"),
+            map(_component, topology.components),
+        )
+    if topology.settings:
+        yield ""
+        yield from _table(("setting", "value", "of", "where"), map(_setting, topology.settings))
+    for kind, title in _TITLES.items():
+        yield from _statements(f"### {title}", kind, topology.statements)
+
+
+def _component(one: ComponentFound) -> tuple[str, ...]:
+    tasks = f" ({one.tasks} tasks)" if one.tasks is not None else ""
+    parallelism = "?" if one.parallelism is None else f"{one.parallelism}{tasks}"
+    if one.streams is None:
+        emits = "?"
+    else:
+        emits = "; ".join(
+            f"{'' if s.id == 'default' else s.id}({_fields(s)}){' direct' if s.direct else ''}"
+            for s in one.streams
+        )
+    return (
+        f"{one.kind} {one.id or '?'}",
+        one.type_name,
+        parallelism,
+        emits,
+        "; ".join(map(str, one.inputs)),
+        str(one.place),
+    )
+
+
+def _fields(stream: StreamFound) -> str:
+    return "?" if stream.fields is None else ", ".join(stream.fields)
+
+
+def _setting(one: Setting) -> tuple[str, ...]:
+    value = str(one.value) if isinstance(one.value, Unresolved) else json.dumps(_plain(one.value))
+    return one.key, value, one.component or "the topology", str(one.place)
+
+
+def _statements(title: str, kind: Kind, statements: Iterable[Statement]) -> Iterator[str]:
+    told = [one for one in statements if one.kind == kind]
+    if not told:
+        return
+    yield ""
+    yield title
+    yield ""
+    for one in told:
+        where = f" ({one.place})" if one.place else ""
+        todo = f": {_escaped(one.todo)}" if one.todo else ""
+        yield f"- {_escaped(one.text)}{where}{todo} *{one.grade}*"
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    names = list(columns)
+    yield f"| {' | '.join(names)} |"
+    yield f"| {' | '.join('---' for _ in names)} |"
+    for row in rows:
+        yield f"| {' | '.join(_escaped(cell).replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def _of(known: list[bool]) -> str:
+    return f"{sum(known)}/{len(known)}"
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("<", "&lt;").split())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"text"}:  # an Unresolved, taken apart by asdict
+        return {"unresolved": value["text"]}
+    if isinstance(value, Unresolved):
+        return {"unresolved": value.text}
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value

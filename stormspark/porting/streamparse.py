@@ -1,0 +1,216 @@
+"""streamparse projects: topologies as classes whose attributes are specs, and the ``config.json`` around them (A30-A37)."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from stormspark.flux.class_names import known_class_names
+from stormspark.porting.findings import ComponentFound, Findings, Place, Setting, TopologyFound
+from stormspark.porting.keys import about_settings
+from stormspark.porting.python_components import say_what_it_does, streams_of
+from stormspark.porting.python_source import PythonFile, PythonProject, call_name, keywords
+from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
+
+__all__ = ["read_config", "read_streamparse"]
+
+_NO_CLASS = {"JavaBolt", "JavaSpout", "ShellBolt", "ShellSpout"}
+
+
+def read_streamparse(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
+    """The topologies in ``file``; the first is named as the file, the others by their classes (A37)."""
+    first = True
+    for node in file.tree.body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        cls = project.find_class(ast.Name(node.name, ast.Load()), file)
+        if cls is None or not any(_is_topology(base) for base in cls.bases()):
+            continue
+        found = TopologyFound(file.path.stem if first else node.name, "streamparse", file.place(node))
+        first = False
+        _read_class(project, file, node, found)
+        yield found
+
+
+def _is_topology(base: str) -> bool:
+    return base.partition(".")[0] == "streamparse" and base.endswith(".Topology")
+
+
+def _read_class(
+    project: PythonProject, file: PythonFile, node: ast.ClassDef, topology: TopologyFound
+) -> None:
+    ids: dict[str, str] = {}
+    names: dict[str, ast.expr] = dict(file.values)
+    for statement in node.body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            if isinstance(statement, ast.For | ast.While | ast.If | ast.With):
+                topology.say(
+                    "unread", "components that are added by statements can't be told", file.place(statement)
+                )
+            continue
+        target, value = statement.targets[0], statement.value
+        if not isinstance(target, ast.Name):
+            continue
+        if target.id == "config":
+            topology.settings += settings_of(topology, project, value, file)
+        elif call_name(value) == "spec" and isinstance(value, ast.Call):
+            component = _component(project, file, target.id, value, topology, ids, names)
+            topology.components.append(component)
+            if component.id is not None:
+                ids[target.id] = component.id
+        else:
+            names[target.id] = value
+            if project.find_class(value, file) is not None:
+                topology.say(
+                    "change",
+                    f"{target.id} is a class and no spec: streamparse raises a TypeError (A30)",
+                    file.place(value),
+                    "add .spec()",
+                )
+    if not topology.components:
+        topology.say("unread", "no component could be seen in this class", topology.place)
+    topology.statements += list(about_settings(topology.settings))
+
+
+def _component(
+    project: PythonProject,
+    file: PythonFile,
+    attribute: str,
+    call: ast.Call,
+    topology: TopologyFound,
+    ids: dict[str, str],
+    names: dict[str, ast.expr],
+) -> ComponentFound:
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    library = project.dotted(owner, file).rpartition(".")[2]
+    cls = None if library in _NO_CLASS else project.find_class(owner, file)
+    spout = (
+        library.endswith("Spout")
+        if library in _NO_CLASS
+        else bool(cls and any(b.endswith("Spout") for b in cls.bases()))
+    )
+    if library not in _NO_CLASS and cls is None:
+        spout = "inputs" not in keywords(call)
+    positions = ("name", "par", "config") if spout else ("name", "inputs", "par", "config")
+    given = keywords(call, *positions) if library not in _NO_CLASS else keywords(call, "name")
+    place = file.place(call)
+    id_ = project.value(given["name"], file, names) if "name" in given else attribute
+    component = ComponentFound(
+        id=id_ if isinstance(id_, str) else None,
+        kind="spout" if spout else "bolt",
+        type_name=library if cls is None else cls.name,
+        place=place,
+    )
+    if component.id is None:
+        topology.say("unread", f"the id of {attribute} can't be told", place)
+    par, par_file = given.get("par"), file
+    if par is None and cls is not None and (declared := cls.attribute("par")) is not None:
+        par, par_file = declared
+    component.parallelism, remark = parallelism_of(project, par, par_file)
+    if remark:
+        kind = "note" if component.parallelism else "unread"
+        topology.say(kind, f"the parallelism of {component.label} {remark}", place)  # type: ignore[arg-type]
+    component.inputs = list(read_inputs(project, given.get("inputs"), file, ids, names))
+    for one in component.inputs:
+        if not one.resolved:
+            topology.say("unread", f"a subscription of {component.label} can't be told: {one}", one.place)
+        if one.custom:
+            topology.say(
+                "change",
+                f"{component.label} has a grouping that is a Java object: {one.custom} (A34)",
+                one.place,
+                "choose one of the others, or write a stormspark.CustomStreamGrouping, and the topology with TopologyBuilder",
+            )
+    if "outputs" in given:
+        component.streams = streams_of(project, given["outputs"], file, place, names)
+    elif cls is not None and (declared := cls.attribute("outputs")) is not None:
+        component.streams = streams_of(project, declared[0], declared[1], declared[1].place(declared[0]))
+    if component.streams is None:
+        topology.say("unread", f"what {component.label} emits can't be told", place)
+    topology.settings += settings_of(topology, project, given.get("config"), file, component.id or "")
+    if cls is not None:
+        say_what_it_does(topology, project, component.label, cls)
+    elif library in _NO_CLASS:
+        _say_of_other_languages(project, file, topology, component, library, given)
+    else:
+        topology.say(
+            "unread",
+            f"{component.label}: the class {ast.unparse(owner)} is not in the project",
+            place,
+            "see where it is",
+        )
+    return component
+
+
+def _say_of_other_languages(
+    project: PythonProject,
+    file: PythonFile,
+    topology: TopologyFound,
+    component: ComponentFound,
+    library: str,
+    given: dict[str, ast.expr],
+) -> None:
+    if library.startswith("Shell"):
+        command = project.value(given.get("command"), file)
+        topology.say(
+            "runs",
+            f"{component.label}: its child process runs as it is, over Storm's multilang protocol: {command}",
+            component.place,
+        )
+        return
+    if "serialized_java" in given:
+        topology.say(
+            "change",
+            f"{component.label} is a pickled Java object (A32)",
+            component.place,
+            "there is no Java here: write it in Python",
+        )
+        return
+    name = project.value(given.get("full_class_name"), file)
+    if isinstance(name, str) and name in known_class_names():
+        topology.say("runs", f"{component.label}: something stands for {name} here", component.place)
+    else:
+        topology.say(
+            "change",
+            f"{component.label} is the Java class {name} (A32)",
+            component.place,
+            f"write it in Python, and say so: stormspark.flux.register({str(name)!r}, YourClass) in a file flux_classes.py",
+        )
+
+
+def read_config(path: Path, shown: str, findings: Findings) -> list[str]:
+    """What a project's ``config.json`` sets, said of the project; gives the names of its environments."""
+    try:
+        said = path.read_text(encoding="utf-8")
+        content = json.loads(said)
+    except json.JSONDecodeError as error:
+        findings.say("unread", f"this is no JSON: {error.msg}", Place(shown, error.lineno))
+        return []
+    except (OSError, ValueError) as error:
+        findings.say("unread", f"can't be read: {error}", Place(shown, 1))
+        return []
+    environments = content.get("envs") if isinstance(content, dict) else None
+    if not isinstance(environments, dict):
+        return []
+    lines = said.splitlines()
+    for name, environment in environments.items():
+        options = environment.get("options") if isinstance(environment, dict) else None
+        settings = (
+            [Setting(key, value, Place(shown, _line(lines, key)), "") for key, value in options.items()]
+            if isinstance(options, dict)
+            else []
+        )
+        findings.statements += [one for one in about_settings(settings) if one not in findings.statements]
+        findings.say(
+            "note",
+            f"environment {name!r}: its options are used ({len(settings)}); hosts, ssh and virtualenv mean nothing here",
+            Place(shown, _line(lines, name)),
+            f"run with --environment {name}" if len(environments) > 1 else "",
+        )
+    return list(environments)
+
+
+def _line(lines: list[str], key: str) -> int:
+    return next((number for number, line in enumerate(lines, 1) if f'"{key}"' in line), 1)
