@@ -159,7 +159,7 @@ class Conversation:
     def broken(self, message: Any, why: str, cause: Exception | None = None) -> NoReturn:
         """End the child that has said ``message``; raises `MultilangError`."""
         if type(message) is Unreadable:
-            what = f"said {message.quoted!r}: {message.why}. Its standard output is for messages alone (I1); print to stderr, or log"
+            what = f"said {message.quoted!r}: {message.why}. Its stdout is for messages alone (I1); print to stderr, or log"
         else:
             try:
                 said = json.dumps(message)

@@ -84,6 +84,8 @@ class Json:
     def feed(self, data: bytes) -> list[Any]:
         """See `Messages`."""
         rest = self._rest
+        if not rest and data.endswith(_END) and b"\r" not in data:  # as it mostly is
+            return self._decode_all(data[: -len(_END)])
         rest += data
         if b"\r" in rest:  # a raw one only ends a line: inside of a JSON text it is escaped
             rest[:] = rest.replace(b"\r\n", b"\n")
@@ -92,11 +94,9 @@ class Json:
         if end >= 0:
             complete = bytes(rest[:end])
             del rest[: end + len(_END)]
-            for text in complete.split(_END):
-                message = self._decode(text)
-                messages.append(message)
-                if type(message) is Unreadable:
-                    return messages
+            messages = self._decode_all(complete)
+            if type(messages[-1]) is Unreadable:
+                return messages
         self._looked = len(rest)
         line, newline, _ = bytes(rest[:_LONGEST_NOISE]).lstrip().partition(b"\n")
         if newline and not line.startswith((b"{", b"[")):
@@ -108,6 +108,15 @@ class Json:
     def unfinished(self) -> str:
         """See `Messages`."""
         return _shown(bytes(self._rest))
+
+    def _decode_all(self, data: bytes) -> list[Any]:
+        messages = []
+        for text in data.split(_END):
+            message = self._decode(text)
+            messages.append(message)
+            if type(message) is Unreadable:
+                break
+        return messages
 
     def _decode(self, data: bytes) -> Any:
         try:
@@ -143,7 +152,6 @@ class Msgpack:
             raise InvalidTopologyError(msg) from None
         self._pack = msgpack.Packer().pack
         self._unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
-        self._fed = self._read = 0
 
     def tuple_message(self, number: str, source: TupleSource, values: Iterable[Any]) -> bytes:
         """See `Messages`."""
@@ -164,12 +172,10 @@ class Msgpack:
 
     def feed(self, data: bytes) -> list[Any]:
         """See `Messages`."""
-        self._fed += len(data)
         messages: list[Any] = []
         try:
             self._unpacker.feed(data)
             messages.extend(self._unpacker)
-            self._read = self._unpacker.tell()
         except Exception as error:  # its errors have no root of their own
             messages.append(Unreadable(_shown(data), f"it is no msgpack: {type(error).__name__}: {error}"))
         return messages
@@ -177,8 +183,7 @@ class Msgpack:
     @property
     def unfinished(self) -> str:
         """See `Messages`."""
-        left = self._fed - self._read
-        return f"{left} bytes of a msgpack object" if left else ""
+        return ""  # nobody could read it
 
 
 def messages_for(serializer: str | None) -> Messages:

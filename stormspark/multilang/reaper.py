@@ -112,6 +112,8 @@ class Reaper:
             try:
                 self._watchman.stdin.write(told.encode())
             except BrokenPipeError:  # somebody has killed it
+                with contextlib.suppress(OSError):
+                    self._watchman.stdin.close()
                 self._watchman.wait()
                 self._watchman = None
             else:

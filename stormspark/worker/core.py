@@ -159,7 +159,10 @@ class Worker:
         self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
-        self._outside: list[BoltTask] = []  # those that have something at work outside of this process
+        #: Those that have something at work outside of this process, and what waits for that.
+        self._outside: list[BoltTask] = []
+        self._poll = select.poll()
+        self._polled: list[int] = []
         self._transactions = plan.exactly_once
         self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
         if state is not None and settings.record_inputs:
@@ -532,7 +535,7 @@ class Worker:
         if self.guarded:
             self._take_calls(self._bolts)
         if self._outside:
-            self._take_in(self._outside, 0)
+            self._take_in(0)
         late = self._take_turns(deadline) if self._sheds else self._work_through(deadline)
         for spout in self._spouts:
             if spout.has_news:
@@ -594,7 +597,7 @@ class Worker:
             return False
         turn_ends = min(until, now + _TAKE_IN_SECONDS)
         while busy and now < turn_ends:
-            if not self._take_in(busy, turn_ends - now):
+            if not self._take_in(turn_ends - now):
                 for bolt in busy:  # in vain: it may ask how far things are
                     self._enter(bolt)
                     bolt.take_in()
@@ -613,19 +616,20 @@ class Worker:
         while self._wait_outside(inf):
             self._pass(inf)
 
-    def _take_in(self, bolts: Iterable[BoltTask], seconds: float) -> bool:
+    def _take_in(self, seconds: float) -> bool:
         """Take in what has come from outside, or comes within some seconds; true if anything has."""
         self._enter(None)
-        poll, by_file = select.poll(), {}
-        for bolt in bolts:
-            file = bolt.fileno()
-            if file >= 0 and bolt.fatal is None:
-                by_file[file] = bolt
-                poll.register(file, select.POLLIN)
-        came = poll.poll(seconds * 1000)
+        files = [bolt.fileno() if bolt.fatal is None else -1 for bolt in self._outside]
+        if files != self._polled:  # a task has begun anew
+            self._poll, self._polled = select.poll(), files
+            for file in files:
+                if file >= 0:
+                    self._poll.register(file, select.POLLIN)
+        came = self._poll.poll(seconds * 1000)
         for file, _ in came:
-            self._enter(by_file[file])
-            by_file[file].take_in()
+            bolt = self._outside[files.index(file)]
+            self._enter(bolt)
+            bolt.take_in()
         return bool(came)
 
     def _take_calls(self, tasks: Iterable[Task]) -> None:
