@@ -146,6 +146,7 @@ properties:
     assert isinstance(bolt, KafkaBolt)
     assert bolt._properties == {"bootstrap.servers": "h:1"}
     tup = make_tuple(("storm", 3), fields=["word", "count"])
+    assert bolt._selector is not None
     assert (bolt._selector(tup), bolt._mapper(tup)) == ("counts", ("storm", 3))
     assert (bolt._fire_and_forget, bolt._asynchronous) == (True, False)
 
