@@ -56,9 +56,11 @@ class Operation:
     name: str
     where: str
 
-    def tell(self, error: Exception, stage: str, of: object) -> None:
-        """Note in ``error`` where it came from."""
-        error.add_note(f"in stage {stage!r}, {self.name} at {self.where}, of {of!r:.300}")
+    def tell(self, error: Exception, stage: str, *of: object) -> None:
+        """Note in ``error`` where it came from, and which element it was of."""
+        error.add_note(
+            f"in stage {stage!r}, {self.name} at {self.where}" + "".join(f", of {one!r:.300}" for one in of)
+        )
 
 
 class ElementBolt(BasicBolt):

@@ -320,8 +320,9 @@ class SpoutTask(Task):
         collector.now = now = clock()
         collector.new_tree = self._stories.maker(now)
         try:
-            for _ in range(self._calls):
-                if account.pending >= limit or now >= self._deadline:
+            for call in range(self._calls):
+                # Once a round at least, however long the calls of spouts before this one have blocked.
+                if account.pending >= limit or (now >= self._deadline and call):
                     break
                 before = collector.emitted
                 collector.pause_at = before + self._turn

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import pytest
 
 from stormspark.errors import ComponentError, FailedException
-from stormspark.local import LocalCluster
+from stormspark.local import LocalCluster, SimulatedClock
 from stormspark.metrics import TopologyStatistics
 from stormspark.streamlet import (
     ArrayLooper,
@@ -232,6 +233,29 @@ def test_the_log_is_the_tasks(caplog):
         "{'a': 1}",
         "100 %s",
     ]
+
+
+clocks: list[SimulatedClock] = []
+
+
+def blocking(name):
+    clocks[0].advance(5)
+    collected.append(name)
+    return name
+
+
+def test_a_source_that_blocks_keeps_no_other_from_its_turn():
+    """G24, B1: generators of Heron's often sleep, each in a process of its own there."""
+    begin()
+    builder = Builder()
+    for name in "abc":
+        builder.new_source(partial(blocking, name)).log()
+    with running(builder) as topology:
+        clocks.append(topology.simulated_clock)
+        for _ in range(4):
+            topology.run_batch()
+    clocks.clear()
+    assert Counter(collected) == dict.fromkeys("abc", 4)
 
 
 # -- delivery ------------------------------------------------------------------------------------------------------
