@@ -20,8 +20,9 @@ from stormspark.errors import TopologyNotFoundError
 from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
 from stormspark.porting.flux import is_flux, read_flux
 from stormspark.porting.heronpy import read_heronpy
+from stormspark.porting.java.python_text import python_name
 from stormspark.porting.java.reading import ReadTopology, read_topologies, unreadable
-from stormspark.porting.java.skeleton import python_name, skeleton
+from stormspark.porting.java.skeleton import skeleton
 from stormspark.porting.java.source import JavaFile, JavaSources, java_parser, parse_file
 from stormspark.porting.python_components import LIBRARIES
 from stormspark.porting.python_source import PythonProject

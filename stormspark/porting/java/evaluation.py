@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from stormspark.porting.findings import Place
+from stormspark.porting.java.arithmetic import are_same, calculated, unescaped
+from stormspark.porting.java.overloads import fitting
 from stormspark.porting.java.source import (
     JavaClass,
     JavaMethod,
@@ -32,7 +34,6 @@ from stormspark.porting.java.values import (
     Instance,
     Items,
     Name,
-    Pairs,
     Unknown,
     Value,
     integer,
@@ -41,7 +42,7 @@ from stormspark.porting.java.values import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Condition", "Evaluation", "Library", "fitting"]
+__all__ = ["Condition", "Evaluation", "Library"]
 
 #: Methods deep, and statements in all: code that goes round must end, code that is large must not take for ever.
 _DEEPEST: Final = 16
@@ -600,11 +601,11 @@ class Evaluation:
         a, b = self._value(left, scope), self._value(right, scope)
         operator = text_of(node.child_by_field_name("operator"))
         if operator in ("==", "!="):
-            same = _are_same(a, b)
+            same = are_same(a, b)
             return _unknown(node) if same is None else Const(same == (operator == "=="))
         if not isinstance(a, Const) or not isinstance(b, Const):
             return _unknown(node)
-        result = _calculated(operator, a.value, b.value)
+        result = calculated(operator, a.value, b.value)
         return _unknown(node) if result is None else Const(result, a.unless or b.unless)
 
     def _on_unary(self, node: Node, scope: _Scope) -> Value:
@@ -672,87 +673,7 @@ class Evaluation:
         said = text_of(node)
         if said.startswith('"""'):
             return Const(said[3:-3].strip())
-        return Const(_unescaped(said[1:-1]))
-
-
-def _unescaped(said: str) -> str:
-    if "\\" not in said:
-        return said
-    simple = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " ", "0": "\0"}
-    result, rest = [], iter(said)
-    for letter in rest:
-        if letter != "\\":
-            result.append(letter)
-            continue
-        following = next(rest, "")
-        if following == "u":
-            digits = "".join(next(rest, "") for _ in range(4))
-            try:
-                result.append(chr(int(digits, 16)))
-            except ValueError:
-                result.append(digits)
-        else:
-            result.append(simple.get(following, following))
-    return "".join(result)
-
-
-def _calculated(operator: str, a: Any, b: Any) -> Any:
-    """Java's arithmetic on what is known; None where it is none."""
-    if operator == "+" and (isinstance(a, str) or isinstance(b, str)):
-        return _shown(a) + _shown(b)
-    if (
-        isinstance(a, bool)
-        or isinstance(b, bool)
-        or not isinstance(a, int | float)
-        or not isinstance(b, int | float)
-    ):
-        return None
-    match operator:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "/" if b:
-            # Java cuts towards zero.
-            return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if _are_ints(a, b) else a / b
-        case "%" if b and _are_ints(a, b):
-            return abs(a) % abs(b) * (-1 if a < 0 else 1)
-    return None
-
-
-def _are_same(a: Value, b: Value) -> bool | None:
-    """Java's ``==``, as far as it is sure: of plain values, and of objects with null."""
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Const) and one.value is None and not one.unless:
-            if isinstance(other, Const):
-                return None if other.unless else other.value is None
-            return (
-                False
-                if isinstance(other, Instance | Items | Pairs | Function) and not _is_given(other)
-                else None
-            )
-    if isinstance(a, Const) and isinstance(b, Const) and not a.unless and not b.unless:
-        both = (a.value, b.value)
-        if all(isinstance(one, int | float | bool) for one in both):
-            return bool(a.value == b.value)
-    return None
-
-
-def _is_given(value: Value) -> bool:
-    """What a library's static method gives may be null."""
-    return isinstance(value, Instance) and value.simple_type[:1].islower()
-
-
-def _are_ints(a: object, b: object) -> bool:
-    return isinstance(a, int) and isinstance(b, int)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "null" if value is None else str(value)
+        return Const(unescaped(said[1:-1]))
 
 
 def _unknown(node: Node) -> Unknown:
@@ -769,51 +690,6 @@ def _one_of(returned: list[Value], name: str) -> Value:
     if isinstance(first, Const) and any(one != first for one in returned):
         return replace(first, unless=first.unless or f"{name}() returns something else")
     return first
-
-
-def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes such arguments; without any, the first one."""
-    if not methods:
-        return None
-    if arguments is None:
-        return methods[0]
-    count = arguments if isinstance(arguments, int) else len(arguments)
-    by_count = [
-        one
-        for one in methods
-        if len(one.parameters) == count and not (one.parameters and one.parameters[-1].rest)
-    ]
-    if not by_count:
-        rest = [one for one in methods if one.parameters and one.parameters[-1].rest]
-        return next((one for one in rest if count >= len(one.parameters) - 1), None)
-    if isinstance(arguments, int) or len(by_count) == 1:
-        return by_count[0]
-    return max(by_count, key=lambda one: sum(map(_fit, one.parameters, arguments)))
-
-
-def _fit(parameter: Any, value: Value) -> int:
-    """How well a value fits a parameter's type: 1 it does, 0 nobody knows, -5 it does not."""
-    kind = parameter.type.rpartition(".")[2]
-    if isinstance(value, Const):
-        given = type(value.value)
-        fitting = {
-            str: {"String", "Object", "CharSequence", "T"},
-            bool: {"boolean", "Boolean", "Object", "T"},
-            int: {"int", "long", "Integer", "Long", "Number", "short", "double", "float", "Object", "T"},
-            float: {"double", "float", "Double", "Float", "Number", "Object", "T"},
-        }.get(given)
-        if fitting is None:
-            return 0
-        return 1 if kind in fitting else -5
-    if isinstance(value, Instance):
-        if value.simple_type == kind:
-            return 1
-        return -5 if kind in ("String", "int", "long", "boolean", "Integer", "Long", "double") else 0
-    if isinstance(value, Items):
-        return 1 if kind.endswith("[]") or kind in ("List", "Collection", "Set") else -5
-    if isinstance(value, Pairs):
-        return 1 if kind in ("Map", "Config", "HashMap") else -5
-    return 0
 
 
 def _explicit_call(constructor: JavaMethod | None) -> Node | None:
@@ -888,7 +764,7 @@ _EXPRESSIONS: Final[dict[str, Callable[[Evaluation, Node, _Scope], Value]]] = {
     "binary_integer_literal": Evaluation._on_integer,
     "decimal_floating_point_literal": Evaluation._on_float,
     "string_literal": Evaluation._on_string,
-    "character_literal": lambda self, node, scope: Const(_unescaped(text_of(node)[1:-1])),
+    "character_literal": lambda self, node, scope: Const(unescaped(text_of(node)[1:-1])),
     "true": lambda self, node, scope: Const(True),
     "false": lambda self, node, scope: Const(False),
     "null_literal": lambda self, node, scope: Const(None),

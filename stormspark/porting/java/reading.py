@@ -23,13 +23,15 @@ from stormspark.porting.java.drafts import (
     Builder,
     ComponentDraft,
     DeclaredStreams,
-    Drafts,
     InputDraft,
     Streams,
     Submission,
 )
-from stormspark.porting.java.evaluation import Condition, Evaluation
-from stormspark.porting.java.source import JavaClass, JavaMethod, JavaSources, descendants, text_of, type_name
+from stormspark.porting.java.evaluation import Evaluation
+from stormspark.porting.java.following import follow
+from stormspark.porting.java.library import Drafts
+from stormspark.porting.java.remarks import said, say_conditions, say_what_does_not_fit, say_what_it_does
+from stormspark.porting.java.source import JavaClass, JavaSources
 from stormspark.porting.java.stock import Base, Stock, base_of, stock_of
 from stormspark.porting.java.values import (
     Const,
@@ -42,7 +44,6 @@ from stormspark.porting.java.values import (
     Value,
     field_names,
     integer,
-    made_by,
     plain,
     text,
 )
@@ -53,24 +54,12 @@ __all__ = ["ReadComponent", "ReadTopology", "kebab", "read_topologies"]
 
 _B = TypeVar("_B", Builder, Streams)
 
-_MADE: Final = {
-    "TopologyBuilder",
-    "TransactionalTopologyBuilder",
-    "LinearDRPCTopologyBuilder",
-    "TridentTopology",
-    "StreamBuilder",
-}
 
 _NOT_THERE: Final = {
     "java-drpc": "there is no DRPC here yet: LinearDRPCTopologyBuilder can't be carried over",
     "java-trident": "there is no Trident here yet; its states are there (stormspark.map_state), and transactional topologies",
     "java-streams": "Storm's Streams API is not there: write it with TopologyBuilder and WindowedBolt",
     "java-streamlet": "Heron's Java streamlets are not there; those of heronpy are",
-}
-
-_CONTEXT: Final = {
-    "getPIDDir": "there is no PID folder here (A26)",
-    "getCodeDir": "there is no code folder here: Spark ships the code (A26)",
 }
 
 
@@ -110,76 +99,13 @@ def read_topologies(sources: JavaSources) -> list[ReadTopology]:
     """All topologies that the sources build, in the order of their places."""
     drafts = Drafts()
     evaluation = Evaluation(sources, drafts)
-    _follow(sources, evaluation, drafts)
+    follow(sources, evaluation, drafts)
     found: list[ReadTopology] = []
     for builders in _by_place(drafts.builders):
         found.append(_Reader(sources, evaluation, builders).read())
     for streams in _by_place(drafts.streams):
         found.append(_read_streams(sources, streams))
     return sorted(found, key=lambda one: one.found.place)
-
-
-# -- following the code ------------------------------------------------------------------------------------------
-
-
-def _follow(sources: JavaSources, evaluation: Evaluation, drafts: Drafts) -> None:
-    for java_class in list(sources.classes()):
-        for method in java_class.methods.get("main", []):
-            if method.static and len(method.parameters) <= 1:
-                evaluation.begin()
-                evaluation.call(method, None)
-    for java_class in list(sources.classes()):
-        methods = [one for group in java_class.methods.values() for one in group]
-        for method in methods:
-            if method not in evaluation.entered and _makes_a_builder(method):
-                evaluation.begin()
-                evaluation.call(method, _some(evaluation, method))
-        for constructor in java_class.constructors:
-            if constructor not in evaluation.entered and _makes_a_builder(constructor):
-                evaluation.begin()
-                made = evaluation.create(
-                    java_class, [Unknown(one.name) for one in constructor.parameters], java_class.place
-                )
-                for method in methods:
-                    if method not in evaluation.entered and _adds_components(method):
-                        evaluation.call(method, made)
-        for method in methods:
-            takes = [p for p in method.parameters if p.type.rpartition(".")[2] == "TopologyBuilder"]
-            if takes and method not in evaluation.entered and _adds_components(method):
-                evaluation.begin()
-                builder = Builder("java", method.place)
-                drafts.builders.append(builder)
-                arguments: list[Value] = [
-                    builder if one is takes[0] else Unknown(one.name) for one in method.parameters
-                ]
-                evaluation.call(method, _some(evaluation, method), arguments)
-
-
-def _some(evaluation: Evaluation, method: JavaMethod) -> Instance | None:
-    """An object to call a method on, made of nobody knows what."""
-    if method.static:
-        return None
-    constructors = method.owner.constructors
-    arguments: list[Value] = [Unknown(one.name) for one in constructors[0].parameters] if constructors else []
-    return evaluation.create(method.owner, arguments, method.owner.place)
-
-
-def _makes_a_builder(method: JavaMethod) -> bool:
-    if method.body is None:
-        return False
-    return any(
-        type_name(one.child_by_field_name("type")).rpartition(".")[2] in _MADE
-        for one in descendants(method.body, "object_creation_expression")
-    )
-
-
-def _adds_components(method: JavaMethod) -> bool:
-    if method.body is None:
-        return False
-    return any(
-        text_of(one.child_by_field_name("name")) in ("setSpout", "setBolt", "addBolt")
-        for one in descendants(method.body, "method_invocation")
-    )
 
 
 def _by_place(found: list[_B]) -> Iterator[list[_B]]:
@@ -219,7 +145,7 @@ class _Reader:
             component = self._component(topology, draft)
             read.components.append(component)
             topology.components.append(component.found)
-        _say_what_does_not_fit(topology)
+        say_what_does_not_fit(topology)
         self._settings(topology, read, submissions)
         if not builder.components:
             topology.say(
@@ -274,7 +200,7 @@ class _Reader:
         read.own_conf = [*self._own_conf(read), *draft.settings]
         self._say_what_it_is(topology, read)
         if read.facts is not None:
-            _say_what_it_does(topology, read.facts)
+            say_what_it_does(topology, read.facts)
         return read
 
     def _say_how_it_is_added(self, topology: TopologyFound, read: ReadComponent) -> None:
@@ -282,7 +208,7 @@ class _Reader:
         if found.id is None:
             topology.say(
                 "unread",
-                f"the id of this {draft.kind} can't be told: {_said(draft.id)}",
+                f"the id of this {draft.kind} can't be told: {said(draft.id)}",
                 draft.place,
                 "add it to the skeleton by hand",
             )
@@ -291,7 +217,7 @@ class _Reader:
         if found.parallelism is None:
             topology.say(
                 "unread",
-                f"the parallelism of {found.label} can't be told: {_said(draft.parallelism)}",
+                f"the parallelism of {found.label} can't be told: {said(draft.parallelism)}",
                 draft.place,
                 "the skeleton has 1: set it",
             )
@@ -304,10 +230,10 @@ class _Reader:
         if draft.tasks is not None and found.tasks is None:
             topology.say(
                 "unread",
-                f"the number of tasks of {found.label} can't be told: {_said(draft.tasks)}",
+                f"the number of tasks of {found.label} can't be told: {said(draft.tasks)}",
                 draft.place,
             )
-        _say_conditions(topology, f"{found.label} is added", draft.conditions, draft.place)
+        say_conditions(topology, f"{found.label} is added", draft.conditions, draft.place)
 
     def _streams(self, topology: TopologyFound, read: ReadComponent) -> tuple[StreamFound, ...] | None:
         draft, found = read.draft, read.found
@@ -321,7 +247,7 @@ class _Reader:
         if instance is None:
             topology.say(
                 "unread",
-                f"what {found.label} is can't be told: {_said(draft.component)}",
+                f"what {found.label} is can't be told: {said(draft.component)}",
                 draft.place,
                 "see where it is made",
             )
@@ -353,18 +279,18 @@ class _Reader:
             if stream is None or any(condition.loop for condition in one.conditions):
                 topology.say(
                     "unread",
-                    f"a stream of {found.label} can't be told{' (it is declared in a loop)' if stream else ''}: {_said(one.id)}",
+                    f"a stream of {found.label} can't be told{' (it is declared in a loop)' if stream else ''}: {said(one.id)}",
                     one.place,
                     "declare it in the skeleton",
                 )
                 return None
-            _say_conditions(
+            say_conditions(
                 topology, f"stream {stream!r} of {found.label} is declared", one.conditions, one.place
             )
             if names_ is None:
                 topology.say(
                     "unread",
-                    f"the fields of stream {stream!r} of {found.label} can't be told: {_said(one.fields)}",
+                    f"the fields of stream {stream!r} of {found.label} can't be told: {said(one.fields)}",
                     one.place,
                     "declare them in the skeleton",
                 )
@@ -390,7 +316,7 @@ class _Reader:
         )
         if not read.resolved:
             unknown = [
-                f"{what} {_said(value)}"
+                f"{what} {said(value)}"
                 for what, value, known in (
                     ("source", draft.source, read.source),
                     ("stream", draft.stream, read.stream),
@@ -417,7 +343,7 @@ class _Reader:
                 f"the none grouping of {found.label} draws a task at random, as in Storm; Heron's is a shuffle (D8)",
                 draft.place,
             )
-        _say_conditions(
+        say_conditions(
             topology, f"a subscription of {found.label} is made", draft.conditions[around:], draft.place
         )
         return read
@@ -551,10 +477,10 @@ def _settings_of(topology: TopologyFound, pairs: Iterable[Pair], component: str)
     for pair in pairs:
         key = text(pair.key)
         if key is None:
-            topology.say("unread", f"a configuration key can't be told: {_said(pair.key)}", pair.place)
+            topology.say("unread", f"a configuration key can't be told: {said(pair.key)}", pair.place)
             continue
         value = plain(pair.value)
-        _say_conditions(topology, f"{key} is set", pair.conditions, pair.place)
+        say_conditions(topology, f"{key} is set", pair.conditions, pair.place)
         if isinstance(pair.value, Const) and pair.value.unless:
             topology.say("note", f"{key} is another one if {pair.value.unless}", pair.place)
         if isinstance(value, Unresolved) and not (key in STORM_KEYS and STORM_KEYS[key].useless_because):
@@ -566,101 +492,6 @@ def _settings_of(topology: TopologyFound, pairs: Iterable[Pair], component: str)
             )
         settings[key] = Setting(key, value, pair.place, component)
     return list(settings.values())
-
-
-def _say_what_it_does(topology: TopologyFound, facts: ClassFacts) -> None:
-    style = facts.base.style if facts.base else ""
-    name = facts.java_class.name
-    if style in ("bolt", "stateful", "tick") and "ack" not in facts.verdicts and "fail" not in facts.verdicts:
-        topology.say(
-            "note",
-            f"{name} acks and fails nothing that can be seen: its tuples time out, here as in Storm (C3)",
-            facts.java_class.place,
-            "ack, or make it a BasicBolt",
-        )
-    if style in ("bolt", "stateful", "tick"):
-        for emit in facts.emits:
-            if not emit.anchored:
-                topology.say(
-                    "note",
-                    f"{name} emits without an anchor: what fails behind it is not replayed (C2)",
-                    emit.place,
-                )
-    if style == "spout" and facts.emits and not any(emit.with_id for emit in facts.emits):
-        topology.say(
-            "note",
-            f"{name} emits without message ids: nothing is tracked or replayed (B6)",
-            facts.emits[0].place,
-        )
-    for emit in facts.emits:
-        if emit.direct:
-            topology.say("note", f"{name} emits to a task of its choice: emit_direct (D11)", emit.place)
-    if facts.ticks:
-        topology.say(
-            "note",
-            f"{name} tells ticks from tuples: tup.is_tick, or a TickTupleAwareBolt; ticks need no ack (C9)",
-            facts.ticks[0],
-        )
-    if facts.threads:
-        topology.say(
-            "note",
-            f"{name} uses threads of its own: collectors may be called from them, but emit returns no task ids there (A28)",
-            facts.threads[0],
-        )
-    if facts.metrics:
-        topology.say("note", f"{name} registers metrics: the context has them too (A29)", facts.metrics[0])
-    for called, place in facts.context_calls:
-        if called in _CONTEXT:
-            topology.say("change", f"{name} asks for {called}(): {_CONTEXT[called]}", place, "do without")
-
-
-def _say_conditions(
-    topology: TopologyFound, what: str, conditions: tuple[Condition, ...], place: Place
-) -> None:
-    for one in conditions:
-        if one.loop:
-            topology.say(
-                "unread",
-                f"{what} in a loop, {one.text}: how often can't be told",
-                place,
-                "add the others to the skeleton",
-            )
-        else:
-            topology.say("note", f"{what} only if {one.text}", place)
-
-
-def _say_what_does_not_fit(topology: TopologyFound) -> None:
-    """Subscriptions to components and streams that are not there: most likely something was not made out."""
-    streams = {one.id: one.streams for one in topology.components if one.id is not None}
-    seen: dict[str, Place] = {}
-    for component in topology.components:
-        if component.id is None:
-            continue
-        if component.id in seen:
-            topology.say(
-                "unread",
-                f"the id {component.id!r} is used twice, at {seen[component.id]} too: in another branch?",
-                component.place,
-                "the skeleton has the first",
-            )
-        seen.setdefault(component.id, component.place)
-    for component, one in topology.inputs:
-        if one.source is None or one.stream is None:
-            continue
-        if one.source not in streams:
-            topology.say(
-                "unread",
-                f"{component.label} subscribes to {one.source!r}, which is not seen to be added",
-                one.place,
-            )
-            continue
-        declared = streams[one.source]
-        if declared is not None and one.stream not in {stream.id for stream in declared}:
-            topology.say(
-                "unread",
-                f"{component.label} subscribes to stream {one.stream!r} of {one.source!r}, which it is not seen to declare",
-                one.place,
-            )
 
 
 def _name(
@@ -688,8 +519,8 @@ def _read_streams(sources: JavaSources, found: list[Streams]) -> ReadTopology:
     topology = TopologyFound("", streams.kind, streams.place)
     topology.name = _name(topology, [s for one in found for s in one.submissions], owner, streams)
     topology.say("change", _NOT_THERE[streams.kind], streams.place)
-    for name, said, place in streams.operations:
-        topology.say("note", f"{name}({said!r}, ...)" if said else f"{name}(...)", place)
+    for name, given, place in streams.operations:
+        topology.say("note", f"{name}({given!r}, ...)" if given else f"{name}(...)", place)
     return ReadTopology(topology, streams, owner)
 
 
@@ -714,17 +545,6 @@ def _type_name(value: Value | None) -> str:
         case Unknown():
             return f"?({value.text})"
     return "?"
-
-
-def _said(value: Value | None) -> str:
-    match value:
-        case Unknown():
-            return value.text
-        case Instance():
-            return made_by(value)
-        case Function():
-            return "a lambda"
-    return str(plain(value)) if value is not None else ""
 
 
 def kebab(name: str) -> str:

@@ -6,36 +6,38 @@ written. Of Java's code nothing is copied: each method names the lines that it s
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stormspark.config import conf_problems
-from stormspark.connectors import KafkaSpoutConfig
 from stormspark.porting.findings import Place, Setting, StreamFound, Unresolved
 from stormspark.porting.java.components import ClassFacts
 from stormspark.porting.java.drafts import Builder
-from stormspark.porting.java.evaluation import fitting
+from stormspark.porting.java.overloads import fitting
+from stormspark.porting.java.python_text import (
+    class_name,
+    in_docstring,
+    one_line,
+    python_name,
+    quoted,
+    short,
+    shown,
+)
 from stormspark.porting.java.reading import ReadComponent, ReadTopology, shell_command
 from stormspark.porting.java.source import JavaClass, JavaMethod
+from stormspark.porting.java.stock_source import kafka_bolt, kafka_spout, window_calls
 from stormspark.porting.java.values import (
-    Call,
     Function,
     Instance,
-    Items,
-    Name,
-    Pairs,
     Value,
     field_names,
-    integer,
     plain,
     text,
 )
 from stormspark.storm_keys import SIZING_KEYS
 
-__all__ = ["python_name", "skeleton"]
+__all__ = ["skeleton"]
 
 #: Of each style of class: its methods here with their parameters, Java's name of each, and whether it has to be there.
 _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
@@ -91,35 +93,6 @@ _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
 _METHODS["stateful-windowed"] = _METHODS["windowed"]
 _METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
 
-_WINDOW_CALLS: Final = {
-    "withWindow": "with_window",
-    "withTumblingWindow": "with_tumbling_window",
-    "withTimestampField": "with_timestamp_field",
-    "withLag": "with_lag",
-    "withLateTupleStream": "with_late_tuple_stream",
-    "withWatermarkInterval": "with_watermark_interval",
-}
-_UNITS: Final = {
-    "MILLISECONDS": 1,
-    "SECONDS": 1000,
-    "MINUTES": 60_000,
-    "HOURS": 3_600_000,
-    "DAYS": 86_400_000,
-}
-
-
-def python_name(name: str) -> str:
-    """Java's name of a variable or a class, as a Python variable or module.
-
-    >>> python_name("windowLengthInSeconds"), python_name("RollingTopWords"), python_name("from"), python_name("a-b")
-    ('window_length_in_seconds', 'rolling_top_words', 'from_', 'a_b')
-    """
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    snake = re.sub(r"\W", "_", snake)
-    if not snake or snake[0].isdigit():
-        snake = f"_{snake}"
-    return f"{snake}_" if keyword.iskeyword(snake) else snake
-
 
 def skeleton(read: ReadTopology) -> str:
     """The Python file."""
@@ -156,8 +129,8 @@ class _Skeleton:
         added = [line for one in self._placed() for line in one]
         conf = self._conf()
         parts = [
-            f'"""The topology {_in_docstring(found.name)} of',
-            f"{_in_docstring(str(found.place))}",
+            f'"""The topology {in_docstring(found.name)} of',
+            f"{in_docstring(str(found.place))}",
             "",
             "wired as there. What raises NotImplementedError is to be written; it names the lines of Java.",
             '"""',
@@ -168,9 +141,9 @@ class _Skeleton:
             *(f"\n\n{one}" for one in self.functions),
             *(f"\n\n{one}" for one in self.classes),
             "\n\ndef build():",
-            f'    """The topology as {_short(found.place)} builds it."""',
+            f'    """The topology as {short(found.place)} builds it."""',
             *added,
-            f"    return builder.create_topology({_text(found.name)}, CONF)",
+            f"    return builder.create_topology({quoted(found.name)}, CONF)",
         ]
         return "\n".join(parts) + "\n"
 
@@ -189,8 +162,8 @@ class _Skeleton:
                 return
             ids.add(first.found.id or "spout")
             yield [
-                f"    builder = TransactionalTopologyBuilder({_text(id_ or self.read.found.name)}, "
-                f"{_text(first.found.id or 'spout')}, {self._object(first)}, {first.found.parallelism or 1})"
+                f"    builder = TransactionalTopologyBuilder({quoted(id_ or self.read.found.name)}, "
+                f"{quoted(first.found.id or 'spout')}, {self._object(first)}, {first.found.parallelism or 1})"
             ]
         else:
             self._use("stormspark.TopologyBuilder")
@@ -199,11 +172,11 @@ class _Skeleton:
         for one in components:
             if one.found.id is None:
                 yield [
-                    f"    # {_short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id could not be told"
+                    f"    # {short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id could not be told"
                 ]
             elif one.found.id in ids:
                 yield [
-                    f"    # {_short(one.found.place)}: the id {one.found.id!r} again, in another branch; the first one is here"
+                    f"    # {short(one.found.place)}: the id {one.found.id!r} again, in another branch; the first one is here"
                 ]
             else:
                 ids.add(one.found.id)
@@ -213,7 +186,7 @@ class _Skeleton:
         found = one.found
         assert found.id is not None
         for condition in one.draft.conditions:
-            yield f"    # {_short(condition.place)}: {'in a loop' if condition.loop else 'only if'} {_one_line(condition.text)}"
+            yield f"    # {short(condition.place)}: {'in a loop' if condition.loop else 'only if'} {one_line(condition.text)}"
         adding = (
             "set_spout"
             if found.kind == "spout"
@@ -221,23 +194,23 @@ class _Skeleton:
             if one.draft.committer
             else "set_bolt"
         )
-        arguments = [_text(found.id), self._object(one)]
+        arguments = [quoted(found.id), self._object(one)]
         if found.parallelism is None:
-            yield f"    # {_short(found.place)}: the parallelism could not be told"
+            yield f"    # {short(found.place)}: the parallelism could not be told"
         if (found.parallelism or 1) != 1:
             arguments.append(str(found.parallelism))
         if isinstance(one.draft.component, Function) and found.kind == "bolt" and found.streams:
-            arguments.append(f"fields={_shown(list(found.streams[0].fields or ()))}")
+            arguments.append(f"fields={shown(list(found.streams[0].fields or ()))}")
         calls = []
         for each in found.inputs:
             if not each.resolved or each.source not in added:
-                yield f"    # {_short(each.place)}: a subscription that could not be told whole: {each}"
+                yield f"    # {short(each.place)}: a subscription that could not be told whole: {each}"
                 continue
             calls.append(self._grouping(one, each))
         if found.tasks is not None:
             calls.append(f".set_num_tasks({found.tasks})")
         for setting in self._settings_of_declarer(one):
-            calls.append(f".add_configuration({_text(setting.key)}, {_shown(setting.value)})")
+            calls.append(f".add_configuration({quoted(setting.key)}, {shown(setting.value)})")
         line = f"    builder.{adding}({', '.join(arguments)})"
         if len(line) + sum(map(len, calls)) <= 110 or not calls:
             yield line + "".join(calls)
@@ -249,28 +222,28 @@ class _Skeleton:
 
     def _grouping(self, one: ReadComponent, each: Any) -> str:
         name = f"{each.grouping}_grouping"
-        arguments = [_text(each.source)]
+        arguments = [quoted(each.source)]
         if each.grouping in ("fields", "partial_key"):
             self._use("stormspark.Fields")
-            arguments.append(f"Fields({', '.join(map(_text, each.fields))})")
+            arguments.append(f"Fields({', '.join(map(quoted, each.fields))})")
         elif each.grouping == "custom":
             arguments.append(f"{self._custom_grouping(one, each)}()")
         if each.stream != "default":
-            arguments.append(_text(each.stream))
+            arguments.append(quoted(each.stream))
         return f".{name}({', '.join(arguments)})"
 
     def _custom_grouping(self, one: ReadComponent, each: Any) -> str:
         key = ("grouping", each.custom)
         if key not in self.made:
             self._use("stormspark.CustomStreamGrouping")
-            name = self._free(_class_name(each.custom, "Grouping"))
+            name = self._free(class_name(each.custom, "Grouping"))
             self.made[key] = [_Class(name, one)]
             self.classes.append(
-                f'class {name}(CustomStreamGrouping):\n    """{_in_docstring(each.custom)} of {each.place}."""\n\n'
+                f'class {name}(CustomStreamGrouping):\n    """{in_docstring(each.custom)} of {each.place}."""\n\n'
                 f"    def prepare(self, context, source, target_tasks):\n"
-                f'        raise NotImplementedError("port prepare of {each.custom}, used at {_short(each.place)}")\n\n'
+                f'        raise NotImplementedError("port prepare of {each.custom}, used at {short(each.place)}")\n\n'
                 f"    def choose_tasks(self, task, values):\n"
-                f'        raise NotImplementedError("port chooseTasks of {each.custom}, used at {_short(each.place)}")'
+                f'        raise NotImplementedError("port chooseTasks of {each.custom}, used at {short(each.place)}")'
             )
         return self.made[key][0].name
 
@@ -289,7 +262,7 @@ class _Skeleton:
         name = self._class(one)
         arguments = self._arguments(one)
         calls = (
-            "".join(self._window_calls(one))
+            "".join(window_calls(one.instance, one.own_conf, self._use))
             if base and base.style in ("windowed", "stateful-windowed")
             else ""
         )
@@ -300,8 +273,8 @@ class _Skeleton:
         # One that declares no fields emits nothing, and is not given a collector here.
         parameters = "" if one.found.kind == "spout" else "tup, collector" if one.found.streams else "tup"
         self.functions.append(
-            f'def {name}({parameters}):\n    """The lambda at {_short(function.place)}."""\n'
-            f'    raise NotImplementedError("port the lambda from {_short(function.place)}")'
+            f'def {name}({parameters}):\n    """The lambda at {short(function.place)}."""\n'
+            f'    raise NotImplementedError("port the lambda from {short(function.place)}")'
         )
         return name
 
@@ -310,11 +283,11 @@ class _Skeleton:
         command = shell_command(one) or ["to-be-told"]
         streams = self._streams(one)
         if list(streams) == ["default"] and not streams["default"].direct:
-            outputs = _shown(list(streams["default"].fields or ()))
+            outputs = shown(list(streams["default"].fields or ()))
         else:
             self._use("stormspark.Fields")
-            outputs = "{" + ", ".join(f"{_text(s.id)}: Fields({_names(s)})" for s in streams.values()) + "}"
-        return f"{name}({_shown(command)}, {outputs})" if streams else f"{name}({_shown(command)})"
+            outputs = "{" + ", ".join(f"{quoted(s.id)}: Fields({_names(s)})" for s in streams.values()) + "}"
+        return f"{name}({shown(command)}, {outputs})" if streams else f"{name}({shown(command)})"
 
     def _stock(self, one: ReadComponent) -> str | None:
         """A stock component that is there, if it can be made from what is known."""
@@ -330,118 +303,14 @@ class _Skeleton:
                 if names is None:
                     return None
                 self._use("stormspark.Fields")
-                return f"{self._use(ours)}(Fields({', '.join(map(_text, names))}))"
+                return f"{self._use(ours)}(Fields({', '.join(map(quoted, names))}))"
             case "FluxShellBolt" | "FluxShellSpout":
                 return self._shell(one, ours)
             case "KafkaSpout":
-                return self._kafka_spout(instance, ours)
+                return kafka_spout(instance, ours, self._use)
             case "KafkaBolt":
-                return self._kafka_bolt(instance, ours)
+                return kafka_bolt(instance, ours, self._use)
         return None
-
-    def _kafka_spout(self, instance: Instance, ours: str) -> str | None:
-        config = instance.arguments[0] if instance.arguments else None
-        if not isinstance(config, Instance) or len(config.arguments) < 2:
-            return None
-        if any(call.name == "setRecordTranslator" for call in config.calls):
-            return None  # its streams are declared by the class that is written instead
-        servers, *topics = config.arguments
-        names = [
-            text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])
-        ]
-        if None in names or not names:
-            return None
-        self._use("stormspark.connectors.KafkaSpoutConfig")
-        line = f"KafkaSpoutConfig.builder({_text(text(servers) or 'localhost:9092')}, {_shown(names)})"
-        line += "".join(self._kafka_options(config.calls))
-        return f"{self._use(ours)}({line}.build())"
-
-    def _kafka_options(self, calls: list[Call]) -> Iterator[str]:
-        builder = KafkaSpoutConfig.builder("localhost:9092", ["t"])
-        for call in calls:
-            name = python_name(call.name)
-            values = [
-                one.text.rpartition(".")[2] if isinstance(one, Name) else plain(one) for one in call.arguments
-            ]
-            try:
-                getattr(builder, name)(*values).build()
-            except Exception:
-                continue
-            yield f".{name}({', '.join(map(_shown, values))})"
-
-    def _kafka_bolt(self, instance: Instance, ours: str) -> str:
-        line = f"{self._use(ours)}()"
-        for call in instance.calls:
-            first = call.arguments[0] if call.arguments else None
-            if call.name == "withTopicSelector":
-                topic = text(first)
-                if (
-                    isinstance(first, Instance)
-                    and first.simple_type == "DefaultTopicSelector"
-                    and first.arguments
-                ):
-                    topic = text(first.arguments[0])
-                if topic is not None:
-                    line += f".with_topic_selector({_text(topic)})"
-            elif call.name == "withProducerProperties" and isinstance(first, Pairs):
-                known = {text(p.key): plain(p.value) for p in first.pairs}
-                kept = {
-                    k: v
-                    for k, v in known.items()
-                    if k and not isinstance(v, Unresolved) and "serializer" not in k
-                }
-                line += f".with_producer_properties({_shown(kept)})"
-            elif call.name == "withTupleToKafkaMapper" and isinstance(first, Instance):
-                names = [text(one) for one in first.arguments]
-                if first.simple_type == "FieldNameBasedTupleToKafkaMapper" and None not in names:
-                    self._use("stormspark.connectors.FieldNameBasedTupleToKafkaMapper")
-                    shown = ", ".join(_text(name) for name in names if name is not None)
-                    line += f".with_tuple_to_kafka_mapper(FieldNameBasedTupleToKafkaMapper({shown}))"
-        return line
-
-    def _window_calls(self, one: ReadComponent) -> Iterator[str]:
-        instance = one.instance
-        long = False
-        for call in instance.calls if instance else ():
-            if call.name not in _WINDOW_CALLS:
-                continue
-            shown = [self._window_argument(value) for value in call.arguments]
-            if None in shown:
-                continue
-            long = long or call.name in ("withWindow", "withTumblingWindow")
-            yield f".{_WINDOW_CALLS[call.name]}({', '.join(one for one in shown if one is not None)})"
-        if not long and not any(
-            (text(pair.key) or "").startswith("topology.bolts.window.length") for pair in one.own_conf
-        ):
-            self._use("stormspark.Count")
-            yield ".with_tumbling_window(Count(1))"
-
-    def _window_argument(self, value: Value) -> str | None:
-        if (said := text(value)) is not None:
-            return _text(said)
-        if not isinstance(value, Instance):
-            return None
-        kind, arguments = value.type, value.arguments
-        number = integer(arguments[0]) if arguments else None
-        if number is None:
-            return None
-        if kind.endswith(("Count", "Count.of")):
-            return f"{self._use('stormspark.Count')}({number})"
-        if ".Duration." in f".{kind}":
-            unit = kind.rpartition(".")[2].upper()
-            return self._duration(number * _UNITS.get(unit, 1))
-        if kind.endswith("Duration") and len(arguments) == 2 and isinstance(arguments[1], Name):
-            unit = arguments[1].text.rpartition(".")[2]
-            return self._duration(number * _UNITS[unit]) if unit in _UNITS else None
-        return None
-
-    def _duration(self, milliseconds: int) -> str:
-        name = self._use("stormspark.Duration")
-        return (
-            f"{name}.seconds({milliseconds // 1000})"
-            if milliseconds % 1000 == 0
-            else f"{name}({milliseconds})"
-        )
 
     # -- classes ---------------------------------------------------------------------------------------------
 
@@ -456,13 +325,11 @@ class _Skeleton:
         declared = self._declarations(one)
         first = self.made.setdefault(key, [])
         if first:
-            name = self._free(f"{first[0].name}For{_class_name(one.found.id or 'Another', 'Another')}")
-            told = f'    """{first[0].name} as component {_in_docstring(one.found.id or "")} declares it."""'
+            name = self._free(f"{first[0].name}For{class_name(one.found.id or 'Another', 'Another')}")
+            told = f'    """{first[0].name} as component {in_docstring(one.found.id or "")} declares it."""'
             self.classes.append("\n\n".join([f"class {name}({first[0].name}):\n{told}", *declared]))
         else:
-            name = self._free(
-                _class_name(java_class.name if java_class else one.found.type_name, "Component")
-            )
+            name = self._free(class_name(java_class.name if java_class else one.found.type_name, "Component"))
             style = one.base.style if one.base else "spout" if one.found.kind == "spout" else "bolt"
             bases = []
             if one.facts is not None and one.facts.committer:
@@ -475,7 +342,7 @@ class _Skeleton:
             where = java_class.place if java_class else one.found.place
             remark = f": {one.stock.remark}" if one.stock and one.stock.remark else ""
             said = f"{java_class.name if java_class else one.found.type_name} of {where}{remark}"
-            told = f'    """{_in_docstring(said)}."""'
+            told = f'    """{in_docstring(said)}."""'
             methods = [
                 *self._constructor(one, java_class),
                 *self._methods(style, one.facts, where),
@@ -499,20 +366,20 @@ class _Skeleton:
                 direct = ", direct=True" if each.direct else ""
                 if one.found.streams is None or each not in one.found.streams:
                     told.append(
-                        f"        # What {_short(each.place)} declares could not be told: this is what is asked for."
+                        f"        # What {short(each.place)} declares could not be told: this is what is asked for."
                     )
                 if each.id == "default":
                     told.append(f"        declarer.declare(Fields({_names(each)}){direct})")
                 else:
                     told.append(
-                        f"        declarer.declare_stream({_text(each.id)}, Fields({_names(each)}){direct})"
+                        f"        declarer.declare_stream({quoted(each.id)}, Fields({_names(each)}){direct})"
                     )
             lines.append("\n".join(told))
         conf = {setting.key: setting.value for setting in self._settings_of_class(one)}
         if conf:
-            told = ["    def get_component_configuration(self):", f"        return {_shown(conf)}"]
+            told = ["    def get_component_configuration(self):", f"        return {shown(conf)}"]
             if one.base is not None and one.base.style in ("windowed", "stateful-windowed"):
-                told[1] = f"        return {{**super().get_component_configuration(), **{_shown(conf)}}}"
+                told[1] = f"        return {{**super().get_component_configuration(), **{shown(conf)}}}"
             lines.append("\n".join(told))
         return lines
 
@@ -548,7 +415,7 @@ class _Skeleton:
             if java_class and one.instance
             else None
         )
-        where = f"  # {_short(constructor.place)}" if constructor else ""
+        where = f"  # {short(constructor.place)}" if constructor else ""
         yield "\n".join(
             [
                 f"    def __init__(self, {', '.join(names)}):{where}",
@@ -590,9 +457,9 @@ class _Skeleton:
         names = field_names(value)
         if isinstance(value, Instance) and names is not None:
             self._use("stormspark.Fields")
-            return f"Fields({', '.join(map(_text, names))})"
+            return f"Fields({', '.join(map(quoted, names))})"
         known = plain(value)
-        return "None" if isinstance(known, Unresolved) else _shown(known)
+        return "None" if isinstance(known, Unresolved) else shown(known)
 
     def _methods(self, style: str, facts: ClassFacts | None, where: Place) -> Iterator[str]:
         for name, parameters, java, needed in _METHODS[style]:
@@ -608,8 +475,8 @@ class _Skeleton:
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))
                 ]
                 told += [one for one in emits if not any(_inside(one.place, m) for m in others)]
-            lines += [f"        # {_short(one.place)}: {_emit_told(one, style)}" for one in told]
-            lines.append(f'        raise NotImplementedError("port {java} from {_short(place)}")')
+            lines += [f"        # {short(one.place)}: {_emit_told(one, style)}" for one in told]
+            lines.append(f'        raise NotImplementedError("port {java} from {short(place)}")')
             yield "\n".join(lines)
 
     # -- configurations --------------------------------------------------------------------------------------
@@ -620,11 +487,9 @@ class _Skeleton:
             if setting.component:
                 continue
             if isinstance(setting.value, Unresolved) or conf_problems({setting.key: setting.value}):
-                lines.append(
-                    f"    # {_short(setting.place)}: {setting.key} = {_one_line(str(setting.value))}"
-                )
+                lines.append(f"    # {short(setting.place)}: {setting.key} = {one_line(str(setting.value))}")
             else:
-                lines.append(f"    {_text(setting.key)}: {_shown(setting.value)},")
+                lines.append(f"    {quoted(setting.key)}: {shown(setting.value)},")
         return [*lines, "}"] if len(lines) > 1 else ["CONF = {}"]
 
     def _settings_of_class(self, one: ReadComponent) -> list[Setting]:
@@ -682,46 +547,8 @@ def _emit_told(emit: Any, style: str) -> str:
 
 
 def _names(stream: StreamFound) -> str:
-    return ", ".join(map(_text, stream.fields or ("value",)))
+    return ", ".join(map(quoted, stream.fields or ("value",)))
 
 
 def _bare(parameter: str) -> str:
     return parameter.lstrip("*").partition("=")[0]
-
-
-def _short(place: Place) -> str:
-    """Without folders: the class's docstring has them."""
-    return f"{place.file.rpartition('/')[2]}:{place.line}"
-
-
-def _text(value: str) -> str:
-    """As a formatter writes it."""
-    shown = repr(value)
-    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in value else shown
-
-
-def _shown(value: Any) -> str:
-    """The same of any plain value."""
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_shown, value))}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_shown(key)}: {_shown(one)}" for key, one in value.items()) + "}"
-    return repr(value)
-
-
-def _one_line(said: str) -> str:
-    return " ".join(said.split())
-
-
-def _in_docstring(said: str) -> str:
-    return _one_line(said).replace("\\", "/").replace('"', "'")
-
-
-def _class_name(name: str, otherwise: str) -> str:
-    words = re.sub(r"\W+", " ", name).split()
-    joined = "".join(word[:1].upper() + word[1:] for word in words)
-    if not joined or joined[0].isdigit():
-        joined = otherwise + joined
-    return joined if joined.isidentifier() and not keyword.iskeyword(joined) else otherwise
