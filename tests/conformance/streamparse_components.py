@@ -1,5 +1,6 @@
 """Spouts and bolts as users of streamparse write them, whose effects can be looked at from outside."""
 
+# ruff: noqa: RUF012 - class attributes are written as users write them
 from __future__ import annotations
 
 import json

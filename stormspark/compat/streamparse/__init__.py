@@ -4,10 +4,11 @@
     project_config       config.json: environments, options, what takes precedence
     requirements         which virtualenvs/*.txt asks for a module that is missing
     topology, specs, groupings, streams, flux_dict       the DSL: what a class body says
-    lowering             the DSL -> `stormspark.api`
+    lowering, other_languages                            the DSL -> `stormspark.api`
     storm                streamparse's components: pystorm's, with ``spec``
-    component, bolt, spout, tuples, values               pystorm's components
-    bolt_adapter, spout_adapter, handshake, task_log     what such a component lives in, inside of a task
+    native               components of stormspark's own among them
+    component, bolt, spout, tuples, values, pipes        pystorm's components
+    bolt_adapter, spout_adapter, task_log                what such a component lives in, inside of a task
 
 ``stormspark/compat/on_path/streamparse`` holds the packages ``streamparse`` and ``pystorm`` that
 users import: names, and no code.

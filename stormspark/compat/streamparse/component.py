@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from stormspark.api import TopologyContext
-from stormspark.compat.streamparse.handshake import handshake_conf, handshake_context
 from stormspark.compat.streamparse.task_log import TASK_LEVELS, task_logger
 from stormspark.compat.streamparse.tuples import Tuple
 from stormspark.metrics import Metric
+from stormspark.multilang.handshake import context_message
 
 __all__ = ["Component", "LogStream", "StormHandler", "Surroundings", "Tuple", "begin"]
 
@@ -128,13 +128,13 @@ class Component:
 
 def begin(component: Component, conf: Mapping[str, Any], context: TopologyContext) -> None:
     """Tell a component where it is, then let it begin."""
-    storm_conf = handshake_conf(conf, context)
+    storm_conf = {"topology.name": context.topology_name, **conf}
     component.topology_name = storm_conf["topology.name"]
     component.task_id = task = context.this_task_id
     component.component_name = name = context.this_component_id
     component.debug = storm_conf.get("topology.debug", False)
     component.storm_conf = storm_conf
-    component.context = handshake_context(context)
+    component.context = context_message(context)
     component.logger = task_logger(storm_conf, name, task, context.logger)
     component.initialize(storm_conf, component.context)
 

@@ -25,7 +25,7 @@ def on_path() -> Path:
 
 def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
     """The command of a spec, which runs in ``folder``."""
-    from stormspark.multilang import ShellBolt, ShellSpout  # type: ignore[attr-defined]
+    from stormspark.multilang import ShellBolt, ShellSpout
 
     shell = spec.component_object.shell
     assert shell is not None
