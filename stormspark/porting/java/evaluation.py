@@ -143,7 +143,7 @@ class Evaluation:
 
     def _bound(self, method: JavaMethod, arguments: list[Value] | None) -> dict[str, Value]:
         if arguments is None:
-            return {one.name: Unknown(one.name) for one in method.parameters}
+            return {one.name: Unknown(one.name, one.type) for one in method.parameters}
         bound: dict[str, Value] = {}
         for position, parameter in enumerate(method.parameters):
             if parameter.rest:
@@ -158,27 +158,34 @@ class Evaluation:
 
     def _construct(self, made: Instance, java_class: JavaClass, arguments: list[Value] | None) -> None:
         constructor = fitting(java_class.constructors, arguments)
+        if constructor is None and java_class.constructors:
+            self._made_somehow(made, java_class)
+            return
         first = _explicit_call(constructor)
-        if (
-            constructor is None
-            or first is None
-            or text_of(first.child_by_field_name("constructor")) != "this"
-        ):
+        if constructor is None or first is None:
             parent = self.sources.find(java_class.superclass, java_class)
-            if parent is not None and parent is not java_class and (constructor is None or first is None):
+            if parent is not None and parent is not java_class:
                 self._construct(made, parent, [])
-            if constructor is None or first is None:
-                self._initial_values(made, java_class)
-        if constructor is not None and constructor.body is not None and constructor not in self._stack:
-            if len(self._stack) >= _DEEPEST:
-                return
-            scope = _Scope(java_class, made, self._bound(constructor, arguments))
-            self._stack.append(constructor)
-            self.entered.add(constructor)
-            try:
-                self._block(constructor.body, scope)
-            finally:
-                self._stack.pop()
+            self._initial_values(made, java_class)
+        if constructor is None or constructor.body is None or constructor in self._stack:
+            return
+        if len(self._stack) >= _DEEPEST:
+            return
+        scope = _Scope(java_class, made, self._bound(constructor, arguments))
+        self._stack.append(constructor)
+        self.entered.add(constructor)
+        try:
+            self._block(constructor.body, scope)
+        finally:
+            self._stack.pop()
+
+    def _made_somehow(self, made: Instance, java_class: JavaClass) -> None:
+        """By a constructor that can't be told: what any of them assigns is unknown."""
+        self._initial_values(made, java_class)
+        made.base_arguments = (Unknown("..."),)
+        for constructor in java_class.constructors:
+            for name in _assigned_in(constructor.body):
+                made.fields[name] = Unknown(name)
 
     def _initial_values(self, made: Instance, java_class: JavaClass) -> None:
         scope = _Scope(java_class, made)
@@ -212,7 +219,9 @@ class Evaluation:
         for one in node.children_by_field_name("declarator"):
             name = text_of(one.child_by_field_name("name"))
             value = one.child_by_field_name("value")
-            scope.variables[name] = Unknown(name) if value is None else self._value(value, scope, kind)
+            given = Unknown(name, kind) if value is None else self._value(value, scope, kind)
+            untyped = isinstance(given, Unknown) and not given.type and kind != "var"
+            scope.variables[name] = replace(given, type=kind) if untyped else given  # type: ignore[type-var]
 
     def _on_return(self, node: Node, scope: _Scope) -> None:
         if node.named_children:
@@ -715,8 +724,8 @@ def _assigned_in(node: Node | None) -> set[str]:
     found = set()
     for one in descendants(node, "assignment_expression", "update_expression"):
         target = one.child_by_field_name("left") or (one.named_children[0] if one.named_children else None)
-        if target is not None and target.type == "identifier":
-            found.add(text_of(target))
+        if target is not None and target.type in ("identifier", "field_access"):
+            found.add(text_of(target).removeprefix("this."))
     return found
 
 

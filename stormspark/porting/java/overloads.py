@@ -2,52 +2,86 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from stormspark.porting.java.source import JavaMethod, Parameter
-from stormspark.porting.java.values import Const, Instance, Items, Pairs, Value
+from stormspark.porting.java.values import Const, Function, Instance, Items, Pairs, Unknown, Value
 
 __all__ = ["fitting"]
 
+#: How well a value fits a parameter's type: it is of the type; it can be taken for it; nobody knows; it does not.
+_EXACT, _WIDER, _MAYBE, _NEVER = 3, 1, 0, -100
+
+_ANY: Final = {"Object", "T", "V", "E", "Serializable"}
+#: Of each type of constants here: Java's types that are the same, and those that it can be taken for.
+_OF_CONSTANTS: Final[dict[type, tuple[set[str], set[str]]]] = {
+    str: ({"String"}, {"CharSequence", "char"}),
+    bool: ({"boolean", "Boolean"}, set()),
+    int: ({"int", "Integer"}, {"long", "Long", "Number", "short", "byte", "double", "float"}),
+    float: ({"double", "Double", "float", "Float"}, {"Number"}),
+}
+_PLAIN: Final = {"String", "int", "long", "boolean", "Integer", "Long", "double", "float", "Boolean"}
+_LISTS: Final = {"List", "Collection", "Set", "Iterable"}
+_MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
+
 
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes such arguments; without any, the first one."""
-    if not methods:
-        return None
+    """The method that takes such arguments, or that many; without any the first one.
+
+    None where there is none, and where several fit equally well: what is not known is not guessed.
+    """
     if arguments is None:
-        return methods[0]
+        return methods[0] if methods else None
     count = arguments if isinstance(arguments, int) else len(arguments)
-    by_count = [
-        one
-        for one in methods
-        if len(one.parameters) == count and not (one.parameters and one.parameters[-1].rest)
-    ]
-    if not by_count:
-        rest = [one for one in methods if one.parameters and one.parameters[-1].rest]
-        return next((one for one in rest if count >= len(one.parameters) - 1), None)
-    if isinstance(arguments, int) or len(by_count) == 1:
-        return by_count[0]
-    return max(by_count, key=lambda one: sum(map(_fit, one.parameters, arguments)))
+    candidates = [one for one in methods if _takes(one, count)]
+    if len(candidates) <= 1 or isinstance(arguments, int):
+        return candidates[0] if candidates else None
+    scores = [(_score(one, arguments), one) for one in candidates]
+    best = max(score for score, _ in scores)
+    winners = [one for score, one in scores if score == best]
+    return winners[0] if len(winners) == 1 and best > _NEVER else None
+
+
+def _takes(method: JavaMethod, count: int) -> bool:
+    wanted = len(method.parameters)
+    rest = bool(method.parameters) and method.parameters[-1].rest
+    return count == wanted or (rest and count >= wanted - 1)
+
+
+def _score(method: JavaMethod, arguments: list[Value]) -> float:
+    # Java takes one without a rest, if there is one.
+    score = -0.5 if method.parameters and method.parameters[-1].rest else 0.0
+    for position, value in enumerate(arguments):
+        parameter = method.parameters[min(position, len(method.parameters) - 1)]
+        if parameter.rest:
+            alone = position == len(method.parameters) - 1 == len(arguments) - 1
+            as_array = _fit(Parameter(f"{parameter.type}[]", ""), value) if alone else _NEVER
+            score += max(as_array, _fit(parameter, value))
+        else:
+            score += _fit(parameter, value)
+    return score
 
 
 def _fit(parameter: Parameter, value: Value) -> int:
-    """How well a value fits a parameter's type: 1 it does, 0 nobody knows, -5 it does not."""
     kind = parameter.type.rpartition(".")[2]
-    if isinstance(value, Const):
-        given = type(value.value)
-        fitting = {
-            str: {"String", "Object", "CharSequence", "T"},
-            bool: {"boolean", "Boolean", "Object", "T"},
-            int: {"int", "long", "Integer", "Long", "Number", "short", "double", "float", "Object", "T"},
-            float: {"double", "float", "Double", "Float", "Number", "Object", "T"},
-        }.get(given)
-        if fitting is None:
-            return 0
-        return 1 if kind in fitting else -5
-    if isinstance(value, Instance):
-        if value.simple_type == kind:
-            return 1
-        return -5 if kind in ("String", "int", "long", "boolean", "Integer", "Long", "double") else 0
-    if isinstance(value, Items):
-        return 1 if kind.endswith("[]") or kind in ("List", "Collection", "Set") else -5
-    if isinstance(value, Pairs):
-        return 1 if kind in ("Map", "Config", "HashMap") else -5
-    return 0
+    if kind in _ANY:
+        return _WIDER
+    match value:
+        case Const():
+            if value.value is None:
+                return _NEVER if kind in ("int", "long", "boolean", "double", "float") else _MAYBE
+            same, wider = _OF_CONSTANTS[type(value.value)]
+            return _EXACT if kind in same else _WIDER if kind in wider else _NEVER
+        case Instance():
+            return _EXACT if value.simple_type == kind else _NEVER if kind in _PLAIN or kind.endswith("[]") else _MAYBE
+        case Items():
+            return _EXACT if kind.endswith("[]") or kind in _LISTS else _NEVER
+        case Pairs():
+            return _EXACT if kind in _MAPS else _NEVER
+        case Function():
+            return _NEVER if kind in _PLAIN or kind.endswith("[]") else _MAYBE
+        case Unknown() if value.type:
+            given = value.type.rpartition(".")[2]
+            sure = given in _PLAIN or given.endswith("[]") or kind in _PLAIN or kind.endswith("[]")
+            return _EXACT if given == kind else _NEVER if sure else _MAYBE
+    return _MAYBE

@@ -306,10 +306,12 @@ class _Reader:
             fields = field_names(draft.fields)
         elif draft.grouping in ("fields", "partial_key"):
             fields = None
+        # No fields at all: Storm's other spelling of the global grouping (A7).
+        grouping = "global" if draft.grouping == "fields" and fields == () else draft.grouping
         read = InputFound(
             text(draft.source),
             text(draft.stream),
-            draft.grouping,
+            grouping,
             draft.place,
             fields,
             _type_name(draft.custom) if draft.custom is not None else "",

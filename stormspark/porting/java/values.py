@@ -45,9 +45,10 @@ class Const(Value):
 
 @dataclass(frozen=True)
 class Unknown(Value):
-    """Not known; ``text`` is what the source says."""
+    """Not known; ``text`` is what the source says, ``type`` what it is declared to be, if that is known."""
 
     text: str
+    type: str = ""
 
 
 @dataclass(frozen=True)
