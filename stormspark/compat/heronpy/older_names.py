@@ -12,7 +12,8 @@ from typing import Any
 
 __all__ = ["OlderNames", "older_export"]
 
-#: From one release to the next: ``heron.pyheron`` (0.14), ``heron.api`` (0.15), ``heronpy`` without and with ``src.python``.
+#: From one release to the next: ``heron.pyheron`` (0.14), ``heron.api`` (0.15), ``heronpy`` without and with ``src.python``; and
+#: Heron's examples, one of which imports another by its older name.
 _MOVED = {
     "heron.pyheron.src.python": "heronpy.api",
     "heron.api.src.python": "heronpy.api",
@@ -23,6 +24,7 @@ _MOVED = {
     "heronpy.connectors.pulsar.src.python": "heronpy.connectors.pulsar",
     "heronpy.connectors.mock.src.python": "heronpy.connectors.mock",
     "pyheron": "heronpy.api",
+    "heron.examples": "examples",
 }
 _RENAMED = {"heronpy.api.constants": "heronpy.api.api_constants"}
 #: Modules of ``heronpy.api`` that stood in ``heronpy`` itself.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,16 +43,25 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
     Raises `TopologyNotFoundError` or `InvalidTopologyError` in some lines, with the line of the file that raised.
     """
-    put_first(ON_PATH)
     path = file.resolve()
-    for root in _roots(path):
-        put_first(root)
+    _put_before_all([ON_PATH])
+    # A checkout of Heron has a heronpy of its own in its root.
+    _put_before_all([*_roots(path), path.parent, ON_PATH])
     with _arguments([str(file), name or path.stem, *arguments]):
         module = _imported(file)
         submitted = [*_at_import[module], *_run_guarded(module, path)]
     if submitted:
         return _chosen(submitted, name, file)
     return _defined(module, name, file)
+
+
+def _put_before_all(folders: Sequence[Path]) -> None:
+    """`put_first`, also of what is on the module path already; the last one comes first."""
+    for folder in map(str, folders):
+        sys.path[:] = [one for one in sys.path if one != folder]
+        inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(one for one in inherited if one != folder)
+        put_first(Path(folder))
 
 
 @contextmanager
@@ -67,10 +77,12 @@ def _roots(path: Path) -> list[Path]:
     """Folders above the file from which it imports, as from the root of Heron's archive: ``examples.src.python.spout``."""
     roots = []
     for name in _imported_names(path):
-        if name in sys.modules or importlib.util.find_spec(name) is not None:
+        spec = importlib.util.find_spec(name.partition(".")[0])
+        if spec is not None and spec.origin is not None:  # without one it is a folder that anybody may add to
             continue
+        module = Path(*name.split("."))
         for folder in path.parents:
-            if (folder / name).is_dir() or (folder / f"{name}.py").is_file():
+            if (folder / module).is_dir() or (folder / module).with_suffix(".py").is_file():
                 roots.append(folder)
                 break
     return roots
@@ -84,9 +96,9 @@ def _imported_names(path: Path) -> list[str]:
     found: dict[str, None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(dict.fromkeys(alias.name.partition(".")[0] for alias in node.names))
+            found.update(dict.fromkeys(alias.name for alias in node.names))
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found[node.module.partition(".")[0]] = None
+            found[node.module] = None
     return list(found)
 
 

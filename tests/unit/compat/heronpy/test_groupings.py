@@ -61,7 +61,7 @@ class Own(ICustomGrouping):
         assert context.get_cluster_config() == {"x": 1} and context.get_topology_name() == "topology"
         assert context.get_this_sources() == {} and context.get_sources("nobody") is None
         for forbidden in (lambda: context.register_metric("m", None, 1), lambda: context.add_task_hook(None)):
-            with pytest.raises(RuntimeError, match="a grouping can't"):
+            with pytest.raises(RuntimeError, match=r"a grouping can't"):
                 forbidden()
         self.tasks = target_tasks
 
@@ -80,11 +80,11 @@ def test_a_grouping_of_ones_own(given: Any) -> None:
     """D13: many tasks, or none; an id that is no target's is refused."""
     choose = chooser(Grouping.custom(given))
     assert (choose((2, "x")), choose((0, "x"))) == ([4, 5], [])
-    with pytest.raises(EmitError, match="must return a list of ids of its target tasks"):
+    with pytest.raises(EmitError, match=r"must return a list of ids of its target tasks"):
         choose(("wrong", "x"))
 
 
 def test_a_class_that_there_is_not() -> None:
     """D13: ComponentError with the path."""
-    with pytest.raises(ComponentError, match="custom grouping 'no.Where' can't be loaded"):
+    with pytest.raises(ComponentError, match=r"custom grouping 'no.Where' can't be loaded"):
         chooser(Grouping.custom("no.Where"))

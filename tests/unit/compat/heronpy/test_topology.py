@@ -38,7 +38,7 @@ def test_a_class_is_a_topology() -> None:
     """A40, A41: attributes that are specs are components, by their own names or the attributes'."""
 
     class WordCount(Topology):
-        config = {"topology.stmgrs": 3, "mine": "x"}
+        config = {"topology.stmgrs": 3, "mine": "x"}  # noqa: RUF012 - as users write it
         words = Words.spec(par=2)
         count = Count.spec(name="counts", par=4, inputs={words: Grouping.fields("word")})
 
@@ -62,9 +62,9 @@ def test_a_class_submits_itself() -> None:
     with capturing() as submitted:
         Written.write()
     assert [topology.name for topology in submitted] == ["Written"]
-    with pytest.raises(InvalidTopologyError, match="nobody is there to run it"):
+    with pytest.raises(InvalidTopologyError, match=r"nobody is there to run it"):
         Written.write()
-    with pytest.raises(InvalidTopologyError, match="base Topology class"):
+    with pytest.raises(InvalidTopologyError, match=r"base Topology class"):
         Topology.write()
 
 
@@ -242,5 +242,5 @@ def test_a_spec_by_the_path_of_its_class() -> None:
     """A41: as Heron itself keeps it."""
     path = f"{TestWordSpout.__module__}.Nobody"
     spec = HeronComponentSpec("words", path, True, 1, outputs=["word"])
-    with pytest.raises(Exception, match="Nobody.* can't be loaded"):
+    with pytest.raises(Exception, match=r"Nobody.* can't be loaded"):
         type("T", (Topology,), {"words": spec}).lowered()  # type: ignore[attr-defined]

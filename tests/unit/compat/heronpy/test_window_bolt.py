@@ -38,7 +38,7 @@ class Sliding(SlidingWindowBolt):
         super().initialize(config, context)
         self.began = int(context.now())
 
-    def processWindow(self, window_info: Any, tuples: list[Any]) -> None:
+    def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802 - heronpy's name
         bounds = window_info.start - self.began, window_info.end - self.began
         WINDOWS.append((*bounds, [tup.values[0] for tup in tuples]))
 
@@ -48,7 +48,7 @@ class Tumbling(TumblingWindowBolt):
         super().initialize(config, context)
         self.began = int(context.now())
 
-    processWindow = Sliding.processWindow
+    processWindow = Sliding.processWindow  # noqa: N815 - heronpy's name
 
 
 def built(bolt: Any, mode: str = "ATLEAST_ONCE", **config: Any) -> TopologyBuilder:
@@ -119,7 +119,7 @@ def test_windows_that_are_none(bolt: Any, config: dict[str, Any], problem: str) 
 
 
 def test_a_window_is_state() -> None:
-    """C22, C42: with EFFECTIVELY_ONCE the tuples of the window are saved, as they are in the state that Heron has no items for."""
+    """C22, C42: with EFFECTIVELY_ONCE the tuples of the window are saved; Heron's own state has no items."""
     rig = run(built(Tumbling, "EFFECTIVELY_ONCE", tumblingwindowbolt_duration_secs=100))
     seconds(rig, 5)
     (task,) = [task for task in rig.workers[0].tasks.values() if task.component.id == "window"]
