@@ -1,4 +1,4 @@
-"""CPU seconds of a run: this process, its children, and worker processes, which have sessions of their own."""
+"""CPU seconds of a run: this process, worker processes, which have sessions of their own, and the children of both."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class CpuMeter:
         for process in psutil.process_iter(["cmdline", "create_time"]):
             line = process.info["cmdline"] or []
             if "stormspark.worker" in line and process.info["create_time"] >= me.create_time():
-                processes.append(process)
-        for process in processes:
+                processes += [process, *_children(process)]
+        for process in set(processes):
             try:
                 times = process.cpu_times()
                 kind = "jvm" if process.name() == "java" else "python"
@@ -34,6 +34,13 @@ class CpuMeter:
         for kind, seconds in self._seen.values():
             total[kind] += seconds
         return total
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
 
 
 def machine_busy() -> float:

@@ -1,0 +1,173 @@
+"""Bolts that have something at work outside of their worker: they are given what they have room for, waited for, and let go."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import Any
+
+import pytest
+
+from stormspark import Bolt, TopologyBuilder
+from stormspark.api import WorksOutside
+from stormspark.local import LocalCluster
+from tests.unit.worker.components import Script
+from tests.unit.worker.rig import Rig, two
+
+ROWS = [(n,) for n in range(20)]
+
+
+class Outside(Bolt, WorksOutside):
+    """What it executes is at work until it is taken in; two tuples at a time, of which one is done by each `take_in`.
+
+    It says nothing while ``closed``: then it is waited for in vain. Raises in `take_in` at the numbers in ``raises``, once each.
+    """
+
+    closed = False
+
+    def __init__(self, raises: tuple[int, ...] = ()) -> None:
+        self.raises = set(raises)
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.context = context
+        self.at_work: list[Any] = []
+        self.read, self.write = os.pipe()
+        self.let_go_calls = self.in_vain = self.sent = 0
+        RUNNING.append(self)
+
+    def execute(self, tup: Any) -> None:
+        assert self.room > 0
+        self.at_work.append(tup)
+
+    @property
+    def room(self) -> int:
+        return 2 - len(self.at_work)
+
+    @property
+    def outside(self) -> int:
+        return len(self.at_work)
+
+    def fileno(self) -> int:
+        return self.read
+
+    def send(self) -> None:
+        self.sent += 1
+        if not Outside.closed:
+            os.write(self.write, b"x" * len(self.at_work))
+
+    def take_in(self) -> int:
+        if not select.select([self.read], [], [], 0)[0]:
+            self.in_vain += 1
+            return 0
+        os.read(self.read, 1)
+        if not self.at_work:
+            return 0
+        tup = self.at_work[0]
+        if tup[0] in self.raises and tup[0] not in RAISED:
+            RAISED.add(tup[0])
+            raise KeyError(tup[0])
+        del self.at_work[0]
+        self.collector.ack(tup)
+        return 1
+
+    def let_go(self) -> None:
+        self.let_go_calls += 1
+        self.at_work.clear()
+        for file in (self.read, self.write):
+            if file >= 0:
+                os.close(file)
+        self.read = self.write = -1
+
+
+def heard(rig: Rig, what: str) -> list[int]:
+    """The ids of the messages that the spout heard this of."""
+    return sorted(message[1] for message in rig.users("a")[0].heard if message[0] == what)
+
+
+RUNNING: list[Outside] = []
+RAISED: set[int] = set()
+
+
+def setup_function() -> None:
+    RUNNING.clear()
+    RAISED.clear()
+    Outside.closed = False
+
+
+def test_it_is_given_what_it_has_room_for_and_waited_for() -> None:
+    """F3, I14: the rest waits in its queue; one batch does them all."""
+    for workers in (1, 2):
+        rig = Rig(two(Outside(), ROWS), workers)
+        rig.batches(2)
+        assert heard(rig, "ack") == list(range(20))
+        (task,) = rig.tasks("b")
+        assert task.counters.executed == 20
+        rig.cluster.abandon()
+
+
+@pytest.mark.slow
+def test_what_is_not_done_counts_as_waiting_and_goes_on_in_a_later_batch() -> None:
+    """F3: a batch does not wait for ever; what is outside is in the backlog and in what backpressure hears of."""
+    Outside.closed = True
+    rig = Rig(two(Outside(), ROWS), 1)
+    report = rig.cluster.run_batch()[0]
+    (bolt,) = RUNNING
+    assert bolt.in_vain > 0
+    assert report.backlog == 20
+    (task,) = rig.tasks("b")
+    assert report.loads[task.id].queued == 20  # type: ignore[union-attr]
+    Outside.closed = False
+    bolt.send()
+    rig.batches(1)
+    assert len(heard(rig, "ack")) == 20
+    assert rig.cluster.run_batch()[0].backlog == 0
+    rig.cluster.abandon()
+
+
+def test_what_it_raises_begins_its_task_anew_and_lets_the_old_instance_go() -> None:
+    """B14, W22: as if execute had raised; what it had at work fails."""
+    rig = Rig(two(Outside(raises=(7,)), ROWS), 1)
+    rig.batches(2)
+    first, second = RUNNING
+    assert (first.let_go_calls, second.let_go_calls) == (1, 0)
+    failed = heard(rig, "fail")
+    assert 7 in failed and len(failed) <= 2
+    assert sorted([*heard(rig, "ack"), *failed]) == list(range(20))
+    assert "KeyError: 7" in rig.errors[0]
+    rig.cluster.abandon()
+    assert second.let_go_calls == 1
+
+
+def test_to_execute_is_no_success() -> None:
+    """W22: only what is done ends a row of errors; so one that never gets anything done stops the topology."""
+    rig = Rig(two(Outside(raises=tuple(range(20))), ROWS), 1, stormspark_task_max_restarts_in_row=3)
+    rig.batches(1)
+    (task,) = rig.tasks("b")
+    assert task.fatal is not None and "raised 4 times in a row" in task.fatal.text
+    rig.cluster.abandon()
+
+
+def test_a_batch_that_is_a_transaction_ends_when_nothing_is_at_work() -> None:
+    """C39: rounds until then."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script(ROWS))
+    builder.set_bolt("b", Outside()).shuffle_grouping("a")
+    rig = Rig(builder, 1, stormspark_exactly_once=True)
+    report = rig.cluster.run_batch()[0]
+    assert report.backlog == 0 and not RUNNING[-1].at_work
+    rig.batches(1)
+    assert len(heard(rig, "ack")) == 20
+    rig.cluster.abandon()
+
+
+def test_a_topology_that_is_killed_lets_it_go() -> None:
+    """W9: and so does one that is stopped; whose cleanup it was."""
+    for end in ("kill", "stop"):
+        RUNNING.clear()
+        with LocalCluster() as cluster:
+            running = cluster.submit_topology("outside", {}, two(Outside(), ROWS).create_topology("outside"))
+            running.run_until_idle()
+            getattr(running, end)()
+            running.wait(10)
+        assert all(bolt.let_go_calls for bolt in RUNNING) and RUNNING
