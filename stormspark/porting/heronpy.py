@@ -304,28 +304,15 @@ def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) 
     """One topology for each Builder of streamlets: its operations, in their order."""
     for statement, _ in _statements(body):
         target, call = _assigned_call(statement)
-        if (
-            call is None
-            or target is None
-            or not _is(project.dotted(call.func, file), "streamlet.builder.Builder")
-        ) and (
-            call is None or target is None or not _is(project.dotted(call.func, file), "streamlet.Builder")
-        ):
+        dotted = project.dotted(call.func, file) if call is not None and target is not None else ""
+        if call is None or not (_is(dotted, "streamlet.builder.Builder") or _is(dotted, "streamlet.Builder")):
             continue
         found = TopologyFound(file.path.stem, "heronpy-streamlet", file.place(call))
         for one, _ in _statements(body):
-            operations = (
-                [
-                    node
-                    for node in ast.walk(one)
-                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-                ]
-                if isinstance(one, ast.Expr | ast.Assign)
-                else []
-            )
-            for node in sorted(operations, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0)):
-                if call_name(node) not in ("run", "append", "print", "exit"):
-                    found.say("note", f"{call_name(node)}(...)", file.place(node))
+            _, last = _assigned_call(one)
+            for operation in reversed(list(_chain(last))):
+                if call_name(operation) not in ("run", "append", "exit"):
+                    found.say("note", f"{call_name(operation)}(...)", file.place(operation))
         found.say(
             "unread",
             "the components of streamlets are made when the script runs",
@@ -333,3 +320,10 @@ def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) 
             "see its plan with --import",
         )
         yield found
+
+
+def _chain(call: ast.Call | None) -> Iterator[ast.Call]:
+    """A call of a method, and the calls that gave its object, last one first."""
+    while call is not None and isinstance(call.func, ast.Attribute):
+        yield call
+        call = call.func.value if isinstance(call.func.value, ast.Call) else None

@@ -73,7 +73,13 @@ def _fit(parameter: Parameter, value: Value) -> int:
             same, wider = _OF_CONSTANTS[type(value.value)]
             return _EXACT if kind in same else _WIDER if kind in wider else _NEVER
         case Instance():
-            return _EXACT if value.simple_type == kind else _NEVER if kind in _PLAIN or kind.endswith("[]") else _MAYBE
+            return (
+                _EXACT
+                if value.simple_type == kind
+                else _NEVER
+                if kind in _PLAIN or kind.endswith("[]")
+                else _MAYBE
+            )
         case Items():
             return _EXACT if kind.endswith("[]") or kind in _LISTS else _NEVER
         case Pairs():

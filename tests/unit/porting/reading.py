@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from stormspark.api.topology import Topology
 from stormspark.cli.load import load_topology
@@ -20,6 +21,9 @@ import org.apache.storm.task.*;
 import org.apache.storm.tuple.*;
 import org.apache.storm.testing.TestWordSpout;
 """
+
+#: Components by id, with kind, parallelism and tasks; subscriptions with source, stream, target, grouping and fields.
+Graph = tuple[dict[str, Any], set[tuple[str, str, str, str, str]]]
 
 #: A spout with two streams and a bolt, for topologies that are about something else.
 COMPONENTS = """
@@ -80,7 +84,7 @@ def told(topology: TopologyFound | Findings, kind: str, pattern: str) -> list[St
     return [one for one in topology.statements if one.kind == kind and re.search(pattern, one.text)]
 
 
-def graph_read(topology: TopologyFound) -> tuple[dict[str, object], set[tuple[str, ...]]]:
+def graph_read(topology: TopologyFound) -> Graph:
     """Components with parallelism, tasks and declared streams; and edges with their groupings."""
     components = {
         component.id: (component.kind, component.parallelism, component.tasks or component.parallelism)
@@ -94,10 +98,10 @@ def graph_read(topology: TopologyFound) -> tuple[dict[str, object], set[tuple[st
     return components, edges
 
 
-def graph_planned(topology: Topology) -> tuple[dict[str, object], set[tuple[str, ...]]]:
-    """The same of a plan."""
-    plan = plan_topology(topology, {})
-    components: dict[str, object] = {
+def graph_planned(topology: Topology) -> Graph:
+    """The same of a plan, without the cap that the topology's configuration may put on tasks."""
+    plan = plan_topology(topology, {"topology.max.task.parallelism": None})
+    components = {
         component.id: (component.kind, component.parallelism, len(component.tasks))
         for component in plan.components.values()
     }

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from stormspark.plan import plan_topology
 from stormspark.porting.project import read_project
-from tests.unit.porting.reading import COMPONENTS, IMPORTS, graph_planned, graph_read, planned_skeleton, read_files
+from tests.unit.porting.reading import (
+    COMPONENTS,
+    IMPORTS,
+    graph_planned,
+    graph_read,
+    planned_skeleton,
+    read_files,
+)
 
 pytest.importorskip("tree_sitter_java")
 
@@ -65,7 +72,7 @@ CASES = {
         builder.setBolt("print", new Print()).customGrouping("split", new com.acme.Mine(1)).allGrouping("nobody");
     """,
 }
-MORE = "static IRichBolt made() { return (IRichBolt) Class.forName(\"x\").newInstance(); }"
+MORE = 'static IRichBolt made() { return (IRichBolt) Class.forName("x").newInstance(); }'
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -93,7 +100,10 @@ def test_the_command_line_explains_it(tmp_path):
 def test_streams_and_settings_are_declared(tmp_path):
     """A10, A20: also direct streams, and what a component sets for itself."""
     name = "SkeletonOfDeclarations"
-    body = CASES["SkeletonOfStreams"] + "conf.setMaxSpoutPending(7); builder.setBolt(\"tick\", new Ticking(5)).shuffleGrouping(\"split\");"
+    body = (
+        CASES["SkeletonOfStreams"]
+        + 'conf.setMaxSpoutPending(7); builder.setBolt("tick", new Ticking(5)).shuffleGrouping("split");'
+    )
     more = """static class Ticking extends BaseRichBolt {
         private final int every;
         Ticking(int everySeconds) { every = everySeconds; }
@@ -102,7 +112,10 @@ def test_streams_and_settings_are_declared(tmp_path):
     }"""
     [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, more)})
     plan = plan_topology(planned_skeleton(tmp_path, file), {})
-    streams = {stream.id: (tuple(stream.fields), stream.direct) for stream in plan.components["lines"].streams.values()}
+    streams = {
+        stream.id: (tuple(stream.fields), stream.direct)
+        for stream in plan.components["lines"].streams.values()
+    }
     assert streams == {
         "default": (("line", "number"), False),
         "errors": (("reason",), False),
@@ -138,10 +151,16 @@ def test_one_class_for_components_that_declare_alike_and_another_for_others(tmp_
         public void declareOutputFields(OutputFieldsDeclarer declarer) { declarer.declare(new Fields(names)); }
     }"""
     [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, more)})
-    classes = [one.name for one in ast.parse((tmp_path / file).read_text()).body if isinstance(one, ast.ClassDef)]
+    classes = [
+        one.name for one in ast.parse((tmp_path / file).read_text()).body if isinstance(one, ast.ClassDef)
+    ]
     assert classes == ["Lines", "Copy", "CopyForC"]
     plan = plan_topology(planned_skeleton(tmp_path, file), {})
-    declared = {id_: [list(s.fields) for s in one.streams.values()] for id_, one in plan.components.items() if id_ != "lines"}
+    declared = {
+        id_: [list(s.fields) for s in one.streams.values()]
+        for id_, one in plan.components.items()
+        if id_ != "lines"
+    }
     assert declared == {"a": [["x"]], "b": [["x"]], "c": [["y", "z"]]}
 
 
@@ -162,7 +181,10 @@ def test_windows_are_carried_over(tmp_path):
     }"""
     [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, more)})
     plan = plan_topology(planned_skeleton(tmp_path, file), {})
-    conf = {id_: {k.removeprefix("topology.bolts."): v for k, v in one.conf.items() if v is not None} for id_, one in plan.components.items()}
+    conf = {
+        id_: {k.removeprefix("topology.bolts."): v for k, v in one.conf.items() if v is not None}
+        for id_, one in plan.components.items()
+    }
     assert conf["time"] == {
         "window.length.duration.ms": 10_000,
         "window.sliding.interval.duration.ms": 2_000,
@@ -214,13 +236,21 @@ def test_kafka_is_configured_as_far_as_it_is_known(tmp_path):
         builder.setBolt("out", new KafkaBolt<>().withProducerProperties(props).withTopicSelector(new DefaultTopicSelector("out"))
             .withTupleToKafkaMapper(new FieldNameBasedTupleToKafkaMapper("key", "value"))).shuffleGrouping("in");
     """
-    [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, 'static final String BROKERS = "a:1,b:2";')})
+    [(file, _)] = skeletons(
+        tmp_path, {f"{name}.java": java(name, body, 'static final String BROKERS = "a:1,b:2";')}
+    )
     text = (tmp_path / file).read_text()
     assert 'KafkaSpoutConfig.builder("a:1,b:2", ["in", "more"])' in text
-    assert '.set_max_uncommitted_offsets(250)' in text and '.set_prop("group.id", "mine")' in text
+    assert ".set_max_uncommitted_offsets(250)" in text and '.set_prop("group.id", "mine")' in text
     assert '.with_topic_selector("out")' in text and '"acks": "1"' in text and "serializer" not in text
     plan = plan_topology(planned_skeleton(tmp_path, file), {})
-    assert list(plan.components["in"].streams["default"].fields) == ["topic", "partition", "offset", "key", "value"]
+    assert list(plan.components["in"].streams["default"].fields) == [
+        "topic",
+        "partition",
+        "offset",
+        "key",
+        "value",
+    ]
 
 
 # -- any topology ------------------------------------------------------------------------------------------------
@@ -251,7 +281,9 @@ def topologies(draw):
         written = draw(st.sampled_from(["literal", "constant", "variable", "sum"]))
         shown, tasks = f'"{id_}"', str(parallelism)
         if written == "constant":
-            fields.append(f'static final String ID_{number} = "{id_}"; static final int TASKS_{number} = {parallelism};')
+            fields.append(
+                f'static final String ID_{number} = "{id_}"; static final int TASKS_{number} = {parallelism};'
+            )
             shown, tasks = f"ID_{number}", f"TASKS_{number}"
         elif written == "variable":
             lines.append(f'String id{number} = "{id_}"; int tasks{number} = {parallelism};')

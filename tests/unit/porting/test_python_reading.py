@@ -1,0 +1,290 @@
+"""streamparse and heronpy projects, read by ast; nothing of them is imported."""
+
+import json
+
+from stormspark.porting.findings import Unresolved
+from tests.unit.porting.reading import graph_read, line_of, read_files, told
+
+WORD_COUNT = """
+from streamparse import Grouping, Topology
+from bolts.count import Count, Split
+from spouts import Words
+
+class WordCount(Topology):
+    config = {"topology.workers": 2, "topology.wrokers": 3}
+    words = Words.spec(name="word-spout", par=2, config={"topology.max.spout.pending": 10})
+    split = Split.spec(inputs=[words], par={"prod": 8, "test": 1})
+    count = Count.spec(inputs={split: Grouping.fields("word"), split["errors"]: Grouping.ALL, words: Grouping.GLOBAL})
+"""
+COMPONENTS = {
+    "src/spouts.py": """
+from streamparse import Spout
+class Words(Spout):
+    outputs = ["sentence"]
+    def next_tuple(self):
+        self.emit(["a b"])
+""",
+    "src/bolts/__init__.py": "",
+    "src/bolts/base.py": """
+from pystorm import Bolt
+class Base(Bolt):
+    auto_ack = False
+""",
+    "src/bolts/count.py": """
+import threading
+import time
+from streamparse import Stream
+from .base import Base
+raise RuntimeError("nobody imports this")
+class Split(Base):
+    outputs = [Stream(fields=["word"]), Stream(fields=["reason"], name="errors")]
+    def process(self, tup):
+        print(tup)
+        self.emit(["a"], need_task_ids=True)
+class Count(Base):
+    outputs = ["word", "count"]
+    par = 4
+    def read_command(self):
+        threading.Thread()
+    def process(self, tup):
+        time.sleep(1)
+""",
+}
+
+
+def test_a_streamparse_project(tmp_path):
+    """A30, A31, A33, A35: specs, inputs, outputs and parallelism, through the project's modules."""
+    findings = read_files(tmp_path, {"topologies/word_count.py": WORD_COUNT, **COMPONENTS})
+    [topology] = findings.topologies
+    components, edges = graph_read(topology)
+    assert (topology.name, topology.front_end, topology.complete) == ("word_count", "streamparse", True)
+    assert components == {"word-spout": ("spout", 2, 2), "split": ("bolt", 8, 8), "count": ("bolt", 4, 4)}
+    assert edges == {
+        ("word-spout", "default", "split", "shuffle", ""),
+        ("split", "default", "count", "fields", "word"),
+        ("split", "errors", "count", "all", ""),
+        ("word-spout", "default", "count", "global", ""),
+    }
+    declared = {one.id: {s.id: s.fields for s in one.streams or ()} for one in topology.components}
+    assert declared["split"] == {"default": ("word",), "errors": ("reason",)}
+    assert told(topology, "note", "parallelism of bolt 'split' depends on the environment")
+    [wrong] = told(topology, "change", "topology.wrokers")
+    assert wrong.todo == "did you mean topology.workers?"
+
+
+def test_what_a_component_does_is_said_with_its_line(tmp_path):
+    """A28, B1, B16, C13, W8: threads, sleep, task ids, print, pipes."""
+    findings = read_files(tmp_path, {"topologies/word_count.py": WORD_COUNT, **COMPONENTS})
+    [topology] = findings.topologies
+    where = "src/bolts/count.py"
+    for kind, pattern, text in (
+        ("note", "Split prints: harmless", "print(tup)"),
+        ("note", "Split asks emit for task ids", "need_task_ids"),
+        ("change", r"Count overrides read_command\(\)", "def read_command"),
+        ("note", "Count uses threading.Thread", "threading.Thread()"),
+        ("note", "Count sleeps", "time.sleep"),
+    ):
+        [statement] = told(topology, kind, pattern)
+        assert str(statement.place) == f"{where}:{line_of(tmp_path, text, where)}"
+        assert statement.grade == "parsed"
+    assert [one.text for one in told(topology, "runs", ".")] == [
+        "spout 'word-spout': nothing in Words is known to need a change",
+        "bolt 'split': nothing in Split is known to need a change",
+    ]
+    assert told(topology, "note", "Split sets auto_ack")
+
+
+def test_other_languages_and_java_objects(tmp_path):
+    """A32, A34: a shell runs, a known Java class has something that stands for it, another needs a change."""
+    source = """
+from streamparse import Grouping, JavaBolt, JavaSpout, ShellBolt, Topology
+class Mixed(Topology):
+    words = JavaSpout.spec(name="words", full_class_name="org.apache.storm.testing.TestWordSpout", args_list=[], outputs=["word"])
+    mine = JavaBolt.spec(full_class_name="com.acme.Mine", args_list=[], inputs=[words], outputs=["x"])
+    shell = ShellBolt.spec(command="node", script="split.js", inputs={mine: Grouping.custom_object("com.acme.Grouping", [1])})
+    serialized = JavaBolt.spec(serialized_java=b"..", inputs=[words])
+"""
+    [topology] = read_files(tmp_path, {"mixed.py": source}).topologies
+    assert [(one.kind, one.type_name) for one in topology.components] == [
+        ("spout", "JavaSpout"),
+        ("bolt", "JavaBolt"),
+        ("bolt", "ShellBolt"),
+        ("bolt", "JavaBolt"),
+    ]
+    assert {one.text.partition(":")[0] for one in told(topology, "runs", ".")} == {
+        "spout 'words'",
+        "bolt 'shell'",
+    }
+    [unknown] = told(topology, "change", "the Java class com.acme.Mine")
+    assert "flux.register('com.acme.Mine'" in unknown.todo
+    assert told(topology, "change", "bolt 'shell' has a grouping that is a Java object")
+    assert told(topology, "change", "'serialized' is a pickled Java object")
+
+
+def test_what_is_not_written_out_is_unread(tmp_path):
+    source = """
+from streamparse import Topology
+from elsewhere import Bolt
+from spouts import Words
+class Odd(Topology):
+    words = Words.spec(par=int("3"))
+    other = Bolt.spec(inputs=make_inputs(words), config=dict(a=1))
+    for name in "ab":
+        pass
+"""
+    [topology] = read_files(tmp_path, {"odd.py": source, "spouts.py": COMPONENTS["src/spouts.py"]}).topologies
+    assert topology.components[0].parallelism is None
+    for pattern in (
+        r"parallelism of spout 'words' can't be told: \?\(int",
+        "a subscription of bolt 'other' can't be told",
+        "the config of 'other' can't be told",
+        "the class Bolt is not in the project",
+        "components that are added by statements",
+    ):
+        assert told(topology, "unread", pattern), pattern
+
+
+def test_config_json_and_modules_that_are_missing(tmp_path):
+    """A37, W12: environments, their options, and who asks for a module."""
+    options = {"topology.ackers": 3, "topology.worker.childopts": "-Xmx1g"}
+    config = {"envs": {"prod": {"user": "me", "options": options}, "test": {}}}
+    findings = read_files(
+        tmp_path,
+        {
+            "config.json": json.dumps(config, indent=1),
+            "topologies/word_count.py": "import no_such_module\nimport json\n" + WORD_COUNT,
+            "virtualenvs/word_count.txt": "streamparse\n# ours\nNo.Such-Module>=2\n",
+            **COMPONENTS,
+        },
+    )
+    [unknown] = told(findings, "change", "topology.ackers")
+    assert str(unknown.place) == f"config.json:{line_of(tmp_path, 'ackers', 'config.json')}"
+    assert told(findings, "note", "topology.worker.childopts changes nothing")
+    [environment] = told(findings, "note", "environment 'prod'")
+    assert environment.todo == "run with --environment prod"
+    [missing] = told(findings, "change", "no_such_module is not installed")
+    assert missing.todo == "pip install -r virtualenvs/word_count.txt"
+    assert not told(findings, "change", "json is not")
+
+
+def test_errors_in_python_are_named_and_the_rest_is_read(tmp_path):
+    findings = read_files(
+        tmp_path,
+        {
+            "topologies/word_count.py": WORD_COUNT,
+            "topologies/old.py": "from streamparse import Topology\nprint 'hello'\n",
+            "config.json": '{"envs": \n nothing}',
+            **COMPONENTS,
+        },
+    )
+    assert [one.name for one in findings.topologies] == ["word_count"]
+    [old] = told(findings, "unread", "a syntax error")
+    assert str(old.place) == "topologies/old.py:2"
+    [config] = told(findings, "unread", "no JSON")
+    assert str(config.place) == "config.json:2"
+
+
+HERON_COMPONENTS = """
+from heronpy.api.bolt.bolt import Bolt
+from heronpy.api.spout.spout import Spout
+from heronpy.api.stream import Stream
+class Words(Spout):
+    outputs = ["word", Stream(fields=["reason"], name="error")]
+    def next_tuple(self): pass
+class Count(Bolt):
+    def __init__(self, delegate): pass
+    def process(self, tup): pass
+"""
+
+
+def test_heronpy_by_class(tmp_path):
+    """A40-A43: specs, groupings, and what is grouped by fields."""
+    source = """
+import heronpy.api.api_constants as constants
+from heronpy.api.stream import Grouping
+from heronpy.api.topology import Topology
+from somewhere.above.components import Count, Words
+class Multi(Topology):
+    config = {constants.TOPOLOGY_RELIABILITY_MODE: constants.TopologyReliabilityMode.ATLEAST_ONCE}
+    words = Words.spec(par=2, optional_outputs=["more"])
+    count = Count.spec(par=3, inputs={words: Grouping.fields("word"), words["error"]: Grouping.LOWEST},
+                       config={constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 10})
+    custom = Count.spec(name="other", inputs={words: Grouping.custom("grouping.Mine")})
+"""
+    [topology] = read_files(tmp_path, {"multi.py": source, "components.py": HERON_COMPONENTS}).topologies
+    components, edges = graph_read(topology)
+    assert components == {"words": ("spout", 2, 2), "count": ("bolt", 3, 3), "other": ("bolt", 1, 1)}
+    assert edges == {
+        ("words", "default", "count", "fields", "word"),
+        ("words", "error", "count", "global", ""),
+        ("words", "default", "other", "custom", ""),
+    }
+    assert {one.key: one.value for one in topology.settings} == {
+        "topology.reliability.mode": "ATLEAST_ONCE",
+        "topology.tick.tuple.freq.secs": 10,
+    }
+    assert told(topology, "note", "another than in Heron") and told(topology, "note", "overrides __init__")
+    assert told(topology, "runs", "custom grouping in Python")
+
+
+def test_heronpy_by_a_builder(tmp_path):
+    """A40: a script that adds components and submits."""
+    source = """
+import sys
+from heronpy.api.topology import TopologyBuilder
+from heronpy.api.stream import Grouping
+from components import Count, Words
+if __name__ == "__main__":
+    builder = TopologyBuilder(name=sys.argv[1])
+    words = builder.add_spout("words", Words, par=2)
+    options = {"topology.debug": "true"}
+    count = builder.add_bolt("count", Count, par=2, inputs={words: Grouping.SHUFFLE}, config=options)
+    if len(sys.argv) > 2:
+        builder.add_bolt("more", Count, 1, {count: Grouping.ALL})
+    for name in "ab":
+        builder.add_bolt(name, Count, par=1, inputs=[count])
+    builder.set_config({"topology.stmgrs": "2"})
+    builder.build_and_submit()
+"""
+    [topology] = read_files(tmp_path, {"words.py": source, "components.py": HERON_COMPONENTS}).topologies
+    assert topology.name == "words" and told(topology, "note", "an argument of the script")
+    assert [(one.id, one.parallelism) for one in topology.components] == [
+        ("words", 2),
+        ("count", 2),
+        ("more", 1),
+        (None, 1),
+    ]
+    assert {(one.key, one.component) for one in topology.settings} == {
+        ("topology.debug", "count"),
+        ("topology.stmgrs", ""),
+    }
+    assert told(topology, "note", r"bolt 'more' is added only if len\(sys.argv\) > 2")
+    assert told(topology, "unread", "is added in a loop")
+    assert told(topology, "note", "no reliability mode is set")
+    assert not told(topology, "change", "must be bool"), "values are texts in Heron"
+
+
+def test_streamlets_are_listed_and_not_taken_apart(tmp_path):
+    """G24: the operations with their lines; what they become is for --import."""
+    source = """
+from heronpy.streamlet.builder import Builder
+from heronpy.streamlet.runner import Runner
+if __name__ == "__main__":
+    builder = Builder()
+    builder.new_source(Words()).flat_map(lambda line: line.split()) \\
+           .reduce_by_window(window, lambda x, y: x + y).log()
+    Runner().run("name", config, builder)
+"""
+    [topology] = read_files(tmp_path, {"streamlet.py": source}).topologies
+    assert topology.front_end == "heronpy-streamlet"
+    operations = [one.text for one in told(topology, "note", r"\(\.\.\.\)$")]
+    assert operations == ["new_source(...)", "flat_map(...)", "reduce_by_window(...)", "log(...)"]
+    assert told(topology, "unread", "are made when the script runs")
+
+
+def test_values_that_have_to_be_run_keep_their_source(tmp_path):
+    source = WORD_COUNT.replace('"topology.workers": 2', '"topology.workers": cpu_count()')
+    [topology] = read_files(tmp_path, {"topologies/word_count.py": source, **COMPONENTS}).topologies
+    [workers] = [one for one in topology.settings if one.key == "topology.workers"]
+    assert workers.value == Unresolved("cpu_count()")
+    assert told(topology, "unread", "the value of topology.workers can't be told")
