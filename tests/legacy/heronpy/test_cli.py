@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent / "topologies"
+HERE = Path(__file__).parent / "projects"
 ROOT = Path(__file__).parents[3]
 WORDS = ("storm", "heron", "spark", "storm", "flink")
 ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]

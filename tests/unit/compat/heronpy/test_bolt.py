@@ -210,7 +210,8 @@ class Hook(ITaskHook):
 
 class WithHook(Look):
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        context.add_task_hook(Hook())
+        hook: Any = Hook  # heronpy's classes are no ABCs: what is not there is not called for
+        context.add_task_hook(hook())
         with pytest.raises(TypeError, match="must be an ITaskHook"):
             context.add_task_hook("no hook")
         SEEN.append("initialized")
@@ -241,7 +242,7 @@ def test_a_hook_of_a_spout() -> None:
     builder.set_config({"topology.auto.task.hooks": [f"{__name__}.SpoutHook"]})
     run(builder).batches(1)
     acks = [one for one in SEEN if hasattr(one, "complete_latency_ms")]
-    assert [one.message_id for one in acks] == ["id"] * 3 and SpoutHook
+    assert [one.message_id for one in acks] == ["id"] * 3
 
 
 class Measures(Bolt):

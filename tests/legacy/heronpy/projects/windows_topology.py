@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 - as users write it
 """A script without a main part, whose components are in the same file, under heronpy's older names."""
 
 import sys

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 - as users write it
 """Spouts of the topologies here."""
 
 from heronpy.api.spout.spout import Spout

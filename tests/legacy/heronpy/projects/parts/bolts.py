@@ -1,4 +1,3 @@
-# ruff: noqa: N802, RUF012 - as users write it
 """Bolts of the topologies here: what they find goes to a file of each task."""
 
 import json
@@ -105,7 +104,7 @@ class SizesBolt(TumblingWindowBolt, _Writes):
         self.write_to(config, context)
         self.found = Counter()
 
-    def processWindow(self, window_info, tuples):
+    def processWindow(self, window_info, tuples):  # noqa: N802 - heronpy's name
         assert window_info.end - window_info.start == 1
         self.found["windows"] += 1
         self.found["tuples"] += len(tuples)

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 - as users write it
 """The class's style: two streams, a grouping of one's own, output fields that the topology adds."""
 
 from heronpy.api.bolt.bolt import Bolt
