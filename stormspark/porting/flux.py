@@ -30,7 +30,7 @@ _OLD_PACKAGES = {
 def is_flux(text: str) -> bool:
     r"""Whether a YAML file looks like a topology: by its keys at the beginning of a line.
 
-    >>> is_flux("name: a\\nspouts:\\n- id: s\\n"), is_flux("services:\\n  db: {}\\n")
+    >>> is_flux("name: a\nspouts:\n- id: s\n"), is_flux("services:\n  db: {}\n")
     (True, False)
     """
     keys = {line.partition(":")[0] for line in text.splitlines()}

@@ -59,7 +59,7 @@ _NOT_THERE: Final = {
     "java-drpc": "there is no DRPC here yet: LinearDRPCTopologyBuilder can't be carried over",
     "java-trident": "there is no Trident here yet; its states are there (stormspark.map_state), and transactional topologies",
     "java-streams": "Storm's Streams API is not there: write it with TopologyBuilder and WindowedBolt",
-    "java-streamlet": "Heron's Java streamlets are not there; those of heronpy are",
+    "java-streamlet": "Heron's streamlets in Java: write them with stormspark.streamlet, whose operations are the same",
 }
 
 
