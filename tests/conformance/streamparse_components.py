@@ -286,8 +286,8 @@ class Containers(Spout):
 
     outputs = ["thing"]
 
-    def initialize(self, storm_conf, context):
-        self.thing = {1: ("a", [None])}
+    def initialize(self, storm_conf: Any, context: Any) -> None:
+        self.thing: dict[Any, Any] = {1: ("a", [None])}
         self.left = 3
 
     def next_tuple(self):

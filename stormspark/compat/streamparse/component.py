@@ -56,13 +56,15 @@ class Component:
     #: An exception ends this instance, and its task begins anew with another one; False: it goes on (C14).
     exit_on_exception = True
 
-    topology_name: str | None = None
-    task_id: int | None = None
-    component_name: str | None = None
-    debug: bool | None = None
-    storm_conf: dict[str, Any] | None = None
-    context: dict[str, Any] | None = None
-    #: For log lines; set before ``initialize``.
+    # All of these are set before `initialize`, and None until then, as in pystorm.
+    topology_name: str = None  # type: ignore[assignment]
+    task_id: int = None  # type: ignore[assignment]
+    component_name: str = None  # type: ignore[assignment]
+    #: ``topology.debug``.
+    debug: bool = None  # type: ignore[assignment]
+    storm_conf: dict[str, Any] = None  # type: ignore[assignment]
+    context: dict[str, Any] = None  # type: ignore[assignment]
+    #: For log lines; see ``pystorm.log.*``.
     logger: logging.Logger = None  # type: ignore[assignment]
 
     _stormspark: Surroundings

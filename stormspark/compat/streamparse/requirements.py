@@ -14,13 +14,14 @@ _OURS = {"streamparse", "pystorm"}
 
 def who_asks_for(module: str, folder: Path, topology: str) -> str:
     """How to get ``module``, by the files in ``folder``, as a sentence; ``topology`` is the name of the topology's file."""
-    wanted = {file: _requirements(file) for file in sorted(folder.glob("*.txt"))}
+    own = folder / f"{topology}.txt"
+    files = sorted(folder.glob("*.txt"), key=lambda file: (file != own, file))
+    wanted = {file: _requirements(file) for file in files}
     package = _normal(module.partition(".")[0])
     for file, lines in wanted.items():
         for line in lines:
             if _normal(line) == package:
                 return f"{file} asks for {line}: install it where stormspark runs, no virtualenv is made (pip install -r {file})"
-    own = folder / f"{topology}.txt"
     others = [line for line in wanted.get(own, []) if _normal(line) not in _OURS]
     if others:
         return f"no file in {folder} names it; {own} asks for {', '.join(others)} (pip install -r {own})"

@@ -1,0 +1,138 @@
+"""Projects laid out as streamparse has them, run by ``stormspark run`` as they are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.legacy.streamparse.running import ENGINES, PROJECTS, command, run
+
+WORKSHOP = PROJECTS / "workshop" / "topologies"
+WORD_COUNT = PROJECTS / "word_count" / "topologies" / "wordcount.py"
+
+both_engines = pytest.mark.parametrize("engine", ENGINES)
+
+
+def poem() -> list[str]:
+    text = (PROJECTS / "word_count" / "src" / "poem.py").read_text()
+    return re.findall(r'"([^"]+)"', text)
+
+
+@pytest.mark.parametrize(
+    ("engine", "environment", "workers", "split"),
+    [
+        ("local", "prod", 2, 3),
+        ("local", "beta", 1, 1),
+        pytest.param("spark", "prod", 2, 3, marks=pytest.mark.spark),
+    ],
+)
+def test_word_count(engine: str, environment: str, workers: int, split: int, tmp_path: Path) -> None:
+    """A30, A37, A39, C19, W8, W12: one command runs a project; its environment says workers, tasks and options.
+
+    The topology's own config wins over the environment's options. What tasks print and log is in their logs.
+    """
+    done = run(WORD_COUNT, engine, tmp_path, "--environment", environment)
+    counts: dict[str, int] = defaultdict(int)
+    for word, count in done.lines():
+        counts[word] = max(counts[word], int(count))
+    shout = environment == "prod"
+    words = [word.upper() if shout else word for line in poem() for word in line.split(" ")]
+    assert counts == Counter(words * 3)
+    assert done.figures["topology"] == "wordcount"
+    assert done.figures["components"]["split_bolt"]["tasks"] == split
+    assert done.figures["components"]["line_spout"]["acked"] == 3 * len(poem())
+    (told,) = [line for line in done.told.splitlines() if "config.json" in line]
+    assert "virtualenv" in told
+    if engine == "spark":
+        logs = {file.name: file.read_text() for file in (tmp_path / "logs").rglob("*.log")}
+        splits = "".join(text for name, text in logs.items() if name.startswith("split_bolt"))
+        counting = "".join(text for name, text in logs.items() if name.startswith("count_bolt"))
+        assert splits.count("splitting one fish two fish") == 3
+        assert "pystorm.component.count_bolt: FISH: counted [10]" in counting
+    else:
+        plan = command("explain", WORD_COUNT, "-e", environment, "--format", "text").stdout
+        assert f"{workers} worker" in plan.splitlines()[0]
+
+
+def test_a_reliable_spout_replays(tmp_path: Path) -> None:
+    """B18, C14: what fails once comes again, and then everything is acked, once."""
+    done = run(WORKSHOP / "replays.py", "local", tmp_path)
+    assert Counter(n for (n,) in done.notes("collect")) == Counter(range(30))
+    told = Counter(map(tuple, done.notes("numbers")))
+    failed = {("fail", n): 1 for n in range(0, 30, 3)}
+    assert told == Counter({("ack", n): 1 for n in range(30)}) + Counter(failed)
+    assert done.figures["components"]["picky"]["restarts"] == 0
+
+
+def test_batches(tmp_path: Path) -> None:
+    """C17, C18: batches between ticks, by key, and batches by time."""
+    done = run(WORKSHOP / "batches.py", "local", tmp_path)
+    assert Counter(n for rest, numbers in done.notes("collect") for n in numbers) == Counter(range(30))
+    assert all(n % 2 == rest for rest, numbers in done.notes("collect") for n in numbers)
+    assert Counter(n for (numbers,) in done.notes("timed") for n in numbers) == Counter(range(30))
+
+
+@both_engines
+def test_streams(engine: str, tmp_path: Path) -> None:
+    """A33, A34, A35, C15: named and direct streams, all groupings, streams by hand, ticks."""
+    done = run(WORKSHOP / "streams.py", engine, tmp_path, "--workers", 2)
+    everywhere = done.notes("everywhere")
+    assert Counter(n for _, n, _ in everywhere) == Counter(list(range(0, 20, 2)) * 3)
+    assert {stream for _, _, stream in everywhere} == {"even"}
+    odd = {n: task for task, n, _ in done.notes("odd_bolt")}
+    assert sorted(odd) == list(range(1, 20, 2))
+    first = min(odd.values())
+    assert all(task == first + n // 2 % 2 for n, task in odd.items())
+    told = Counter(kind for (kind,) in done.notes("ticker"))
+    assert told["tuple"] == 10 and told["tick"] >= 1
+
+
+def test_several_topologies_in_one_file(tmp_path: Path) -> None:
+    """A37: the first one runs, and it is said that there are others; the second one runs by its name."""
+    done = run(WORKSHOP / "pair.py", "local", tmp_path)
+    assert done.figures["topology"] == "pair"
+    assert "pair.py:Second" in done.told
+    assert len(done.notes("first")) == 30
+    done = run(f"{WORKSHOP / 'pair.py'}:Second", "local", tmp_path)
+    assert done.figures["topology"] == "Second"
+    assert len(done.notes("second")) == 30
+
+
+@both_engines
+def test_a_shell_bolt(engine: str, tmp_path: Path) -> None:
+    """A32: a command runs in the project's src, and speaks the multilang protocol."""
+    done = run(WORKSHOP / "shell.py", engine, tmp_path)
+    assert Counter(n for (n,) in done.notes("collect")) == Counter(range(0, 60, 2))
+
+
+def refused(*arguments: object) -> str:
+    done = command("run", "--engine", "local", *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_module_that_is_missing() -> None:
+    """W12: no virtualenv is made; an import that fails names the requirements file that asks for it, and the user's line."""
+    told = refused(WORKSHOP / "missing.py")
+    assert "No module named 'no_such'" in told
+    assert f"{PROJECTS / 'workshop' / 'src' / 'needs.py'}:1" in told
+    assert "common.txt asks for no-such>=1.2" in told
+    assert f"pip install -r {PROJECTS / 'workshop' / 'requirements'}" in told
+
+
+def test_a_java_component_that_nobody_knows() -> None:
+    """A32: the class is named, and what to do, with the line of its spec."""
+    told = refused(WORKSHOP / "java.py")
+    assert "java.py:7: spout 'words'" in told
+    assert "com.acme.WordSpout" in told
+    assert "native(" in told and "flux_classes.py" in told
+
+
+def test_environments_that_are_not_there() -> None:
+    """A39: with several environments one has to be chosen; one that is not there is refused with those that are."""
+    assert "'prod', 'beta'" in refused(WORD_COUNT)
+    assert "no environment 'staging'; there are 'prod', 'beta'" in refused(WORD_COUNT, "-e", "staging")

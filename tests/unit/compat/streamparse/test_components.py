@@ -1,0 +1,278 @@
+"""What single components do in their task, tested as users test them (W10)."""
+
+# ruff: noqa: RUF012 - class attributes are written as users write them
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stormspark.compat.streamparse import lower
+from stormspark.compat.streamparse.storm import Bolt, Spout
+from stormspark.compat.streamparse.task_log import task_logger
+from stormspark.compat.streamparse.topology import Topology
+from stormspark.compat.streamparse.tuples import Tuple, values_type
+from stormspark.compat.streamparse.values import copied
+from stormspark.errors import ComponentError
+from stormspark.local import LocalTopology, SimulatedClock
+from stormspark.plan import plan_topology
+from stormspark.testing import complete_topology
+from tests.unit.compat.streamparse import witness
+
+
+class Once(Spout):
+    """Emits what its config says, once."""
+
+    outputs = ["x"]
+
+    def initialize(self, storm_conf: Any, context: Any) -> None:
+        self.todo = list(storm_conf["todo"])
+
+    def next_tuple(self) -> None:
+        if self.todo:
+            value = self.todo.pop(0)
+            self.emit([value], tup_id=str(value))
+
+
+def run(bolt: type[Bolt], *values: Any, conf: Any = None) -> Any:
+    """Run a bolt behind a spout that emits these values; gives what it emitted and the statistics."""
+
+    class T(Topology):
+        once = Once.spec(config={"todo": list(values)})
+        bolt_ = bolt.spec(name="bolt", inputs=[once])
+
+    return complete_topology(lower(T, "t", conf or {}))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen() -> None:
+    witness.seen.clear()
+
+
+def test_what_a_component_knows_of_itself() -> None:
+    """A37, B16, C12, C19, I2: the configuration with the topology's name, the context as in the handshake, name, task, logger."""
+
+    class Knows(Bolt):
+        outputs = ["a", "b"]
+
+        def initialize(self, storm_conf: Any, context: Any) -> None:
+            assert self.storm_conf is storm_conf and self.context is context
+            witness.seen.append(
+                (self.topology_name, self.component_name, self.task_id, self.debug, self.logger.name)
+            )
+            witness.seen.append(context)
+
+        def process(self, tup: Any) -> None:
+            pass
+
+    run(Knows, 1, conf={"mine": 1})
+    assert witness.seen[0] == ("t", "bolt", 2, False, "pystorm.component.bolt")
+    assert witness.seen[1]["task->component"] == {"2": "bolt", "3": "once"}
+    assert witness.seen[1]["source->stream->fields"] == {"once": {"default": ["x"]}}
+    assert witness.seen[1]["source->stream->grouping"] == {"once": {"default": {"type": "SHUFFLE"}}}
+    assert witness.seen[1]["stream->outputfields"] == {"default": ["a", "b"]}
+    assert (witness.seen[1]["taskid"], witness.seen[1]["componentid"]) == (2, "bolt")
+
+
+def test_emit_takes_lists_and_tuples() -> None:
+    """C12: anything else is a TypeError that shows it."""
+
+    class Emits(Bolt):
+        outputs = ["x"]
+
+        def process(self, tup: Any) -> None:
+            for values in ("x", {"x": 1}, iter([1])):
+                with pytest.raises(TypeError, match="All Tuples must be either lists or tuples"):
+                    self.emit(values)  # type: ignore[arg-type]
+            assert self.emit(("a",)) is None
+            assert self.emit(["b"], need_task_ids=True) == []
+            with pytest.raises(ValueError, match="wrong number of fields"):
+                self.emit(["a", "b"])
+            with pytest.raises(ValueError, match="Unknown stream ID 'y'"):
+                self.emit(["a"], stream="y")
+            witness.seen.append("done")
+
+    done = run(Emits, 1)
+    assert witness.seen == ["done"]
+    assert done.read_tuples("bolt") == [("a",), ("b",)]
+
+
+def test_emit_may_be_overridden() -> None:
+    """C12: a class that overrides ``emit`` is asked first, as in Python everywhere."""
+
+    class Shouts(Bolt):
+        outputs = ["x"]
+
+        def emit(self, tup: Any, *args: Any, **kwargs: Any) -> Any:
+            return super().emit([str(tup[0]).upper()], *args, **kwargs)
+
+        def process(self, tup: Any) -> None:
+            self.emit([tup.values.x])
+
+    assert run(Shouts, "a").read_tuples("bolt") == [("A",)]
+
+
+def test_an_ack_too_many() -> None:
+    """C13, E14: an ack by hand before the one that comes by itself is honoured; of unknown tuples it is reported."""
+
+    class Twice(Bolt):
+        def process(self, tup: Any) -> None:
+            self.ack(tup)
+            witness.seen.append(tup.id)
+            if len(witness.seen) == 2:
+                self.ack(witness.seen[0])
+                self.fail("never given")
+
+    done = run(Twice, "a", "b")
+    assert done.statistics.components["once"].acked == 2
+    assert done.statistics.components["bolt"].acked == 2
+    assert done.statistics.components["bolt"].errors == 2
+
+
+def test_anchors_that_are_gone() -> None:
+    """C13, I12: an emit anchored to what is acked already raises, and says what to do."""
+
+    class Late(Bolt):
+        outputs = ["x"]
+
+        def process(self, tup: Any) -> None:
+            if witness.seen:
+                with pytest.raises(ValueError, match=r"acked or failed already.* emit first, then ack"):
+                    self.emit(["x"], anchors=[witness.seen[0]])
+            witness.seen.append(tup)
+
+    run(Late, "a", "b")
+    assert len(witness.seen) == 2
+    assert witness.seen[0].id != witness.seen[1].id
+
+
+def test_metrics_and_logs(caplog: pytest.LogCaptureFixture) -> None:
+    """C19: report_metric shows in the statistics, log writes whatever the level is, raise_exception reports."""
+    caplog.set_level(logging.DEBUG)
+
+    class Tells(Bolt):
+        def process(self, tup: Any) -> None:
+            self.report_metric("x", tup.values.x)
+            self.log("a note")
+            self.log("a warning", "warn")
+            self.logger.debug("a detail")
+            self.logger.info("some news")
+            try:
+                raise KeyError("x")
+            except KeyError as error:
+                self.raise_exception(error, tup)
+
+    class T(Topology):
+        once = Once.spec(config={"todo": [7]})
+        bolt = Tells.spec(inputs=[once])
+
+    clock = SimulatedClock()
+    running = LocalTopology(plan_topology(lower(T, "t")), clock)
+    for _ in range(3):
+        running.advance_time(61)
+    statistics = running.statistics()
+    running.stop()
+    assert statistics.components["bolt"].errors == 1
+    lines = {record.getMessage(): record.levelname for record in caplog.records}
+    assert (lines["a note"], lines["a warning"], lines["some news"]) == ("INFO", "WARNING", "INFO")
+    assert "a detail" not in lines
+    assert any("Python KeyError raised while processing Tuple" in line for line in lines)
+    assert statistics.components["bolt"].metrics["pystorm"][2].value == {"x": 7}
+
+
+def test_a_spout_that_goes_on_after_an_exception() -> None:
+    """B20, C14: with ``exit_on_exception = False`` a spout's exceptions are reported, and it goes on."""
+
+    class GoesOn(Once):
+        exit_on_exception = False
+
+        def next_tuple(self) -> None:
+            super().next_tuple()
+            if self.todo == ["b"]:
+                self.todo = ["c", "d"]
+                raise ValueError("once")
+
+        def ack(self, tup_id: Any) -> None:
+            witness.seen.append(tup_id)
+            raise KeyError(tup_id)
+
+    class Sink(Bolt):
+        def process(self, tup: Any) -> None:
+            pass
+
+    class T(Topology):
+        once = GoesOn.spec(config={"todo": ["a", "b"]})
+        bolt = Sink.spec(inputs=[once])
+
+    spout = complete_topology(lower(T, "t")).statistics.components["once"]
+    assert witness.seen == ["a", "c", "d"]
+    assert (spout.restarts, spout.acked, spout.errors) == (0, 3, 4)
+
+
+def test_what_initialize_raises_stops_the_topology() -> None:
+    """B20, W22: as for any component, with its name."""
+
+    class Broken(Bolt):
+        def initialize(self, storm_conf: Any, context: Any) -> None:
+            raise OSError("no database")
+
+    with pytest.raises(ComponentError, match=r"bolt 'bolt'.*raised in prepare: OSError: no database"):
+        run(Broken, 1)
+
+
+def test_tuples_are_named_tuples() -> None:
+    """C16: a namedtuple, whose values are one too; names that are no identifiers get others."""
+    kind = values_type("word-spout 2", "my.stream", ("word", "user-id", "class"))
+    assert kind.__name__ == "Word_Spout_2My_StreamTuple"
+    values = kind._make(("dog", 1, 2))  # type: ignore[attr-defined]
+    assert (values.word, values._1, values._2) == ("dog", 1, 2)  # type: ignore[attr-defined]
+    tup = Tuple("1", "spout", "default", 4, values)
+    id, component, stream, task, same = tup
+    assert (id, component, stream, task, same) == ("1", "spout", "default", 4, ("dog", 1, 2))
+    assert tup == Tuple(id="1", component="spout", stream="default", task=4, values=values)
+
+
+def test_copies_are_what_json_makes() -> None:
+    """C12: containers are copied, keys become texts; what never can be changed stays what it is."""
+    thing = object()
+    values = ({None: 1, True: 2, 1.5: (3,)}, "a", b"b", thing)
+    assert copied(values) == ({"null": 1, "true": 2, "1.5": [3]}, "a", b"b", thing)
+
+
+def logger(conf: dict[str, Any], task: int = 3) -> logging.Logger:
+    return task_logger(
+        {"topology.name": "t", **conf}, "count", task, logging.getLogger("stormspark.task.count")
+    )
+
+
+def test_log_files(tmp_path: Path) -> None:
+    """C19: with pystorm.log.path lines go to a file of each task there, and nowhere else."""
+    conf = {
+        "pystorm.log.path": str(tmp_path / "logs"),
+        "pystorm.log.file": "{topology_name}-{component_name}-{task_id}.log",
+        "pystorm.log.level": "warn",
+        "pystorm.log.format": "%(levelname)s %(message)s",
+    }
+    one, two = logger(conf, 3), logger(conf, 4)
+    one.warning("three")
+    one.info("nothing")
+    two.error("four")
+    logger(conf, 3).warning("three again, in another life")
+    assert (
+        tmp_path / "logs" / "t-count-3.log"
+    ).read_text() == "WARNING three\nWARNING three again, in another life\n"
+    assert (tmp_path / "logs" / "t-count-4.log").read_text() == "ERROR four\n"
+
+
+def test_log_format_and_level(caplog: pytest.LogCaptureFixture) -> None:
+    """C19: without a path lines go to the task's log, in the format that is asked for; topology.debug is the lowest level."""
+    caplog.set_level(logging.DEBUG)
+    logger({"pystorm.log.format": "%(name)s says %(message)s"}).info("one")
+    logger({"pystorm.log.level": "nonsense"}).debug("two")
+    logger({"pystorm.log.level": "error", "topology.debug": True}).debug("three")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "pystorm.component.count says one"),
+        ("DEBUG", "three"),
+    ]
