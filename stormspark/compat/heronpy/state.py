@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping
 from hashlib import blake2b
@@ -89,29 +90,34 @@ class HashMapState(State):
 
 class SavedState(HashMapState):
     """The state of a task, as it was saved last. Heron pickles all of it at a checkpoint, so what was changed in place counts:
-    `save` compares each value with what it was.
+    `save` compares each value with what it was. The store has copies, which nobody changes but by `save`: what is taken back
+    must be what was saved.
     """
 
     def __init__(self, store: MutableMapping[Any, Any]) -> None:
         super().__init__()
         self._store = store
-        self._dict.update(store.items())
-        self._saved = {key: _digest(value) for key, value in self._dict.items()}
+        self._saved: dict[Any, bytes] = {}
+        for key, value in store.items():
+            data = cloudpickle.dumps(value)
+            self._dict[key] = pickle.loads(data)
+            self._saved[key] = _digest(data)
 
     def save(self) -> None:
         """Put into the store what differs from what is there."""
         now = {}
         for key, value in self._dict.items():
-            now[key] = digest = _digest(value)
+            data = cloudpickle.dumps(value)
+            now[key] = digest = _digest(data)
             if self._saved.get(key) != digest:
-                self._store[key] = value
+                self._store[key] = pickle.loads(data)
         for key in self._saved.keys() - now.keys():
             del self._store[key]
         self._saved = now
 
 
-def _digest(value: Any) -> bytes:
-    return blake2b(cloudpickle.dumps(value), digest_size=16).digest()
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
 
 
 class StatefulComponent:

@@ -47,6 +47,19 @@ def test_a_store_has_what_was_saved_last(changes: list[tuple[str, object, object
     assert {key: SavedState(store).get(key) for key in plain} == store
 
 
+def test_what_is_taken_back_is_what_was_saved() -> None:
+    """C42, C44: a value that a component goes on changing is not changed in the store."""
+    store: dict[object, object] = {}
+    state = SavedState(store)
+    counts: list[int] = []
+    state.put("counts", counts)
+    state.save()
+    counts.append(1)
+    assert SavedState(store).get("counts") == []
+    SavedState(store).get("counts").append(2)
+    assert store == {"counts": []}
+
+
 def test_only_what_differs_is_written() -> None:
     """C42: a state of many keys costs what changed in it, in the store."""
 
