@@ -93,6 +93,19 @@ def test_state(run: Run, tmp_path: Path, engine: str) -> None:
     assert sum(map(Counter, found(tmp_path, "count")), Counter()) == words(300)
 
 
+@pytest.mark.spark
+def test_state_outlives_the_topology(run: Run, tmp_path: Path) -> None:
+    """C44: what is run again with its checkpoint goes on where it stopped; the command line's word count wins (A44)."""
+    (tmp_path / "raised").touch()
+    for n in (300, 500):
+        run(
+            "stateful_topology.py:stateful",
+            "spark",
+            *("--until-idle", "3", "--checkpoint", f"{tmp_path}/checkpoint", "-c", f"words={n}"),
+        )
+        assert sum(map(Counter, found(tmp_path, "count")), Counter()) == words(n)
+
+
 def test_without_a_main_part(run: Run, tmp_path: Path) -> None:
     """A40, C22: under an older name of heronpy, with an argument more; windows by the clock."""
     run("windows_topology.py", "local", "--seconds", "4", "--arg", "70")
