@@ -41,13 +41,18 @@ class KafkaSpoutConfigBuilder(_Builder):
         super().set_processing_guarantee(_constant(ProcessingGuarantee, guarantee))
         return self
 
+    def set_start_time_stamp(self, timestamp: int) -> KafkaSpoutConfigBuilder:
+        """Ms since 1970."""
+        self.set_start_timestamp(timestamp)
+        return self
+
     def set_metrics_time_bucket_size_in_secs(self, seconds: int) -> KafkaSpoutConfigBuilder:
         """Changes nothing here: metrics have intervals of their own."""
         return self
 
     def set_tuple_listener(self, listener: object) -> KafkaSpoutConfigBuilder:
         """Raises `InvalidTopologyError`: there are no tuple listeners."""
-        msg = "there are no tuple listeners here (K1): use a TaskHook, which is told of emits, acks and fails"
+        msg = "there are no tuple listeners here (K1): give a subclass of KafkaSpout that has open, ack and fail"
         raise InvalidTopologyError(msg)
 
 

@@ -60,6 +60,7 @@ def test_a_kafka_spout_s_configuration_is_built(made):
     args: [{"key.deserializer": org.apache.kafka.common.serialization.StringDeserializer}]
   - {name: setProp, args: [group.id, shop]}
   - {name: setMaxUncommittedOffsets, args: [250]}
+  - {name: setStartTimeStamp, args: [1700000000000]}
   - {name: setMetricsTimeBucketSizeInSecs, args: [60]}
 """,
     )
@@ -68,6 +69,7 @@ def test_a_kafka_spout_s_configuration_is_built(made):
     assert config.first_poll_offset_strategy is FirstPollOffsetStrategy.EARLIEST
     assert config.processing_guarantee is ProcessingGuarantee.AT_MOST_ONCE
     assert (config.offset_commit_period_ms, config.max_uncommitted_offsets) == (10_000, 250)
+    assert config.start_timestamp == 1_700_000_000_000
     assert config.retry == ExponentialBackoff(0.005, 0.005, 1.0)
     assert list(config.record_translator.streams()["default"]) == ["value"]
 
@@ -101,7 +103,7 @@ def test_topics_may_be_a_pattern(made):
             "{name: setProcessingGuarantee, args: [at_least_once]}",
             "there is no ProcessingGuarantee 'at_least_once'",
         ),
-        ("{name: setTupleListener, args: [x]}", "there are no tuple listeners here (K1): use a TaskHook"),
+        ("{name: setTupleListener, args: [x]}", "there are no tuple listeners here (K1): give a subclass of KafkaSpout"),
         (
             "{name: setMaxUncommittedOffsets, args: [0]}",
             "max_uncommitted_offsets must be a whole number, at least 1, got 0",

@@ -1,6 +1,6 @@
 """A spout: three sentences, so many times as its configuration says; what fails is said again."""
 
-from talk import hear, say, shake_hands
+from talk import hear, say, shake_hands  # type: ignore[import-not-found]
 
 SENTENCES = ["the wind blows", "the rain falls", "the sun shines again"]
 todo = list(enumerate(SENTENCES * shake_hands()["sentences.times"]))
