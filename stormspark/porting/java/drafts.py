@@ -53,6 +53,8 @@ class ComponentDraft:
     #: Of a lambda.
     fields: tuple[Value, ...] = ()
     committer: bool = False
+    #: Methods that its declarer was handed to and that could not be followed.
+    escapes: list[tuple[str, Place]] = field(default_factory=list)
     shared_memory: bool = False
 
 
@@ -73,8 +75,12 @@ class Builder(Value):
     place: Place
     #: Where it is made: one place is one topology, however often the code comes by.
     arguments: tuple[Value, ...] = ()
+    #: Branches and loops that it is made in.
+    conditions: tuple[Condition, ...] = ()
     components: list[ComponentDraft] = field(default_factory=list)
     submissions: list[Submission] = field(default_factory=list)
+    #: Whether the code that adds to it was followed to its end.
+    followed: bool = True
     #: Methods that it was handed to and that could not be followed.
     escapes: list[tuple[str, Place]] = field(default_factory=list)
     #: What else was called on it: worker hooks, state spouts.
@@ -129,3 +135,5 @@ class DeclaredStreams(Value):
     """What `declareOutputFields` is given, to see what it declares."""
 
     streams: list[StreamDraft] = field(default_factory=list)
+    #: Methods that it was handed to and that could not be followed.
+    escapes: list[tuple[str, Place]] = field(default_factory=list)

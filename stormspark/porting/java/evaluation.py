@@ -88,6 +88,9 @@ class _Scope:
     owner: JavaClass
     this: Instance | None
     variables: dict[str, Value] = field(default_factory=dict)
+    #: Branches and loops around the method's call, and around the declaration of each variable.
+    conditions: tuple[Condition, ...] = ()
+    declared: dict[str, tuple[Condition, ...]] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
 
 
@@ -102,12 +105,20 @@ class Evaluation:
         self._statements = 0
         self._constants: dict[tuple[JavaClass, str], Value] = {}
         self.entered: set[JavaMethod] = set()
+        #: Whether the walk at hand ended before the code did: it is too long, or nested too deeply.
+        self.gave_up = False
+
+    def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        """The branches and loops at hand inside of these; all of them where these are left."""
+        now = tuple(self.conditions)
+        return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
     # -- methods and objects ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Another walk: the budget of statements is whole again."""
         self._statements = 0
+        self.gave_up = False
 
     def call(self, method: JavaMethod, this: Instance | None, arguments: list[Value] | None = None) -> Value:
         """Enter a method of the project; without ``arguments`` its parameters are unknown. Gives what it returns."""
@@ -115,11 +126,15 @@ class Evaluation:
             return Unknown(method.name)
         if method in self._stack or len(self._stack) >= _DEEPEST or self._statements > _MOST_STATEMENTS:
             return Unknown(f"{method.name}(...)")
-        scope = _Scope(method.owner, this, self._bound(method, arguments))
+        scope = _Scope(method.owner, this, self._bound(method, arguments), tuple(self.conditions))
         self.entered.add(method)
         self._stack.append(method)
         try:
             self._block(method.body, scope)
+        except RecursionError:
+            if len(self._stack) > 1:
+                raise
+            self.gave_up = True
         finally:
             self._stack.pop()
         return _one_of(scope.returned, method.name)
@@ -128,7 +143,13 @@ class Evaluation:
         self, java_class: JavaClass, arguments: list[Value] | None, place: Place, type_: str = ""
     ) -> Instance:
         """Make an object of the project's class: initial values of its fields, then its constructor."""
-        made = Instance(type_ or java_class.name, tuple(arguments or ()), place, java_class)
+        made = Instance(
+            type_ or java_class.name,
+            tuple(arguments or ()),
+            place,
+            java_class,
+            conditions=tuple(self.conditions),
+        )
         self._construct(made, java_class, arguments)
         return made
 
@@ -149,7 +170,7 @@ class Evaluation:
             if parameter.rest:
                 rest = arguments[position:]
                 alone = rest[0] if len(rest) == 1 and isinstance(rest[0], Items) else None
-                bound[parameter.name] = alone or Items(rest)
+                bound[parameter.name] = alone or Items(rest, conditions=tuple(self.conditions))
             elif position < len(arguments):
                 bound[parameter.name] = arguments[position]
             else:
@@ -171,7 +192,7 @@ class Evaluation:
             return
         if len(self._stack) >= _DEEPEST:
             return
-        scope = _Scope(java_class, made, self._bound(constructor, arguments))
+        scope = _Scope(java_class, made, self._bound(constructor, arguments), tuple(self.conditions))
         self._stack.append(constructor)
         self.entered.add(constructor)
         try:
@@ -188,7 +209,7 @@ class Evaluation:
                 made.fields[name] = Unknown(name)
 
     def _initial_values(self, made: Instance, java_class: JavaClass) -> None:
-        scope = _Scope(java_class, made)
+        scope = _Scope(java_class, made, conditions=tuple(self.conditions))
         for one in java_class.fields.values():
             if not one.static and one.value is not None:
                 made.fields[one.name] = self._value(one.value, scope, one.type)
@@ -206,6 +227,7 @@ class Evaluation:
     def _statement(self, node: Node, scope: _Scope) -> None:
         self._statements += 1
         if self._statements > _MOST_STATEMENTS:
+            self.gave_up = True
             return
         if handler := _STATEMENTS.get(node.type):
             handler(self, node, scope)
@@ -220,6 +242,7 @@ class Evaluation:
             name = text_of(one.child_by_field_name("name"))
             value = one.child_by_field_name("value")
             given = Unknown(name, kind) if value is None else self._value(value, scope, kind)
+            scope.declared[name] = tuple(self.conditions)
             untyped = isinstance(given, Unknown) and not given.type and kind != "var"
             scope.variables[name] = replace(given, type=kind) if untyped else given  # type: ignore[type-var]
 
@@ -324,9 +347,8 @@ class Evaluation:
         if handler := _EXPRESSIONS.get(node.type):
             return handler(self, node, scope)
         if node.type == "array_initializer":
-            return Items(
-                [self._value(one, scope) for one in node.named_children if "comment" not in one.type]
-            )
+            items = [self._value(one, scope) for one in node.named_children if "comment" not in one.type]
+            return Items(items, conditions=tuple(self.conditions))
         for one in node.named_children:  # for what they do
             if one.type not in ("block", "class_body"):
                 self._value(one, scope)
@@ -458,7 +480,7 @@ class Evaluation:
                 return found
             if owner.rpartition(".")[2][:1].isupper():
                 self._tell_escaped(name, arguments, place)
-                return Instance(f"{owner}.{name}", tuple(arguments), place)
+                return Instance(f"{owner}.{name}", tuple(arguments), place, conditions=tuple(self.conditions))
             return self._not_followed(node, name, arguments, place)
         value = self._value(on, scope)
         arguments = [self._value(one, scope) for one in arguments_of(node)]
@@ -497,7 +519,7 @@ class Evaluation:
         if found is not None:
             return found
         if isinstance(value, Instance):
-            value.calls.append(Call(name, tuple(arguments), place))
+            value.calls.append(Call(name, tuple(arguments), place, self.since(value.conditions)))
             self._tell_escaped(name, arguments, place)
             return value  # as if it were fluent: whoever reads the calls knows what to make of them
         return self._not_followed(node, name, arguments, place)
@@ -535,7 +557,8 @@ class Evaluation:
             return made
         if own:
             return self.create(own, arguments, place, kind)
-        made = Instance(self.sources.full_name(kind, scope.owner), tuple(arguments), place)
+        full = self.sources.full_name(kind, scope.owner)
+        made = Instance(full, tuple(arguments), place, conditions=tuple(self.conditions))
         return self._library.create(self, made) or made
 
     def _on_array(self, node: Node, scope: _Scope) -> Value:
@@ -565,29 +588,60 @@ class Evaluation:
     def _assign(self, left: Node, value: Value, scope: _Scope) -> None:
         name = text_of(left.child_by_field_name("field") if left.type == "field_access" else left)
         on = left.child_by_field_name("object") if left.type == "field_access" else None
+        if left.type == "array_access":
+            array = left.child_by_field_name("array")
+            items = self._value(array, scope) if array is not None else None
+            if isinstance(items, Items):
+                items.incomplete = True
         if left.type not in ("identifier", "field_access"):
             return
+        if name not in scope.variables or on is not None:
+            owner = self._static_owner(on, name, scope)
+            if owner is not None:
+                self._constants[owner, name] = self._either(self.constant_of(owner, name), value, ())
+                return
         held: dict[str, Value]
+        since: tuple[Condition, ...] = scope.conditions
         if on is not None and on.type != "this":
             target = self._value(on, scope) if self._is_variable(on, scope) else None
             if not isinstance(target, Instance):
                 return
-            held = target.fields
+            held, since = target.fields, target.conditions
         elif on is None and name in scope.variables:
-            held = scope.variables
+            held, since = scope.variables, scope.declared.get(name, scope.conditions)
         elif scope.this is not None:
-            held = scope.this.fields
+            held, since = scope.this.fields, scope.this.conditions
         else:
             held = scope.variables  # a static field: as this method leaves it
-        held[name] = self._either(held.get(name), value)
+        held[name] = self._either(held.get(name), value, since)
 
-    def _either(self, old: Value | None, new: Value) -> Value:
-        """What a variable is after an assignment that may not be made."""
-        if not self.conditions:
+    def _static_owner(self, on: Node | None, name: str, scope: _Scope) -> JavaClass | None:
+        """The class whose static field is assigned to, if one is."""
+        if on is not None and on.type != "this":
+            around = None if self._is_variable(on, scope) else self.sources.find(text_of(on), scope.owner)
+        else:
+            around = scope.owner
+        while around is not None:
+            for one in self.sources.ancestors(around):
+                if name in one.fields:
+                    return one if one.fields[name].static else None
+            around = around.outer
+        return None
+
+    def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
+        """What a variable is after an assignment that may not be made; it is of the branch ``since``."""
+        conditions = self.since(since)
+        if not conditions:
             return new
-        where = self.conditions[-1]
+        where = conditions[-1]
         if isinstance(old, Const) and old.value is not None and old != new:
             return replace(old, unless=f"{where.text} ({where.place})")
+        if isinstance(old, Instance) and isinstance(new, Instance) and old is not new:
+            old.unless = f"{where.text} ({where.place})"
+            return old
+        if isinstance(new, Instance) and (old is None or isinstance(old, Unknown | Const)):
+            new.unless = f"not {where.text} ({where.place})"
+            return new
         if isinstance(new, Const):
             return (
                 replace(new, unless=f"not {where.text} ({where.place})")

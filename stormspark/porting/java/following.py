@@ -7,7 +7,7 @@ from typing import Final
 from stormspark.porting.java.drafts import Builder
 from stormspark.porting.java.evaluation import Evaluation
 from stormspark.porting.java.library import Drafts
-from stormspark.porting.java.source import JavaMethod, JavaSources, descendants, text_of, type_name
+from stormspark.porting.java.source import JavaClass, JavaMethod, JavaSources, descendants, text_of, type_name
 from stormspark.porting.java.values import Instance, Unknown, Value
 
 __all__ = ["follow"]
@@ -23,45 +23,74 @@ _MADE: Final = {
 
 def follow(sources: JavaSources, evaluation: Evaluation, drafts: Drafts) -> None:
     """Walk through all that may build a topology: each ``main``, and then what nobody has come by."""
-    for java_class in list(sources.classes()):
+    walk = _Walk(evaluation, drafts)
+    classes = list(sources.classes())
+    for java_class in classes:
         for method in java_class.methods.get("main", []):
             if method.static and len(method.parameters) <= 1:
-                evaluation.begin()
-                evaluation.call(method, None)
-    for java_class in list(sources.classes()):
+                walk.through(method)
+    for java_class in classes:
         methods = [one for group in java_class.methods.values() for one in group]
         for method in methods:
             if method not in evaluation.entered and _makes_a_builder(method):
-                evaluation.begin()
-                evaluation.call(method, _some(evaluation, method))
+                walk.through(method)
         for constructor in java_class.constructors:
             if constructor not in evaluation.entered and _makes_a_builder(constructor):
-                evaluation.begin()
-                made = evaluation.create(
-                    java_class, [Unknown(one.name) for one in constructor.parameters], java_class.place
-                )
-                for method in methods:
-                    if method not in evaluation.entered and _adds_components(method):
-                        evaluation.call(method, made)
+                walk.through_object(java_class, methods)
         for method in methods:
-            takes = [p for p in method.parameters if p.type.rpartition(".")[2] == "TopologyBuilder"]
-            if takes and method not in evaluation.entered and _adds_components(method):
-                evaluation.begin()
-                builder = Builder("java", method.place)
-                drafts.builders.append(builder)
-                arguments: list[Value] = [
-                    builder if one is takes[0] else Unknown(one.name) for one in method.parameters
-                ]
-                evaluation.call(method, _some(evaluation, method), arguments)
+            if method not in evaluation.entered and _adds_components(method):
+                walk.with_a_builder(method)
+
+
+class _Walk:
+    def __init__(self, evaluation: Evaluation, drafts: Drafts) -> None:
+        self._evaluation = evaluation
+        self._drafts = drafts
+
+    def through(self, method: JavaMethod, arguments: list[Value] | None = None) -> None:
+        """One walk; builders that it has made are marked if it has given up."""
+        before = len(self._drafts.builders)
+        self._evaluation.begin()
+        self._evaluation.call(method, _some(self._evaluation, method), arguments)
+        self._mark(before)
+
+    def through_object(self, java_class: JavaClass, methods: list[JavaMethod]) -> None:
+        """Make one, and call all of its methods that add components."""
+        before = len(self._drafts.builders)
+        self._evaluation.begin()
+        made = _made(self._evaluation, java_class)
+        for method in methods:
+            if method not in self._evaluation.entered and _adds_components(method):
+                self._evaluation.call(method, made)
+        self._mark(before)
+
+    def with_a_builder(self, method: JavaMethod) -> None:
+        """A method that is given a builder by code that is not here."""
+        arguments: list[Value] = [Unknown(one.name, one.type) for one in method.parameters]
+        for position, one in enumerate(method.parameters):
+            if one.type.rpartition(".")[2] == "TopologyBuilder":
+                arguments[position] = builder = Builder("java", method.place)
+                self._drafts.builders.append(builder)
+                self.through(method, arguments)
+                return
+
+    def _mark(self, before: int) -> None:
+        if self._evaluation.gave_up:
+            for builder in self._drafts.builders[before:]:
+                builder.followed = False
+
+
+def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
+    """An object, made of nobody knows what."""
+    parameters = java_class.constructors[0].parameters if java_class.constructors else ()
+    return evaluation.create(
+        java_class, [Unknown(one.name, one.type) for one in parameters], java_class.place
+    )
 
 
 def _some(evaluation: Evaluation, method: JavaMethod) -> Instance | None:
-    """An object to call a method on, made of nobody knows what."""
-    if method.static:
-        return None
-    constructors = method.owner.constructors
-    arguments: list[Value] = [Unknown(one.name) for one in constructors[0].parameters] if constructors else []
-    return evaluation.create(method.owner, arguments, method.owner.place)
+    """An object to call a method on."""
+    return None if method.static else _made(evaluation, method.owner)
 
 
 def _makes_a_builder(method: JavaMethod) -> bool:

@@ -107,7 +107,7 @@ class Drafts:
         """See `Library`."""
         kind = made.simple_type
         if kind in _BUILDERS:
-            builder = Builder(_BUILDERS[kind], made.place, made.arguments)
+            builder = Builder(_BUILDERS[kind], made.place, made.arguments, made.conditions)
             self.builders.append(builder)
             if kind == "TransactionalTopologyBuilder" and len(made.arguments) >= 3:
                 _, spout_id, spout, *rest = made.arguments
@@ -116,7 +116,7 @@ class Drafts:
         if kind in _STREAM_BUILDERS:
             return self._new_streams(_STREAM_BUILDERS[kind], made.place)
         if kind in _MAPS:
-            pairs = Pairs(kind, made.place)
+            pairs = Pairs(kind, made.place, conditions=made.conditions)
             for one in made.arguments:
                 if isinstance(one, Pairs):
                     pairs.pairs.extend(one.pairs)
@@ -125,7 +125,7 @@ class Drafts:
             return pairs
         if kind in _LISTS:
             inside = [one.items for one in made.arguments if isinstance(one, Items)]
-            return Items(list(itertools.chain.from_iterable(inside)))
+            return Items(list(itertools.chain.from_iterable(inside)), conditions=made.conditions)
         return None
 
     def call(
@@ -144,10 +144,7 @@ class Drafts:
             case Streams() | StreamOf():
                 return self._on_streams(on, name, arguments, place)
             case Items():
-                if name in ("add", "addAll") and arguments and not evaluation.conditions:
-                    on.items.extend(arguments[0].items if isinstance(arguments[0], Items) else arguments)
-                    return Const(True)
-                return None
+                return _on_list(on, name, arguments, certain=not evaluation.since(on.conditions))
             case Const():
                 return _on_text(on, name, arguments)
         return self._submitted(name, arguments, place)
@@ -159,7 +156,9 @@ class Drafts:
         simple = owner.rpartition(".")[2]
         if owner == "super":
             return (
-                Pairs("HashMap", place) if name == "getComponentConfiguration" else Unknown(f"super.{name}()")
+                Pairs("HashMap", place, conditions=tuple(evaluation.conditions))
+                if name == "getComponentConfiguration"
+                else None
             )
         if simple == "ConfigurableTopology" and name == "start" and arguments:
             topology = arguments[0]
@@ -174,7 +173,7 @@ class Drafts:
             return (
                 arguments[0]
                 if len(arguments) == 1 and isinstance(arguments[0], Items)
-                else Items(list(arguments))
+                else Items(list(arguments), conditions=tuple(evaluation.conditions))
             )
         if f"{simple}.{name}" in (
             "Map.of",
@@ -182,7 +181,7 @@ class Drafts:
             "Collections.singletonMap",
             "Collections.emptyMap",
         ):
-            pairs = Pairs("Map", place)
+            pairs = Pairs("Map", place, conditions=tuple(evaluation.conditions))
             pairs.pairs = [Pair(k, v, place) for k, v in zip(arguments[::2], arguments[1::2], strict=False)]
             return pairs
         if f"{simple}.{name}" in _STREAM_BUILDERS:
@@ -239,13 +238,19 @@ class Drafts:
             return None
         if "ConfigurableTopology" not in evaluation.sources.library_types(this.java_class):
             return None
-        return this.fields.setdefault("conf", Pairs("Config", this.java_class.place))
+        return this.fields.setdefault(
+            "conf", Pairs("Config", this.java_class.place, conditions=this.conditions)
+        )
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
         """See `Library`."""
         match value:
-            case Builder():
+            case Builder() | DeclaredStreams():
                 value.escapes.append((name, place))
+            case Declarer():
+                value.draft.escapes.append((name, place))
+            case Items():
+                value.incomplete = True
             case Pairs():
                 value.unknown.append((f"{name}(...)", place))
 
@@ -291,7 +296,7 @@ class Drafts:
             component,
             parallelism,
             place,
-            tuple(evaluation.conditions),
+            evaluation.since(builder.conditions),
             fields=tuple(rest[0].items if len(rest) == 1 and isinstance(rest[0], Items) else rest),
             committer=committer,
         )
@@ -309,7 +314,7 @@ class Drafts:
                 before = draft.inputs[0].source if draft.inputs else Unknown("")
                 draft.inputs.clear()
                 arguments = [before, *arguments]
-            draft.inputs.append(_input(name, arguments, place, tuple(evaluation.conditions)))
+            draft.inputs.append(_input(name, arguments, place, evaluation.since(declarer.builder.conditions)))
         elif name == "setNumTasks" and arguments:
             draft.tasks = arguments[0]
         elif name == "addConfiguration" and len(arguments) == 2:
@@ -345,7 +350,7 @@ class Drafts:
     def _on_map(
         self, evaluation: Evaluation, pairs: Pairs, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        conditions = tuple(evaluation.conditions)
+        conditions = evaluation.since(pairs.conditions)
         if name in ("put", "putIfAbsent", "setProperty") and len(arguments) == 2:
             pairs.pairs.append(Pair(arguments[0], arguments[1], place, conditions))
             return Const(None)
@@ -466,6 +471,20 @@ def _of_thrift(made: Value | None) -> tuple[str, Value | None]:
     if kind == "local_or_shuffle":
         return kind, None
     return "custom", None
+
+
+def _on_list(items: Items, name: str, arguments: list[Value], *, certain: bool) -> Value | None:
+    first = arguments[0] if arguments else None
+    if name == "get" and (position := integer(first)) is not None and position < len(items.items):
+        return None if items.incomplete else items.items[position]
+    if name == "add" and len(arguments) == 1 and certain:
+        items.items.extend(arguments)
+    elif name == "addAll" and isinstance(first, Items) and certain:
+        items.items.extend(first.items)
+        items.incomplete = items.incomplete or first.incomplete
+    elif name.startswith(("add", "set", "remove", "clear", "sort", "retain", "replace")):
+        items.incomplete = True
+    return None
 
 
 def _on_text(value: Const, name: str, arguments: list[Value]) -> Value | None:

@@ -159,6 +159,13 @@ class _Reader:
         return read
 
     def _say_what_is_left_out(self, topology: TopologyFound) -> None:
+        if not self._builder.followed:
+            topology.say(
+                "unread",
+                "the code that builds it is too long to be followed to its end",
+                topology.place,
+                "see what else it adds",
+            )
         for name, place in self._builder.escapes:
             topology.say(
                 "unread",
@@ -195,6 +202,13 @@ class _Reader:
         elif instance is not None:
             read.stock = stock_of(instance)
         self._say_how_it_is_added(topology, read)
+        for name, place in draft.escapes:
+            topology.say(
+                "unread",
+                f"the declarer of {found.label} is handed to {name}(), which could not be followed",
+                place,
+                "see what it subscribes to",
+            )
         found.streams = self._streams(topology, read)
         found.inputs = [self._input(topology, found, one, len(draft.conditions)) for one in draft.inputs]
         read.own_conf = [*self._own_conf(read), *draft.settings]
@@ -225,6 +239,12 @@ class _Reader:
             topology.say(
                 "note",
                 f"the parallelism of {found.label} is another one if {draft.parallelism.unless}",
+                draft.place,
+            )
+        if isinstance(draft.tasks, Const) and draft.tasks.unless:
+            topology.say(
+                "note",
+                f"the number of tasks of {found.label} is another one if {draft.tasks.unless}",
                 draft.place,
             )
         if draft.tasks is not None and found.tasks is None:
@@ -273,6 +293,15 @@ class _Reader:
         declared = DeclaredStreams()
         self._evaluation.begin()
         self._evaluation.call(method, instance, [declared])
+        if declared.escapes:
+            name, place = declared.escapes[0]
+            topology.say(
+                "unread",
+                f"what {found.label} emits is declared by {name}(), which could not be followed",
+                place,
+                "declare it in the skeleton",
+            )
+            return None
         streams: dict[str, StreamFound] = {}
         for one in declared.streams:
             stream, names_ = text(one.id), field_names(one.fields)
@@ -332,6 +361,11 @@ class _Reader:
                 draft.place,
                 "add it to the skeleton by hand",
             )
+        for value in (draft.source, draft.stream):
+            if isinstance(value, Const) and value.unless:
+                topology.say(
+                    "note", f"a subscription of {found.label} is another one if {value.unless}", draft.place
+                )
         if draft.custom is not None:
             topology.say(
                 "change",
@@ -374,6 +408,8 @@ class _Reader:
             return
         if instance is None:
             return
+        if instance.unless:
+            topology.say("note", f"{found.label} is another one if {instance.unless}", found.place)
         if read.stock is not None:
             remark = f": {read.stock.remark}" if read.stock.remark else ""
             if read.stock.ours:
@@ -438,6 +474,7 @@ class _Reader:
             topology.say("change", f"{found.label}: {base.remark}", facts.java_class.place)
         instance = read.instance
         for call in instance.calls if instance else ():
+            say_conditions(topology, f"{call.name}() of {found.label} is called", call.conditions, call.place)
             if call.name == "withPersistence":
                 topology.say(
                     "change",

@@ -60,9 +60,12 @@ class Name(Value):
 
 @dataclass(eq=False)
 class Items(Value):
-    """An array or a list."""
+    """An array or a list; ``incomplete`` where something was done to it that could not be followed."""
 
     items: list[Value]
+    incomplete: bool = False
+    #: Branches and loops that it was made in: of what is done to it, only those inside of these count.
+    conditions: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Call:
     name: str
     arguments: tuple[Value, ...]
     place: Place
+    #: Branches and loops that it was called in.
+    conditions: tuple[Any, ...] = ()
 
 
 @dataclass(eq=False)
@@ -87,6 +92,10 @@ class Instance(Value):
     calls: list[Call] = field(default_factory=list)
     #: What the constructor of the library's class that it extends was given.
     base_arguments: tuple[Value, ...] = ()
+    #: Where another object may stand in its place.
+    unless: str = ""
+    #: Branches and loops that it was made in.
+    conditions: tuple[Any, ...] = ()
 
     @property
     def simple_type(self) -> str:
@@ -121,6 +130,8 @@ class Pairs(Value):
     type: str
     place: Place
     pairs: list[Pair] = field(default_factory=list)
+    #: Branches and loops that it was made in.
+    conditions: tuple[Any, ...] = ()
     #: What else was put into it and could not be followed.
     unknown: list[tuple[str, Place]] = field(default_factory=list)
 
@@ -144,7 +155,7 @@ def field_names(value: Value | None) -> tuple[str, ...] | None:
         if len(inner) == 1 and text(inner[0]) is None:
             return field_names(inner[0])
         names = [text(one) for one in inner]
-    elif isinstance(value, Items):
+    elif isinstance(value, Items) and not value.incomplete:
         names = [text(one) for one in value.items]
     else:
         return None
@@ -169,7 +180,8 @@ def plain(value: Value) -> Any:
             return value.value
         case Items():
             items = [plain(one) for one in value.items]
-            return Unresolved("a list") if any(isinstance(one, Unresolved) for one in items) else items
+            unknown = value.incomplete or any(isinstance(one, Unresolved) for one in items)
+            return Unresolved("a list") if unknown else items
         case Pairs():
             pairs = {text(pair.key): plain(pair.value) for pair in value.pairs}
             known = None not in pairs and not value.unknown

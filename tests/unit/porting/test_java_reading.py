@@ -500,3 +500,99 @@ def test_a_builder_that_leaves_the_project(tmp_path):
     )
     [unread] = told(topology, "unread", r"handed to add\(\)")
     assert unread.place is not None and unread.place.line == line_of(tmp_path, "com.acme")
+
+
+def test_what_a_branch_may_change_is_not_taken_for_sure(tmp_path):
+    """Objects, lists, fields and windows that are changed in a branch or a loop, and what is only made in one."""
+    topology = read_main(
+        tmp_path,
+        """
+        List<String> names = new ArrayList<>();
+        names.add("a");
+        for (String arg : args) { names.add(arg); }
+        String[] fields = {"x", "y"};
+        fields[1] = args[0];
+        if (args.length > 7) { tasks = 9; }
+        IRichSpout spout = new Lines();
+        if (args.length > 8) { spout = new TestWordSpout(); }
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("lines", spout, tasks);
+        builder.setBolt("a", new Named(new Fields(names))).fieldsGrouping("lines", new Fields(fields));
+        BaseWindowedBolt window = new Window().withTumblingWindow(Count.of(3));
+        if (args.length > 9) { window.withLag(Duration.seconds(1)); }
+        builder.setBolt("b", window).shuffleGrouping("a");
+        com.acme.Wiring.subscribe(builder.setBolt("c", new Named(new Fields("z"))));
+        StormSubmitter.submitTopology("t", new Config(), builder.createTopology());
+        """,
+        """
+        static int tasks = 3;
+        static class Named extends BaseBasicBolt {
+            private final Fields fields;
+            Named(Fields fields) { this.fields = fields; }
+            public void declareOutputFields(OutputFieldsDeclarer declarer) {
+                if (fields.size() == 1) { com.acme.Declare.all(declarer); } else { declarer.declare(fields); }
+            }
+        }
+        static class Window extends BaseWindowedBolt {
+            public void declareOutputFields(OutputFieldsDeclarer declarer) { com.acme.Declare.all(declarer); }
+        }
+        """,
+    )
+    lines, a, b, c = topology.components
+    assert lines.parallelism == 3 and told(
+        topology, "note", r"parallelism of spout 'lines' .* if args.length > 7"
+    )
+    assert told(topology, "note", r"spout 'lines' is another one if args.length > 8")
+    assert a.inputs[0].fields is None and told(
+        topology, "unread", "a subscription of bolt 'a' can't be told: fields"
+    )
+    assert told(topology, "note", r"withLag\(\) of bolt 'b' is called only if args.length > 9")
+    assert (a.streams, b.streams, c.streams) == (None, None, None)
+    assert told(topology, "unread", r"what bolt 'b' emits is declared by all\(\)")
+    assert told(topology, "unread", r"the declarer of bolt 'c' is handed to subscribe\(\)")
+
+
+def test_a_topology_that_is_built_in_a_branch_is_whole_there(tmp_path):
+    topology = read_main(
+        tmp_path,
+        """
+        if (args.length == 0) {
+            TopologyBuilder builder = new TopologyBuilder();
+            Config conf = new Config();
+            conf.setNumWorkers(2);
+            int tasks = 1;
+            tasks = 4;
+            builder.setSpout("lines", new Lines(), tasks);
+            builder.setBolt("print", new Counted(3)).shuffleGrouping("lines");
+            StormSubmitter.submitTopology("t", conf, builder.createTopology());
+        }
+        """,
+        """
+        static class Counted extends BaseBasicBolt {
+            private int every = 1;
+            Counted(int every) { this.every = every; }
+            public Map<String, Object> getComponentConfiguration() { return Map.of("topology.tick.tuple.freq.secs", every); }
+            public void declareOutputFields(OutputFieldsDeclarer declarer) {}
+        }
+        """,
+    )
+    assert graph_read(topology)[0] == {"lines": ("spout", 4, 4), "print": ("bolt", 1, 1)}
+    assert {one.key: one.value for one in topology.settings} == {
+        "topology.workers": 2,
+        "topology.tick.tuple.freq.secs": 3,
+    }
+    assert not told(topology, "note", "if") and not told(topology, "unread", ".")
+
+
+def test_code_that_is_too_long_or_too_deep_is_said(tmp_path):
+    deep = " + ".join(['"a"'] * 5000)
+    topology = read_main(
+        tmp_path,
+        f"""
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("lines", new Lines());
+        builder.setBolt({deep}, new Print()).shuffleGrouping("lines");
+        """,
+    )
+    assert [one.id for one in topology.components][:1] == ["lines"]
+    assert told(topology, "unread", "too long to be followed to its end")
