@@ -78,7 +78,8 @@ class Child:
         self._stderr = _Lines()
         self._killed_because: str | None = None
         self._ended = threading.Event()
-        self._closed = False
+        #: It has ended, and nothing can be said to it any more.
+        self.closed = False
         reaps = reaper()
         self.pid_folder = tempfile.mkdtemp(dir=reaps.folder)
         try:
@@ -121,11 +122,11 @@ class Child:
 
     def fileno(self) -> int:
         """Readable when there is something to read, or when it takes what waits to be sent."""
-        return -1 if self._closed else self._epoll.fileno()
+        return -1 if self.closed else self._epoll.fileno()
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until `fileno` is readable, or for so long."""
-        if not self._closed:
+        if not self.closed:
             self._epoll.poll(seconds)
 
     def queue(self, data: bytes) -> None:
@@ -146,7 +147,7 @@ class Child:
 
     def flush(self) -> None:
         """Write what waits, as far as the pipe takes it."""
-        if not self._unsent or self._closed:
+        if not self._unsent or self.closed:
             return
         with self.lock:
             try:
@@ -170,7 +171,7 @@ class Child:
 
     def read(self) -> list[Any] | None:
         """The messages that have come; None if nothing has. Raises `MultilangError` when it has ended."""
-        if self._closed:
+        if self.closed:
             what = "was asked after its end"
             raise self.failed(what)
         try:
@@ -190,7 +191,7 @@ class Child:
 
     def stop(self) -> None:
         """Ask it to end: SIGTERM, as Storm does, and the end of its input; then `kill`."""
-        if not self._closed:
+        if not self.closed:
             with self.lock, contextlib.suppress(OSError):
                 if not self._ended.is_set():
                     os.killpg(self.pid, signal.SIGTERM)
@@ -199,14 +200,14 @@ class Child:
 
     def kill(self) -> None:
         """End it now, with all that it has forked."""
-        if self._closed:
+        if self.closed:
             return
         with self.lock:
             if not self._ended.is_set():
                 kill_session(self.pid)
         self._ended.wait(_GONE_SECS)
         with self.lock:
-            self._closed = True
+            self.closed = True
             self._epoll.close()
             for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
                 assert pipe is not None
@@ -274,7 +275,7 @@ class Child:
         """Once a second: has it given a sign of life since it was asked for one?"""
         now = time.monotonic()
         with self.lock:
-            if self._closed:
+            if self.closed:
                 return
             consumed = self._sent - _unread(self._input)
             if consumed != self._consumed or _unread(self._output):

@@ -94,7 +94,7 @@ class ShellComponent(Component, LivesOutside):
         if (asked := conf.get(RESOURCES)) is not None:
             return self._existing(Path(asked), RESOURCES)
         beside = Path(self._declared_at.rpartition(":")[0]).parent
-        candidates = [Path("resources"), beside / "resources", beside]
+        candidates = [beside / "resources", Path("resources"), beside]
         for folder in candidates:
             if folder.is_dir():
                 return str(folder.resolve())

@@ -84,25 +84,36 @@ class _SpoutConversation(Conversation):
 
     def __init__(self, *args: Any) -> None:
         self._heard: deque[Any] = deque()
-        self._over = False  # cut off in the middle of a command: nothing can be said any more
+        self._busy = False
+        self._later: deque[tuple[str, Hashable]] = deque()
         super().__init__(*args)
 
     def query(self, command: str, message_id: Hashable) -> None:
         """Send a command, and do what the child says until it is done (I4)."""
-        if self._over:
+        if self._busy:  # next_tuple is suspended in an emit, and the topology is deactivated meanwhile
+            self._later.append((command, message_id))
+            return
+        self._ask(command, message_id)
+        while self._later:
+            self._ask(*self._later.popleft())
+
+    def _ask(self, command: str, message_id: Hashable) -> None:
+        if self.child.closed:
             return
         said = json.loads(message_id.text) if type(message_id) is _ComposedId else message_id
-        self._over = True
-        child = self.child
+        child, done = self.child, False
+        self._busy = True
         try:
             child.asked_at = time.monotonic()
             child.send({"command": command, "id": said})
             while (message := self._next())["command"] != "sync":
                 self._do(message)
             child.asked_at = None
-            self._over = False
+            done = True
         finally:
-            if self._over:
+            self._busy = False
+            if not done:  # it is in the middle of something, and nothing can be said to it any more
+                self._later.clear()
                 child.kill()
 
     def _next(self) -> dict[str, Any]:

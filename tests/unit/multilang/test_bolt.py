@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from stormspark.api import Fields, StreamDeclaration, TupleSource
+from stormspark.api import Fields, StreamDeclaration, Tuple, TupleSource
+from stormspark.api.user_line import declared_at
 from stormspark.errors import InvalidTopologyError, MultilangError, ReportedFailedException
 from stormspark.metrics import (
     AssignableMetric,
@@ -25,7 +26,7 @@ from stormspark.metrics import (
 from stormspark.multilang import ShellBolt
 from stormspark.testing import Emitted
 from tests.legacy.multilang.languages import CHILDREN, OBEY
-from tests.unit.multilang.rig import Obedient
+from tests.unit.multilang.rig import Obedient, until
 
 
 def test_a_child_emits_anchored_and_acks() -> None:
@@ -92,7 +93,7 @@ def test_a_child_does_not_get_the_module_path_of_the_workers_python(monkeypatch:
 
 
 def test_children_start_in_the_resources_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """I3: what was shipped comes before what lies beside the topology's file; a setting before both."""
+    """I3: that beside the topology's file, else that which was shipped, else the file's own; a setting comes before all."""
     shipped, named = tmp_path / "resources", tmp_path / "named"
     for folder in (shipped, named):
         folder.mkdir()
@@ -102,8 +103,10 @@ def test_children_start_in_the_resources_folder(tmp_path: Any, monkeypatch: pyte
             rig.do("surroundings")
             return str(json.loads(rig.last())["cwd"])
 
-    beside = os.path.dirname(__file__)
-    assert folder_of(ShellBolt(OBEY, ["what", "value"]), {}) == beside
+    assert folder_of(ShellBolt(OBEY, ["what", "value"]), {}) == os.path.dirname(__file__)
+    with declared_at(f"{tmp_path}/topology.yaml:7"):
+        beside = ShellBolt(OBEY, ["what", "value"])
+    assert folder_of(beside, {}) == str(shipped)
     monkeypatch.chdir(tmp_path)
     assert folder_of(ShellBolt(OBEY, ["what", "value"]), {}) == str(shipped)
     assert folder_of(
@@ -198,7 +201,7 @@ def test_the_levels_of_logs_are_storms(caplog: pytest.LogCaptureFixture) -> None
             said = {"command": "log", "msg": f"level {level}"}
             rig.do("say", said if level is None else {**said, "level": level})
         rig.do("stderr", "from stderr")
-        rig.serve(lambda: rig.context.advance_time(1) or "from stderr" in caplog.text)
+        until(lambda: "from stderr" in caplog.text, lambda: rig.context.advance_time(1))
     levels = {record.getMessage(): record.levelname for record in caplog.records}
     names = ["DEBUG", "DEBUG", "INFO", "WARNING", "ERROR", "INFO", "INFO"]
     assert [levels[f"level {level}"] for level in (0, 1, 2, 3, 4, None, 9)] == names
@@ -225,15 +228,16 @@ def test_a_child_updates_metrics_that_its_component_has() -> None:
         "meter": Meter(lambda: clock[0]),
         "sizes": Distribution(),
     }
+    said: dict[str, list[Any]] = {
+        "count": [None, 4],
+        "last": ["a", "b"],
+        "largest": [2, 1],
+        "mean": [1, 4],
+        "meter": [None, 2],
+        "sizes": [10],
+    }
     with Obedient(metrics=metrics) as rig:
-        for name, values in {
-            "count": [None, 4],
-            "last": ["a", "b"],
-            "largest": [2, 1],
-            "mean": [1, 4],
-            "meter": [None, 2],
-            "sizes": [10],
-        }.items():
+        for name, values in said.items():
             for value in values:
                 rig.do("say", {"command": "metrics", "name": name, "params": value})
         read = {name: metric.get_value_and_reset() for name, metric in rig.context.metrics.items()}
@@ -328,11 +332,14 @@ def test_tuples_that_wait_for_the_child_are_not_late() -> None:
 def test_a_batch_of_tuples_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """W7: the child is not woken once a tuple."""
     with Obedient() as rig:
-        writes = []
+        writes: list[bytes] = []
         plain = os.write
-        monkeypatch.setattr(os, "write", lambda file, data: writes.append(bytes(data)) or plain(file, data))
-        from stormspark.api import Tuple
 
+        def write(file: int, data: bytes) -> int:
+            writes.append(bytes(data))
+            return plain(file, data)
+
+        monkeypatch.setattr(os, "write", write)
         source = TupleSource("source", 7, "default", Fields("order", "value"))
         for n in range(50):
             rig.bolt.execute(Tuple(("echo", n), source))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -104,6 +105,31 @@ class Later:
 
     def emit(self, *args: Any, **kwargs: Any) -> list[int]:
         raise GeneratorExit
+
+
+class Suspended(RecordingSpoutCollector):
+    """Does something inside an emit, as other tasks of a worker do while ``next_tuple`` is suspended there."""
+
+    meanwhile: Callable[[], None]
+
+    def emit(self, *args: Any, **kwargs: Any) -> list[int]:
+        self.meanwhile()
+        return super().emit(*args, **kwargs)
+
+
+def test_what_comes_while_an_emit_is_suspended_is_told_afterwards(caplog: pytest.LogCaptureFixture) -> None:
+    """B13, I4: a topology may be deactivated meanwhile; the child does one thing after the other."""
+    caplog.set_level(logging.INFO)
+    spout, _ = counting("3")
+    talk = spout._talk
+    assert talk is not None
+    talk._collector = collector = Suspended(spout, receivers=[7])
+    collector.meanwhile = spout.deactivate
+    try:
+        spout.next_tuple()
+    finally:
+        spout.close()
+    assert [record.getMessage() for record in caplog.records][1:] == ["tasks [7]", "deactivate"]
 
 
 def test_a_spout_that_is_cut_off_inside_an_emit_ends_quietly() -> None:
