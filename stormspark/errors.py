@@ -12,7 +12,7 @@
     │   └── FencedError                      another driver has taken over this checkpoint
     ├── StateError (RuntimeError)            state can't be changed so: a txid out of order       (G15, C35)
     ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
-    ├── MultilangError                   a child that speaks Storm's multilang protocol died, hung or broke it (I12)
+    ├── MultilangError                       a child that speaks Storm's multilang protocol died, hung or broke it (I12)
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
     ├── TopologyNotAliveError (LookupError)  no topology of that name runs: NotAliveException  (A14, J5)
