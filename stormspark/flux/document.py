@@ -89,7 +89,7 @@ def _line(file: str, node: yaml.Node) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """A question with the known names that are like ``name``, or else a list of all; to be put behind a message.
 
-    >>> nearest("spots", ["bolts", "spouts"]), nearest("x", ["bolts", "spouts"]), nearest("x", [])
+    >>> nearest("spout", ["bolts", "spouts"]), nearest("x", ["bolts", "spouts"]), nearest("x", [])
     ("did you mean 'spouts'?", "there are 'bolts', 'spouts'", 'there are none')
     """
     names = list(known)

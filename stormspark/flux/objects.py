@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stormspark.api.user_line import raised_at
-from stormspark.errors import InvalidTopologyError, SerializationError, StormsparkError
+from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.flux.arguments import Unfit, fitted, fitted_value
 from stormspark.flux.class_names import class_named
 from stormspark.flux.definition import Method, ObjectDefinition, Property, Reference, References
@@ -139,8 +139,6 @@ def _told(told: str, function: Callable[..., Any], values: Sequence[Any]) -> Any
     """Call users' code; what it raises is told with the line of the YAML and its own."""
     try:
         return function(*values)
-    except SerializationError:
-        raise
     except (Exception, SystemExit) as error:
         line = raised_at(error)
         at = f"\n  at {line}" if line and not isinstance(error, StormsparkError) else ""

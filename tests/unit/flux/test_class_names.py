@@ -2,7 +2,8 @@ import pytest
 
 from stormspark import flux
 from stormspark.errors import InvalidTopologyError
-from stormspark.flux.class_names import STORM_CLASSES, class_named
+from stormspark.flux.class_names import class_named
+from stormspark.flux.storm_classes import STORM_CLASSES
 from stormspark.testing import IdentityBolt, TestWordCounter
 
 

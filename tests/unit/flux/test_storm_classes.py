@@ -103,7 +103,10 @@ def test_topics_may_be_a_pattern(made):
             "{name: setProcessingGuarantee, args: [at_least_once]}",
             "there is no ProcessingGuarantee 'at_least_once'",
         ),
-        ("{name: setTupleListener, args: [x]}", "there are no tuple listeners here (K1): give a subclass of KafkaSpout"),
+        (
+            "{name: setTupleListener, args: [x]}",
+            "there are no tuple listeners here (K1): give a subclass of KafkaSpout",
+        ),
         (
             "{name: setMaxUncommittedOffsets, args: [0]}",
             "max_uncommitted_offsets must be a whole number, at least 1, got 0",

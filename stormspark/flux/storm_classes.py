@@ -1,0 +1,139 @@
+"""Storm's and Java's class names, and what stands for each (K23): names only, so that nothing is imported before it is used."""
+
+from __future__ import annotations
+
+__all__ = ["NOT_PROVIDED", "RENAMED", "STORM_CLASSES"]
+
+#: Packages by the names that they had.
+RENAMED = {
+    "backtype.storm.": "org.apache.storm.",
+    "storm.starter.": "org.apache.storm.starter.",
+    "com.twitter.heron.": "org.apache.heron.",
+}
+
+#: What there is nothing for, by package (K12).
+NOT_PROVIDED = {
+    f"org.apache.storm.{package}.": what
+    for package, what in {
+        "cassandra": "Cassandra",
+        "elasticsearch": "Elasticsearch",
+        "eventhubs": "Event Hubs",
+        "hbase": "HBase",
+        "hive": "Hive",
+        "jdbc": "JDBC",
+        "jms": "JMS",
+        "kinesis": "Kinesis",
+        "mongodb": "MongoDB",
+        "mqtt": "MQTT",
+        "opentsdb": "OpenTSDB",
+        "pmml": "PMML",
+        "redis": "Redis",
+        "rocketmq": "RocketMQ",
+        "solr": "Solr",
+    }.items()
+} | {"org.apache.storm.sql.": "Storm SQL", "org.apache.storm.kafka.trident.": "Trident's Kafka"}
+
+
+def _in(package: str, module: str, names: str) -> dict[str, str]:
+    """Java's names in ``package`` for the names in ``module``: ``Name``, or ``Java$Name=name``."""
+    pairs = (name.partition("=") for name in names.split())
+    return {f"{package}.{java}": f"{module}:{python or java}" for java, _, python in pairs}
+
+
+def _both(heron: str, storm: str, python: str) -> dict[str, str]:
+    """A class that both have, each in its own package."""
+    return {f"org.apache.heron.api.{heron}": python, f"org.apache.storm.{storm}": python}
+
+
+_FLUX = "stormspark.flux"
+#: Storm's class by class, as ``module:name``; constructors and setters of these take Java's arguments.
+STORM_CLASSES: dict[str, str] = {
+    **_in("org.apache.storm.testing", f"{_FLUX}.storm_components", "TestWordSpout NGrouping"),
+    **_in(
+        "org.apache.storm.testing",
+        "stormspark.testing",
+        "TestWordCounter TestGlobalCount TestAggregatesCounter IdentityBolt TestPlannerSpout TestPlannerBolt",
+    ),
+    **_in("org.apache.storm.flux.wrappers.bolts", f"{_FLUX}.shell", "FluxShellBolt"),
+    **_in("org.apache.storm.flux.wrappers.spouts", f"{_FLUX}.shell", "FluxShellSpout"),
+    **_in("org.apache.storm.flux.wrappers.bolts", f"{_FLUX}.storm_components", "LogInfoBolt"),
+    **_in(
+        "org.apache.storm.flux.examples",
+        f"{_FLUX}.samples",
+        "WordCounter StatefulWordCounter TestPrintBolt TestWindowBolt OnlyValueRecordTranslator=only_value",
+    ),
+    **_in(
+        "org.apache.storm.starter",
+        f"{_FLUX}.samples",
+        "spout.RandomSentenceSpout=RandomSentenceSpout WordCountTopology$SplitSentence=SplitSentence "
+        "WordCountTopology$WordCount=WordCount bolt.PrinterBolt=TestPrintBolt",
+    ),
+    **_in("org.apache.storm.hooks", "stormspark.api", "BaseWorkerHook=WorkerHook"),
+    **_in(
+        "org.apache.storm.grouping",
+        "stormspark.grouping",
+        "PartialKeyGrouping ShuffleGrouping LoadAwareShuffleGrouping",
+    ),
+    **_both("bolt.BaseWindowedBolt$Count", "topology.base.BaseWindowedBolt$Count", "stormspark.api:Count"),
+    **_both(
+        "bolt.BaseWindowedBolt$Duration",
+        "topology.base.BaseWindowedBolt$Duration",
+        f"{_FLUX}.java_values:WindowDuration",
+    ),
+    **_both("tuple.Fields", "tuple.Fields", f"{_FLUX}.java_values:fields"),
+    **_both("tuple.Values", "tuple.Values", f"{_FLUX}.java_values:values"),
+    **_in("org.apache.storm", f"{_FLUX}.java_values", "Config=Map"),
+    **_in(
+        "java.util",
+        f"{_FLUX}.java_values",
+        "Properties=Map HashMap=Map LinkedHashMap=Map TreeMap=Map ArrayList=List LinkedList=List HashSet=Set "
+        "LinkedHashSet=Set Arrays",
+    ),
+    **_in("java.util.regex", f"{_FLUX}.java_values", "Pattern"),
+    **_in("java.util.concurrent", f"{_FLUX}.java_values", "TimeUnit"),
+    **_in("java.time", f"{_FLUX}.java_values", "Duration"),
+    **_in("java.io", "pathlib", "File=Path"),
+    **_in(
+        "java.lang",
+        f"{_FLUX}.java_values",
+        "String=Text Integer=Int Long=Int Short=Int Byte=Int Double=Float Float Boolean=Bool",
+    ),
+    **_in("java.lang", "builtins", "Object=object"),
+    **_in("java.math", f"{_FLUX}.java_values", "BigInteger=Int BigDecimal=Decimal"),
+    **_in(
+        "org.apache.storm.kafka.spout",
+        f"{_FLUX}.kafka",
+        "KafkaSpoutConfig=kafka_spout_config KafkaSpoutConfig$Builder=KafkaSpoutConfigBuilder "
+        "KafkaSpoutRetryExponentialBackoff=retry_exponential_backoff "
+        "KafkaSpoutRetryExponentialBackoff$TimeInterval=TimeInterval",
+    ),
+    **_in(
+        "org.apache.storm.kafka.spout",
+        "stormspark.connectors.kafka",
+        "KafkaSpout SimpleRecordTranslator ByTopicRecordTranslator "
+        "DefaultRecordTranslator=translators.DefaultRecordTranslator",
+    ),
+    **_in(
+        "org.apache.storm.kafka.bolt",
+        "stormspark.connectors.kafka_bolt",
+        "KafkaBolt mapper.FieldNameBasedTupleToKafkaMapper=FieldNameBasedTupleToKafkaMapper "
+        "selector.FieldNameTopicSelector=FieldNameTopicSelector "
+        "selector.FieldIndexTopicSelector=FieldIndexTopicSelector",
+    ),
+    # KafkaBolt.with_topic_selector takes a topic's name.
+    **_in("org.apache.storm.kafka.bolt.selector", f"{_FLUX}.java_values", "DefaultTopicSelector=Text"),
+    **_in(
+        "org.apache.storm.hdfs.bolt",
+        f"{_FLUX}.hdfs",
+        "HdfsBolt rotation.TimedRotationPolicy=timed_rotation_policy "
+        "format.DefaultFileNameFormat=DefaultFileNameFormat format.SimpleFileNameFormat=SimpleFileNameFormat "
+        "format.DelimitedRecordFormat=DelimitedRecordFormat",
+    ),
+    **_in(
+        "org.apache.storm.hdfs.bolt",
+        "stormspark.connectors",
+        "sync.CountSyncPolicy=CountSyncPolicy rotation.FileSizeRotationPolicy=FileSizeRotationPolicy "
+        "rotation.NoRotationPolicy=NoRotationPolicy",
+    ),
+    **_in("org.apache.storm.hdfs.common.rotation", f"{_FLUX}.hdfs", "MoveFileAction"),
+}
