@@ -187,7 +187,7 @@ class Ledger:
 
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out what has been open for too long on the running clock (E10); return how many trees that
-        were. ``explain`` may say why; it is asked before they end.
+        were. ``explain`` may say why; it is asked before they end, and once a timeout in any case.
 
         One call closes one bucket, however far the clock has gone: when a tree began is known no better than to
         the last look at the clock, and none may fail early (E28).
@@ -198,7 +198,8 @@ class Ledger:
         expired: list[Tree] = []
         while self._closed and running_seconds - self._closed[0][0] >= timeout:
             expired += self._closed.popleft()[1]
-        if expired:
+        whole = running_seconds - self._parts_rotated_at >= timeout
+        if expired or whole:  # also where none is late: who explains wants to know how long it has been so
             late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
             reasons = explain(expired) if explain is not None else {}
             for tree in expired:
@@ -208,7 +209,7 @@ class Ledger:
             self._rotated_at = running_seconds
             self._closed.append((running_seconds, self._newest))
             self._newest = {}
-        if running_seconds - self._parts_rotated_at >= timeout:
+        if whole:
             self._parts_rotated_at = running_seconds
             self._forgotten_parts, self._older_parts, self._parts = self._older_parts, self._parts, {}
         return len(expired)
