@@ -33,7 +33,7 @@ from stormspark.api import (
 from stormspark.api.state import StatefulComponent
 from stormspark.streamlet.bolts import FIELD, OUTPUT, Operation
 from stormspark.streamlet.keys import is_pair
-from stormspark.streamlet.window import KeyedWindow, KeyValue, Window
+from stormspark.streamlet.window import KeyedWindow, Window
 from stormspark.streamlet.window_config import WindowConfig
 from stormspark.windowing import Duration, ProcessingTimeWindows
 
@@ -103,7 +103,7 @@ class KeyedReduction(WindowOperation):
             key, value = _pair(element.value)
             values[key] = self.function(values[key], value) if key in values else value
         for key, value in values.items():
-            yield KeyValue(KeyedWindow(key, window), value)
+            yield KeyedWindow(key, window), value
 
 
 class JoinType(Enum):
@@ -151,7 +151,7 @@ class Join(WindowOperation):
             keyed = KeyedWindow(key, window)
             for left in lefts or self._missing[0]:
                 for right in rights or self._missing[1]:
-                    yield KeyValue(keyed, self.function(left, right))
+                    yield keyed, self.function(left, right)
 
 
 def _pair(element: Any) -> tuple[Any, Any]:
