@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from stormspark.compat.heronpy.constants import (
+    DEFAULTS,
     TOPOLOGY_AUTO_TASK_HOOKS,
     TOPOLOGY_COMPONENT_PARALLELISM,
+    TOPOLOGY_ENABLE_ACKING,
     TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_SERIALIZER_CLASSNAME,
     TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
@@ -22,7 +24,7 @@ from stormspark.compat.heronpy.constants import (
 )
 from stormspark.errors import InvalidTopologyError
 
-__all__ = ["checked", "engine_conf", "reliability_mode", "typed"]
+__all__ = ["checked", "engine_conf", "reliability_mode", "typed", "with_defaults"]
 
 #: What only the components themselves read.
 _NOT_FOR_THE_ENGINE = frozenset(
@@ -62,6 +64,18 @@ def checked(config: object, place: str) -> dict[str, Any]:
         else:
             found[key] = value
     return found
+
+
+def with_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
+    """A topology's configuration as it is submitted: Heron's defaults, then its own (A43).
+
+    >>> with_defaults({"topology.acking": "true"})["topology.reliability.mode"]
+    'ATLEAST_ONCE'
+    """
+    conf = {**DEFAULTS, **own}
+    if TOPOLOGY_RELIABILITY_MODE not in own and str(own.get(TOPOLOGY_ENABLE_ACKING)).lower() == "true":
+        conf[TOPOLOGY_RELIABILITY_MODE] = TopologyReliabilityMode.ATLEAST_ONCE
+    return conf
 
 
 def typed(submitted: Mapping[str, Any]) -> dict[str, Any]:

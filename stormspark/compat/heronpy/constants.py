@@ -31,6 +31,8 @@ TOPOLOGY_CONTAINER_PADDING_PERCENTAGE = "topology.container.padding.percentage"
 TOPOLOGY_CONTAINER_RAM_PADDING = "topology.container.ram.padding"
 TOPOLOGY_CONTAINER_RAM_REQUESTED = "topology.container.ram"
 TOPOLOGY_DEBUG = "topology.debug"
+#: Of releases that had no reliability modes.
+TOPOLOGY_ENABLE_ACKING = "topology.acking"
 TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
 TOPOLOGY_MAX_SPOUT_PENDING = "topology.max.spout.pending"
 TOPOLOGY_MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"

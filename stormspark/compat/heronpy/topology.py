@@ -9,7 +9,7 @@ from stormspark.api import Component, SourceSpout
 from stormspark.api import Topology as PlainTopology
 from stormspark.api.user_line import user_line
 from stormspark.compat.heronpy.component_spec import HeronComponentSpec
-from stormspark.compat.heronpy.configuration import checked
+from stormspark.compat.heronpy.configuration import checked, with_defaults
 from stormspark.compat.heronpy.constants import DEFAULTS
 from stormspark.compat.heronpy.lowering import lowered, native_spec
 from stormspark.errors import InvalidTopologyError
@@ -55,7 +55,7 @@ class TopologyType(type):
             {
                 **class_dict,
                 "_heron_specs": list(specs.values()),
-                "_topo_config": {**mcs.DEFAULT_TOPOLOGY_CONFIG, **own},
+                "_topo_config": with_defaults(own),
                 "topology_name": classname,
                 "topology_id": f"{classname}{uuid.uuid4()}",
             },

@@ -102,6 +102,19 @@ def test_what_the_engine_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "mode"),
+    [
+        ({"topology.acking": True}, "ATLEAST_ONCE"),
+        ({"topology.acking": "false"}, "ATMOST_ONCE"),
+        ({"topology.acking": True, "topology.reliability.mode": "EFFECTIVELY_ONCE"}, "EFFECTIVELY_ONCE"),
+    ],
+)
+def test_acking_as_it_was_asked_for_before(config: dict[str, Any], mode: str) -> None:
+    """A45: topology.acking, where there is no reliability mode."""
+    assert built(config).build().lowered().conf["topology.reliability.mode"] == mode
+
+
+@pytest.mark.parametrize(
     ("config", "problem"),
     [
         ({"topology.reliability.mode": "EXACTLY_ONCE"}, "must be one of ATMOST_ONCE, ATLEAST_ONCE"),
