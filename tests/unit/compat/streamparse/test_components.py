@@ -276,3 +276,49 @@ def test_log_format_and_level(caplog: pytest.LogCaptureFixture) -> None:
         ("INFO", "pystorm.component.count says one"),
         ("DEBUG", "three"),
     ]
+
+
+def test_acking_that_is_off(caplog: pytest.LogCaptureFixture) -> None:
+    """B8, W5: without ackers a spout hears of its acks inside of emit, and is told so, once."""
+
+    class Hears(Once):
+        def ack(self, tup_id: Any) -> None:
+            witness.seen.append(tup_id)
+
+    class Sink(Bolt):
+        def process(self, tup: Any) -> None:
+            pass
+
+    class T(Topology):
+        once = Hears.spec(config={"todo": ["a", "b"]})
+        sink = Sink.spec(inputs=[once])
+
+    complete_topology(lower(T, "t", {"topology.acker.executors": 0}))
+    assert witness.seen == ["a", "b"]
+    assert sum("acking is off" in message for message in caplog.messages) == 1
+
+
+def test_a_direct_emit_to_who_does_not_want_it() -> None:
+    """A34, B9, W24: it raises, and says what to do; ``topology.tasks`` says how many tasks there are."""
+
+    class Picks(Bolt):
+        outputs = ["x"]
+
+        def process(self, tup: Any) -> None:
+            tasks = [int(task) for task, name in self.context["task->component"].items() if name == "sink"]
+            assert len(tasks) == 3
+            with pytest.raises(ValueError, match="does not subscribe by a direct grouping"):
+                self.emit(["x"], direct_task=tasks[0])
+            witness.seen.append("raised")
+
+    class Sink(Bolt):
+        def process(self, tup: Any) -> None:
+            pass
+
+    class T(Topology):
+        once = Once.spec(config={"todo": ["a"]})
+        picks = Picks.spec(inputs=[once])
+        sink = Sink.spec(inputs=[picks], config={"topology.tasks": 3})
+
+    complete_topology(lower(T, "t"))
+    assert witness.seen == ["raised"]
