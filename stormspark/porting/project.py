@@ -44,6 +44,10 @@ _SKIPPED: Final = {
 _LARGEST_BYTES: Final = 2_000_000
 _PLANNING_SECS: Final = 120
 
+_OF_STORM: Final = {"org.apache.storm", "backtype.storm", "org.apache.heron.api", "com.twitter.heron.api"}
+_PARTS_OF_STORM: Final = """topology topology.base tuple task spout bolt testing drpc coordination grouping hooks windowing state
+    streams utils generated transactional metric metric.api messaging""".split()
+
 #: The name of a Python file, and what is in it.
 Skeleton = tuple[str, str]
 
@@ -338,7 +342,7 @@ def _read_java(
         except OSError as error:
             findings.say("unread", f"can't be read: {error.strerror}", Place(project.shown(one), 1))
     findings.files["java"] = 1 if alone is not None else len(files)
-    sources = JavaSources(files)
+    sources = JavaSources(_without_storm(files, findings))
     shown = project.shown(alone) if alone is not None else None
     findings.statements += [
         one for one in unreadable(sources) if shown is None or (one.place and one.place.file == shown)
@@ -346,6 +350,26 @@ def _read_java(
     for read in read_topologies(sources):
         if shown is None or read.found.place.file == shown:
             yield read
+
+
+def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
+    """Without Storm's or Heron's own classes, where they are in the project: what they do is known."""
+    own = {
+        one.package.removesuffix(".topology")
+        for one in files
+        for c in one.classes
+        if c.name == "TopologyBuilder"
+    }
+    roots = own & _OF_STORM
+    if not roots:
+        return files
+    inside = roots | {f"{root}.{part}" for root in roots for part in _PARTS_OF_STORM}
+    findings.say("note", f"the sources of {', '.join(sorted(roots))} itself were not read")
+    return [
+        one
+        for one in files
+        if one.package not in inside and not one.package.startswith(tuple(f"{r}.trident" for r in roots))
+    ]
 
 
 def _written(read: list[ReadTopology]) -> list[Skeleton]:

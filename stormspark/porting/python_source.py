@@ -13,7 +13,11 @@ from typing import Any
 
 from stormspark.porting.findings import Place, Unresolved
 
-__all__ = ["PythonClass", "PythonFile", "PythonProject", "call_name", "keywords"]
+__all__ = ["ORIGINALS", "PythonClass", "PythonFile", "PythonProject", "call_name", "keywords"]
+
+
+#: Packages that front-ends stand in for; a copy of one in the project is not looked into.
+ORIGINALS = {"streamparse", "pystorm", "heronpy"}
 
 
 @dataclass(eq=False)
@@ -174,7 +178,7 @@ class PythonProject:
 
     def _class_at(self, dotted: str, file: PythonFile, depth: int) -> PythonClass | None:
         module, _, name = dotted.rpartition(".")
-        if not module or depth > 10:
+        if not module or depth > 10 or module.partition(".")[0] in ORIGINALS:
             return None
         for found in self._modules(module, file):
             if name in found.classes:

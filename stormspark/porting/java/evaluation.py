@@ -404,10 +404,11 @@ class Evaluation:
                     self._constants[one, name] = Unknown(name)  # should it be made of itself
                     if declared.value is not None:
                         held, self.conditions = self.conditions, []
-                        self._constants[one, name] = self._value(
-                            declared.value, _Scope(one, None), declared.type
-                        )
-                        self.conditions = held
+                        try:
+                            value = self._value(declared.value, _Scope(one, None), declared.type)
+                        finally:
+                            self.conditions = held
+                        self._constants[one, name] = value
                 return self._constants[one, name]
             parents = (one.superclass, *one.interfaces)
             waiting.extend(found for parent in parents if (found := self.sources.find(parent, one)))
