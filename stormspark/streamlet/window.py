@@ -22,7 +22,7 @@ class KeyValue(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """The time of a window in seconds since 1970: ``start_time`` exclusive, None for a window of so many elements.
+    """The time of a window in seconds since 1970, without its end; ``start_time`` is None for a window of so many elements.
 
     >>> Window(4.0, 10.0)
     Window {start_time: 4.0, end_time: 10.0}

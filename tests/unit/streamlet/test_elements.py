@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ class About(Generator):
 
     def setup(self, context):
         self.logger.info("set up")
-        self.said = [
+        self.said: list[Any] | None = [
             context.get_num_partitions(),
             context.get_partition_index(),
             context.get_stream_name(),

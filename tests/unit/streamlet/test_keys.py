@@ -177,9 +177,14 @@ def test_a_repartition_function_names_one_partition_or_several(chosen, tasks):
 def test_a_repartition_function_is_given_the_element_and_the_number_of_partitions():
     """G24: Heron's Python gives a list with the element in it, if it came so far."""
     given_ = []
-    grouping = ByFunction(lambda element, partitions: given_.append((element, partitions)) or 0)
+
+    def first(element, partitions):
+        given_.append((element, partitions))
+        return 0
+
+    grouping = ByFunction(first)
     grouping.tasks = [4, 5]
-    grouping.choose_tasks(1, ["element"])
+    assert grouping.choose_tasks(1, ["element"]) == [4]
     assert given_ == [("element", 2)]
 
 

@@ -112,7 +112,7 @@ def play(builder: Builder, seconds: Seconds, semantics: int, workers: int = 1) -
     return collected
 
 
-def in_windows(seconds: Seconds, length: int, slide: int, side: int) -> dict[float, list[Any]]:
+def in_windows(seconds: Seconds, length: int, slide: int, *, side: int) -> dict[float, list[Any]]:
     """The elements of each window, by its end: those of the seconds before it."""
     windows: dict[float, list[Any]] = defaultdict(list)
     for end in range(slide, len(seconds) + length + slide, slide):
