@@ -273,6 +273,7 @@ class Child:
 
     def _beat(self) -> None:
         """Once a second: has it given a sign of life since it was asked for one?"""
+        self.flush()  # the question may still wait here, and the task be elsewhere
         now = time.monotonic()
         with self.lock:
             if self.closed:

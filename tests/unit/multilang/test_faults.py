@@ -152,6 +152,18 @@ def test_a_child_with_a_long_queue_is_not_taken_for_stuck() -> None:
 
 
 @pytest.mark.slow
+def test_a_child_whose_task_is_elsewhere_is_not_taken_for_stuck() -> None:
+    """I13, W9: more is for it than the pipe holds, and nobody writes or reads for some seconds."""
+    with Obedient(conf=QUICK) as rig:
+        for _ in range(90):
+            rig.give("hold", "x" * 3000)
+        time.sleep(4)
+        rig.settle()
+        rig.tick()
+        rig.serve(lambda: len(rig.collector.acked) == 90)
+
+
+@pytest.mark.slow
 def test_heartbeats_come_while_nothing_else_does() -> None:
     """I13: once a second, and no second one before the first is answered."""
     with Obedient() as rig:
