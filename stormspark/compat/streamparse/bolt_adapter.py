@@ -23,6 +23,7 @@ from stormspark.api import Tuple as ApiTuple
 from stormspark.compat.streamparse.bolt import BatchingBolt, TicklessBatchingBolt
 from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
 from stormspark.compat.streamparse.component import Surroundings, begin
+from stormspark.compat.streamparse.shipping import packed, unpacked
 from stormspark.compat.streamparse.streams import StreamInfo
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.compat.streamparse.values import PLAIN, copied
@@ -112,6 +113,9 @@ class BoltAdapter(Bolt):
         self.component = component
         self.streams = dict(streams)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (packed(self.component), self.streams)
+
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the streams of ``outputs``."""
         for name, stream in self.streams.items():
@@ -132,6 +136,10 @@ class BoltAdapter(Bolt):
     def execute(self, tup: ApiTuple) -> None:
         """Replaced by a function of the instance."""
         raise NotImplementedError
+
+
+def _revived(component: bytes, streams: Mapping[str, StreamInfo]) -> BoltAdapter:
+    return BoltAdapter(unpacked(component), streams)
 
 
 def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[..., list[int] | None]:

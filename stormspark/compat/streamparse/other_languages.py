@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from stormspark.api import Fields, StreamDeclaration
+from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.specs import ComponentSpec
 from stormspark.errors import InvalidTopologyError
 from stormspark.flux.class_names import class_named
 from stormspark.user_code import raised
 
-__all__ = ["java_component", "on_path", "shell_component"]
+__all__ = ["java_component", "shell_component"]
 
 _NATIVE = "put a component of stormspark in its place: stormspark.compat.streamparse.native.native(component, inputs=...)"
-
-
-def on_path() -> Path:
-    """The folder that holds the packages ``streamparse`` and ``pystorm``."""
-    return Path(__file__).parent.parent / "on_path" / "streamparse"
 
 
 def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:

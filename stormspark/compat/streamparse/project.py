@@ -9,9 +9,9 @@ from types import ModuleType
 
 from stormspark.api.topology import Topology
 from stormspark.compat.streamparse.lowering import lower
-from stormspark.compat.streamparse.other_languages import on_path
 from stormspark.compat.streamparse.project_config import find_config
 from stormspark.compat.streamparse.requirements import who_asks_for
+from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
 from stormspark.errors import TopologyNotFoundError
 from stormspark.user_code import import_file, put_first

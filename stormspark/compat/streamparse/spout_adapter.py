@@ -8,6 +8,7 @@ from typing import Any
 from stormspark.api import DEFAULT_STREAM, OutputFieldsDeclarer, SpoutOutputCollector, TopologyContext
 from stormspark.api import Spout as ApiSpout
 from stormspark.compat.streamparse.component import Surroundings, begin
+from stormspark.compat.streamparse.shipping import packed, unpacked
 from stormspark.compat.streamparse.spout import Spout
 from stormspark.compat.streamparse.streams import StreamInfo
 from stormspark.compat.streamparse.values import PLAIN, copied
@@ -21,6 +22,9 @@ class SpoutAdapter(ApiSpout):
     def __init__(self, component: type[Spout], streams: Mapping[str, StreamInfo]) -> None:
         self.component = component
         self.streams = dict(streams)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (packed(self.component), self.streams)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the streams of ``outputs``."""
@@ -44,6 +48,10 @@ class SpoutAdapter(ApiSpout):
     def next_tuple(self) -> None:
         """Replaced by the spout's own."""
         raise NotImplementedError
+
+
+def _revived(component: bytes, streams: Mapping[str, StreamInfo]) -> SpoutAdapter:
+    return SpoutAdapter(unpacked(component), streams)
 
 
 def _emitter(collector: SpoutOutputCollector) -> Callable[..., list[int] | None]:

@@ -303,3 +303,40 @@ def test_only_known_serializers(project: Callable[..., Path]) -> None:
 
     with pytest.raises(ValueError, match="Unknown serializer: 'xml'"):
         Bolt(serializer="xml")
+
+
+def test_java_classes_that_a_project_registers(project: Callable[..., Path]) -> None:
+    """A32: src/flux_classes.py says which Python stands for a Java class."""
+    file = project(
+        src__flux_classes="""
+            from stormspark.flux import register
+            from stormspark.testing import TestWordSpout
+            register("com.acme.Words", TestWordSpout)
+        """,
+        topologies__wordcount="""
+            from streamparse import JavaSpout, Topology
+            class WordCount(Topology):
+                words = JavaSpout.spec(full_class_name="com.acme.Words", args_list=[], outputs=["word"])
+        """,
+    )
+    assert load(file).components["words"].type_name == "TestWordSpout"
+
+
+def test_a_worker_needs_the_projects_modules_only(project: Callable[..., Path], tmp_path: Path) -> None:
+    """W12: where stormspark and the project's src are, streamparse is found by itself."""
+    file = project(
+        src__parts=whole(SPOUT, BOLT),
+        topologies__wordcount="from parts import *\n" + textwrap.dedent(TOPOLOGY),
+    )
+    (tmp_path / "count.pickle").write_bytes(load(file).components["count"].pickled)
+    root = Path(load.__code__.co_filename).parents[3]
+    script = f"import pickle; print(pickle.load(open({str(tmp_path / 'count.pickle')!r}, 'rb')).component.__mro__[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path / 'src'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "streamparse.storm.Bolt" in done.stdout, done.stderr
