@@ -133,6 +133,8 @@ class ComponentFound:
     #: None: not made out at all.
     streams: tuple[StreamFound, ...] | None = ()
     inputs: list[InputFound] = field(default_factory=list)
+    #: Of a class in Java: what it extends, emits, acks and fails, each in some words with its lines.
+    does: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -102,6 +102,9 @@ def _topology(topology: TopologyFound) -> Iterator[str]:
             ("component", "class", "parallelism", "emits", "takes", "where"),
             map(_component, topology.components),
         )
+    if does := {one.type_name: one.does for one in topology.components if one.does}:
+        yield ""
+        yield from _table(("class", "what it does"), ((name, "; ".join(told)) for name, told in does.items()))
     if topology.settings:
         yield ""
         yield from _table(("setting", "value", "of", "where"), map(_setting, topology.settings))

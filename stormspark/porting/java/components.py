@@ -59,6 +59,23 @@ class EmitFound:
     #: Of a spout: with a message id.
     with_id: bool
 
+    def told(self, style: str) -> str:
+        """In words, for a class of this style.
+
+        >>> EmitFound(Place("A.java", 1), "errors", False, False, False).told("bolt")
+        'emits on errors without an anchor'
+        """
+        words = [
+            "emits",
+            "to one task" if self.direct else "",
+            "" if self.stream == "default" else f"on {self.stream}",
+        ]
+        if style == "spout":
+            words.append("with a message id" if self.with_id else "without a message id")
+        elif style in ("bolt", "tick", "stateful"):
+            words.append("anchored" if self.anchored else "without an anchor")
+        return " ".join(word for word in words if word)
+
 
 @dataclass
 class ClassFacts:

@@ -30,7 +30,13 @@ from stormspark.porting.java.drafts import (
 from stormspark.porting.java.evaluation import Evaluation
 from stormspark.porting.java.following import follow
 from stormspark.porting.java.library import Drafts
-from stormspark.porting.java.remarks import said, say_conditions, say_what_does_not_fit, say_what_it_does
+from stormspark.porting.java.remarks import (
+    class_told,
+    said,
+    say_conditions,
+    say_what_does_not_fit,
+    say_what_it_does,
+)
 from stormspark.porting.java.source import JavaClass, JavaSources
 from stormspark.porting.java.stock import Base, Stock, base_of, stock_of
 from stormspark.porting.java.values import (
@@ -214,6 +220,7 @@ class _Reader:
         read.own_conf = [*self._own_conf(read), *draft.settings]
         self._say_what_it_is(topology, read)
         if read.facts is not None:
+            found.does = class_told(read.facts, instance)
             say_what_it_does(topology, read.facts)
         return read
 

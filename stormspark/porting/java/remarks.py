@@ -9,12 +9,54 @@ from stormspark.porting.java.components import ClassFacts
 from stormspark.porting.java.evaluation import Condition
 from stormspark.porting.java.values import Function, Instance, Unknown, Value, made_by, plain
 
-__all__ = ["said", "say_conditions", "say_what_does_not_fit", "say_what_it_does"]
+__all__ = ["class_told", "said", "say_conditions", "say_what_does_not_fit", "say_what_it_does"]
 
 _CONTEXT: Final = {
     "getPIDDir": "there is no PID folder here (A26)",
     "getCodeDir": "there is no code folder here: Spark ships the code (A26)",
 }
+
+
+_VERDICTS: Final = {
+    "ack": "acks",
+    "fail": "fails",
+    "reportError": "reports errors",
+    "resetTimeout": "resets timeouts",
+}
+_STATE: Final = {
+    "initState": "has a state",
+    "prePrepare": "prepares commits",
+    "preCommit": "is told of commits",
+}
+
+
+def class_told(facts: ClassFacts, instance: Instance | None) -> tuple[str, ...]:
+    """What a component's class extends, emits, acks and fails, its windows and its state; each with its lines."""
+    style = facts.base.style if facts.base else ""
+    told: dict[str, list[Place]] = {}
+    for emit in facts.emits:
+        told.setdefault(emit.told(style), []).append(emit.place)
+    for name, words in _VERDICTS.items():
+        if name in facts.verdicts:
+            told[words] = facts.verdicts[name]
+    if facts.ticks:
+        told["looks for ticks"] = facts.ticks
+    for name, words in _STATE.items():
+        if name in facts.methods:
+            told[words] = [facts.methods[name].place]
+    for call in instance.calls if instance is not None else ():
+        if call.name.startswith("with"):
+            told.setdefault(f"{call.name}()", []).append(call.place)
+    extends = f"extends {facts.library_types[0]}" if facts.library_types else "extends nothing that is known"
+    return (extends, *(f"{words} ({_lines(places)})" for words, places in told.items()))
+
+
+def _lines(places: list[Place]) -> str:
+    """Places as ``Split.java:31, 35``."""
+    files: dict[str, list[str]] = {}
+    for place in dict.fromkeys(places):
+        files.setdefault(place.file.rpartition("/")[2], []).append(str(place.line))
+    return "; ".join(f"{file}:{', '.join(lines)}" for file, lines in files.items())
 
 
 def say_what_it_does(topology: TopologyFound, facts: ClassFacts) -> None:

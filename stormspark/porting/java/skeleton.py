@@ -197,6 +197,8 @@ class _Skeleton:
         arguments = [quoted(found.id), self._object(one)]
         if found.parallelism is None:
             yield f"    # {short(found.place)}: the parallelism could not be told"
+        if ", None" in f", {self._arguments(one)}":
+            yield f"    # {short(found.place)}: what could not be told of its arguments is None here"
         if (found.parallelism or 1) != 1:
             arguments.append(str(found.parallelism))
         if isinstance(one.draft.component, Function) and found.kind == "bolt" and found.streams:
@@ -475,7 +477,7 @@ class _Skeleton:
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))
                 ]
                 told += [one for one in emits if not any(_inside(one.place, m) for m in others)]
-            lines += [f"        # {short(one.place)}: {_emit_told(one, style)}" for one in told]
+            lines += [f"        # {short(one.place)}: {one.told(style)}" for one in told]
             lines.append(f'        raise NotImplementedError("port {java} from {short(place)}")')
             yield "\n".join(lines)
 
@@ -531,19 +533,6 @@ def _usable(pairs: Any) -> Iterator[Setting]:
 def _inside(place: Place, method: JavaMethod) -> bool:
     body = method.node
     return place.file == method.place.file and body.start_point[0] < place.line <= body.end_point[0] + 1
-
-
-def _emit_told(emit: Any, style: str) -> str:
-    words = [
-        "emits",
-        "to one task" if emit.direct else "",
-        "" if emit.stream == "default" else f"on {emit.stream}",
-    ]
-    if style == "spout":
-        words.append("with a message id" if emit.with_id else "without a message id")
-    elif style in ("bolt", "tick", "stateful"):
-        words.append("anchored" if emit.anchored else "without an anchor")
-    return " ".join(word for word in words if word)
 
 
 def _names(stream: StreamFound) -> str:

@@ -115,7 +115,7 @@ def test_three_of_them_against_a_hand_count(starter, name):
 
 
 def test_ticks_of_the_rolling_words_follow_from_constructors(starter):
-    """C9: 3 seconds from the topology's own argument, 2 from a constant two classes up."""
+    """3 seconds from the topology's own argument, 2 from a constant two classes up."""
     found = of_file(starter[0], "RollingTopWords")
     assert {one.component: one.value for one in found.settings} == {
         "counter": 3,

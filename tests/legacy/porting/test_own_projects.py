@@ -57,7 +57,7 @@ def test_each_kind_is_found_and_read_whole(ported):
     ],
 )
 def test_what_runs_as_it_is_can_be_planned(ported, name, plan):
-    """A37, A40, K19: the statement that says so was checked by importing."""
+    """The statement that says so was checked by importing."""
     topology = ported[1][name]
     assert plan in topology["plan"]
     assert [one["kind"] for one in topology["statements"] if one["grade"] == "imported"] == ["runs"]
@@ -65,7 +65,7 @@ def test_what_runs_as_it_is_can_be_planned(ported, name, plan):
 
 
 def test_the_topology_of_java_against_a_hand_count(ported):
-    """A6, A16, A20: its seven components' ids and tasks, and their subscriptions, as a reader of the source counts them."""
+    """Its five components' ids and tasks, and their subscriptions, as a reader of the source counts them."""
     clicks = ported[1]["clicks"]
     assert {(one["id"], one["kind"], one["parallelism"]) for one in clicks["components"]} == {
         ("clicks", "spout", 4),

@@ -40,7 +40,7 @@ BESIDE = {
 
 
 def test_a_flux_file(tmp_path):
-    """K13, K15, K16: components, parallelism, tasks, streams and settings."""
+    """Components, parallelism, tasks, streams and settings."""
     [topology] = read_files(tmp_path, {"words.yaml": TOPOLOGY, **BESIDE}).topologies
     components, edges = graph_read(topology)
     assert (topology.name, topology.front_end) == ("words", "flux")
@@ -64,7 +64,7 @@ def test_a_flux_file(tmp_path):
 
 
 def test_classes_are_known_or_not(tmp_path):
-    """K23: of Storm, registered, of the project; what nothing stands for is named with its line."""
+    """Of Storm, registered, of the project; what nothing stands for is named with its line."""
     [topology] = read_files(tmp_path, {"words.yaml": TOPOLOGY, **BESIDE}).topologies
     runs = [one.text for one in told(topology, "runs", ".")]
     assert {text.partition(":")[0] for text in runs} == {

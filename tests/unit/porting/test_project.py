@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 
 def test_importing_shows_the_plan_and_what_goes_wrong(tmp_path):
-    """K19: in a process of its own, with the grade that says so."""
+    """In a process of its own, with the grade that says so."""
     good = (
         FLUX.partition("components:")[0]
         + """
@@ -191,7 +191,7 @@ def about(key, value=1, component="", **options):
 
 
 def test_keys_are_known_useless_different_or_wrong():
-    """A21, A23, A25: each in a sentence; what means the same needs none."""
+    """Each in a sentence; what means the same needs none."""
     assert about("my.own") == [] and about("topology.debug", True) == []
     assert about("topology.kryo.register", [])[0][0] == "note"
     assert about("topology.workers", 2)[0][0] == "note"
@@ -205,3 +205,12 @@ def test_keys_are_known_useless_different_or_wrong():
 
 def test_keys_with_another_meaning_exist():
     assert DIFFERENT_MEANING.keys() <= KNOWN_KEYS
+
+
+def test_storms_own_sources_are_not_taken_for_users(tmp_path):
+    """A project that has a copy of Storm's classes: what they do is known, and is not read out of them."""
+    builder = "package org.apache.storm.topology; public class TopologyBuilder { public void setSpout(String id, Object o) {} }"
+    findings = read_files(tmp_path, {"storm/TopologyBuilder.java": builder, "acme/Words.java": JAVA})
+    [topology] = findings.topologies
+    assert [one.id for one in topology.components] == ["lines"]
+    assert told(findings, "note", "the sources of org.apache.storm itself were not read")

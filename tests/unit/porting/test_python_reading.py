@@ -53,7 +53,7 @@ class Count(Base):
 
 
 def test_a_streamparse_project(tmp_path):
-    """A30, A31, A33, A35: specs, inputs, outputs and parallelism, through the project's modules."""
+    """Specs, inputs, outputs and parallelism, through the project's modules."""
     findings = read_files(tmp_path, {"topologies/word_count.py": WORD_COUNT, **COMPONENTS})
     [topology] = findings.topologies
     components, edges = graph_read(topology)
@@ -73,7 +73,7 @@ def test_a_streamparse_project(tmp_path):
 
 
 def test_what_a_component_does_is_said_with_its_line(tmp_path):
-    """A28, B1, B16, C13, W8: threads, sleep, task ids, print, pipes."""
+    """Threads, sleep, task ids, print, pipes."""
     findings = read_files(tmp_path, {"topologies/word_count.py": WORD_COUNT, **COMPONENTS})
     [topology] = findings.topologies
     where = "src/bolts/count.py"
@@ -95,7 +95,7 @@ def test_what_a_component_does_is_said_with_its_line(tmp_path):
 
 
 def test_other_languages_and_java_objects(tmp_path):
-    """A32, A34: a shell runs, a known Java class has something that stands for it, another needs a change."""
+    """A shell runs, a known Java class has something that stands for it, another needs a change."""
     source = """
 from streamparse import Grouping, JavaBolt, JavaSpout, ShellBolt, Topology
 class Mixed(Topology):
@@ -145,7 +145,7 @@ class Odd(Topology):
 
 
 def test_config_json_and_modules_that_are_missing(tmp_path):
-    """A37, W12: environments, their options, and who asks for a module."""
+    """W12: environments, their options, and who asks for a module."""
     options = {"topology.ackers": 3, "topology.worker.childopts": "-Xmx1g"}
     config = {"envs": {"prod": {"user": "me", "options": options}, "test": {}}}
     findings = read_files(
@@ -198,7 +198,7 @@ class Count(Bolt):
 
 
 def test_heronpy_by_class(tmp_path):
-    """A40-A43: specs, groupings, and what is grouped by fields."""
+    """Specs, groupings, and what is grouped by fields."""
     source = """
 import heronpy.api.api_constants as constants
 from heronpy.api.stream import Grouping
@@ -228,7 +228,7 @@ class Multi(Topology):
 
 
 def test_heronpy_by_a_builder(tmp_path):
-    """A40: a script that adds components and submits."""
+    """A script that adds components and submits."""
     source = """
 import sys
 from heronpy.api.topology import TopologyBuilder
@@ -265,7 +265,7 @@ if __name__ == "__main__":
 
 
 def test_streamlets_are_listed_and_not_taken_apart(tmp_path):
-    """G24: the operations with their lines; what they become is for --import."""
+    """The operations with their lines; what they become is for --import."""
     source = """
 from heronpy.streamlet.builder import Builder
 from heronpy.streamlet.runner import Runner

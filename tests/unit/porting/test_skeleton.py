@@ -77,7 +77,7 @@ MORE = 'static IRichBolt made() { return (IRichBolt) Class.forName("x").newInsta
 
 @pytest.mark.parametrize("name", CASES)
 def test_its_plan_is_the_graph_that_was_read(tmp_path, name):
-    """A6, A16: ids, parallelism, tasks and groupings."""
+    """Ids, parallelism, tasks and groupings."""
     [(file, topology)] = skeletons(tmp_path, {f"{name}.java": java(name, CASES[name], MORE)})
     components, edges = graph_read(topology)
     planned_components, planned_edges = graph_planned(planned_skeleton(tmp_path, file))
@@ -98,7 +98,7 @@ def test_the_command_line_explains_it(tmp_path):
 
 
 def test_streams_and_settings_are_declared(tmp_path):
-    """A10, A20: also direct streams, and what a component sets for itself."""
+    """Also direct streams, and what a component sets for itself."""
     name = "SkeletonOfDeclarations"
     body = (
         CASES["SkeletonOfStreams"]
@@ -137,6 +137,16 @@ def test_bodies_name_the_lines_that_they_stand_for(tmp_path):
     assert 'new Values("a", 1)' not in text
 
 
+def test_arguments_that_cannot_be_told_are_said(tmp_path):
+    name = "SkeletonOfArguments"
+    body = 'builder.setSpout("lines", new Read(args[0], "utf-8"));'
+    more = """static class Read extends Lines { Read(String file, String encoding) { } }"""
+    [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, more)})
+    text = (tmp_path / file).read_text()
+    assert 'Read(None, "utf-8")' in text and "what could not be told of its arguments is None here" in text
+    assert list(plan_topology(planned_skeleton(tmp_path, file), {}).components) == ["lines"]
+
+
 def test_one_class_for_components_that_declare_alike_and_another_for_others(tmp_path):
     name = "SkeletonOfVariants"
     body = """
@@ -165,7 +175,7 @@ def test_one_class_for_components_that_declare_alike_and_another_for_others(tmp_
 
 
 def test_windows_are_carried_over(tmp_path):
-    """C23, C25: lengths, slides and timestamps."""
+    """Lengths, slides and timestamps."""
     name = "SkeletonOfWindows"
     body = """
         builder.setSpout("lines", new Lines());
@@ -197,7 +207,7 @@ def test_windows_are_carried_over(tmp_path):
 
 
 def test_a_transactional_topology(tmp_path):
-    """G1: spout, bolts and committers of the transactional builder."""
+    """Spout, bolts and committers of the transactional builder."""
     source = f"""{IMPORTS}
     public class SkeletonOfTransactions {{
         public static void main(String[] args) {{
@@ -222,7 +232,7 @@ def test_a_transactional_topology(tmp_path):
 
 
 def test_kafka_is_configured_as_far_as_it_is_known(tmp_path):
-    """K1, K8: servers, topics and options; what is not known is left to be filled in."""
+    """Servers, topics and options; what is not known is left to be filled in."""
     name = "SkeletonOfKafka"
     body = """
         Properties props = new Properties();
@@ -315,7 +325,7 @@ counter = iter(range(10_000))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(topologies())
 def test_what_java_builds_is_what_is_read_and_what_its_skeleton_builds(tmp_path, topology):
-    """A1, A6, A16: for any graph."""
+    """For any graph."""
     lines, fields, graph = topology
     name = f"Random{next(counter)}"
     folder = tmp_path / name
