@@ -286,13 +286,21 @@ def test_an_error_in_a_window_names_the_stage(semantics):
         topology.advance_time(3)
 
 
-def test_what_is_no_pair_is_told_by_the_window_where_there_is_one_partition():
-    """G24."""
+@pytest.mark.parametrize(
+    ("partitions", "told"),
+    [
+        (1, "expected a pair of a key and a value, got 'storm' of type str"),
+        (2, "stage 'supplier-1' gives 'storm' of type str to stage 'join-1', which goes by keys"),
+    ],
+)
+def test_what_is_no_pair_is_told_by_who_looks_at_it_first(partitions, told):
+    """G24: the sender, unless there is one partition alone."""
     builder = Builder()
-    builder.new_source(from_left).reduce_by_key_and_window(sliding(2, 2), add)
+    one, other = builder.new_source(from_left), builder.new_source(from_right)
+    one.join(other, sliding(2, 2), pair).set_num_partitions(partitions)
     begin(["storm"])
     with (
-        pytest.raises(ComponentError, match="expected a pair of a key and a value, got 'storm' of type str"),
+        pytest.raises(ComponentError, match=told),
         running(builder, stormspark_task_max_restarts_in_row=0) as topology,
     ):
         topology.advance_time(3)
