@@ -23,7 +23,16 @@ from stormspark.worker.lifeline import is_alive
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import ProcessId
 
-__all__ = ["INHERITED_PATH", "UP", "Launch", "LaunchError", "LaunchLostError", "end_process", "own_folder", "start"]
+__all__ = [
+    "INHERITED_PATH",
+    "UP",
+    "Launch",
+    "LaunchError",
+    "LaunchLostError",
+    "end_process",
+    "own_folder",
+    "start",
+]
 
 #: Holds what PYTHONPATH was before it became all of our module path: for programs that a task starts, which may be for another
 #: Python.
