@@ -214,7 +214,9 @@ class Settings:
     #: Attempts at one batch follow each other ever more slowly, with at most this pause.
     restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
     #: Where the children of multilang components start; None: in the resources folder (I3).
-    multilang_resources: str | None = _setting("stormspark.multilang.resources", None, str, of_components=True)
+    multilang_resources: str | None = _setting(
+        "stormspark.multilang.resources", None, str, of_components=True
+    )
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     log_level: str = _setting("stormspark.log.level", "INFO", str)
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)

@@ -340,7 +340,10 @@ def replay(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
-    "--import", "importing", is_flag=True, help="Also load each topology and plan it: this runs the project's code."
+    "--import",
+    "importing",
+    is_flag=True,
+    help="Also load each topology and plan it: this runs the project's code.",
 )
 @_refusing
 def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:

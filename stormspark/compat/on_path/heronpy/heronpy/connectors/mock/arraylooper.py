@@ -1,5 +1,5 @@
 """As in heronpy."""
 
-from stormspark.compat.heronpy.generators import ArrayLooper
+from stormspark.streamlet import ArrayLooper
 
 __all__ = ["ArrayLooper"]

@@ -1,5 +1,5 @@
 """As in heronpy."""
 
-from stormspark.compat.heronpy.generators import TextFileGenerator
+from stormspark.streamlet import TextFileGenerator
 
 __all__ = ["TextFileGenerator"]
