@@ -1,0 +1,3 @@
+import no_such.package
+
+Client = no_such.package.Client
