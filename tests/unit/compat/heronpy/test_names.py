@@ -9,6 +9,7 @@ import pytest
 
 from stormspark.compat.heronpy import components, constants, stream, topology
 from stormspark.compat.heronpy.project import ON_PATH
+from stormspark.errors import InvalidTopologyError
 from stormspark.user_code import put_first
 
 pytestmark = pytest.mark.usefixtures("as_it_was")
@@ -118,5 +119,5 @@ def test_generators(tmp_path):
     looper = mock.ArrayLooper([1, 2])
     looper.setup(Partition(0))
     assert [looper.get() for _ in range(5)] == [1, 2, 1, 2, 1]
-    with pytest.raises(TypeError, match=r"must be passed an iterable"):
+    with pytest.raises(InvalidTopologyError, match="must be given an iterable, got 3"):
         mock.ArrayLooper(3)
