@@ -9,10 +9,11 @@ __all__ = ["CpuMeter"]
 
 class CpuMeter:
     """Adds up the CPU time of every process that belongs to a run; a process that ended keeps its last
-    reading.
+    reading. With ``topology``, workers of others are not counted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, topology: str | None = None) -> None:
+        self._topology = topology
         self._seen: dict[tuple[int, float], tuple[str, float]] = {}
 
     def read(self) -> dict[str, float]:
@@ -21,7 +22,8 @@ class CpuMeter:
         processes = [me, *me.children(recursive=True)]
         for process in psutil.process_iter(["cmdline", "create_time"]):
             line = process.info["cmdline"] or []
-            if "stormspark.worker" in line and process.info["create_time"] >= me.create_time():
+            ours = self._topology is None or self._topology in line
+            if "stormspark.worker" in line and ours and process.info["create_time"] >= me.create_time():
                 processes += [process, *_children(process)]
         for process in set(processes):
             try:

@@ -4,8 +4,9 @@
 
 One topology over two workers: a spout, and a bolt that counts by ``--keys`` keys. Measured in turn in one session: with its
 counts in memory and at-least-once, and as a `StatefulBolt` whose changes are committed batch by batch. With nothing to do
-(milliseconds of a batch), and at full speed (executed tuples a second, and what a batch takes). Prints a JSON line for each run,
-then minimum, median and maximum of exactly-once / at-least-once.
+(milliseconds of a batch), and at full speed (executed tuples a second, and a second of CPU of driver and workers, which other
+work on the machine hurts least). Prints a JSON line for each run, then minimum, median and maximum of exactly-once /
+at-least-once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cpu import CpuMeter
 from stormspark import Bolt, Fields, OutputCollector, OutputFieldsDeclarer, Spout, TopologyBuilder, Tuple
 from stormspark.api import Topology
 from stormspark.api.state import KeyValueState, StatefulBolt
@@ -104,10 +106,11 @@ def run(spark: Any, keys: int, exactly_once: bool, seconds: float) -> dict[str, 
         while running.statistics().batches < _FIRST_BATCHES:
             if running.wait(0.1):
                 raise running.error or RuntimeError("the topology ended")
-        before = running.statistics()
+        before, meter = running.statistics(), CpuMeter("cost")
+        cpu = sum(meter.read().values())
         if running.wait(seconds):
             raise running.error or RuntimeError("the topology ended")
-        after = running.statistics()
+        after, cpu = running.statistics(), sum(meter.read().values()) - cpu
         running.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -116,6 +119,7 @@ def run(spark: Any, keys: int, exactly_once: bool, seconds: float) -> dict[str, 
     return {
         "batch_ms": round(took * 1000 / max(1, after.batches - before.batches), 1),
         "per_sec": round(executed / took),
+        "per_cpu_sec": round(executed / cpu),
     }
 
 
@@ -127,15 +131,16 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=1000)
     options = parser.parse_args()
     spark = local_session(2, {})
-    ratios: dict[str, list[float]] = {"idle batch_ms": [], "busy per_sec": []}
+    ratios: dict[str, list[float]] = {}
     for _ in range(options.rounds):
-        for name, keys, figure in (
-            ("idle batch_ms", 0, "batch_ms"),
-            ("busy per_sec", options.keys, "per_sec"),
+        for name, keys, figures in (
+            ("idle", 0, ["batch_ms"]),
+            ("busy", options.keys, ["per_sec", "per_cpu_sec"]),
         ):
             pair = [run(spark, keys, exactly_once, options.seconds) for exactly_once in (False, True)]
             print(json.dumps({"what": name, "at_least_once": pair[0], "exactly_once": pair[1]}), flush=True)
-            ratios[name].append(pair[1][figure] / pair[0][figure])
+            for figure in figures:
+                ratios.setdefault(f"{name} {figure}", []).append(pair[1][figure] / pair[0][figure])
     for name, found in ratios.items():
         low, middle, high = min(found), statistics.median(found), max(found)
         print(f"{name}: exactly once / at least once {low:.2f} / {middle:.2f} / {high:.2f}")

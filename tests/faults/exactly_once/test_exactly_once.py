@@ -243,7 +243,7 @@ def test_killed_at_random(tmp_path: Path) -> None:
 @pytest.mark.skipif(not ALL, reason="executors take their time to come back; `make soak-exactly-once` has it")
 def test_killed_at_random_in_a_cluster(tmp_path: Path) -> None:
     """C44: the same, and executors; a driver takes its executors along."""
-    _kill_at_random(tmp_path, KILLS // 5, ["worker", "driver", "executor"], "local-cluster[2,1,1024]")
+    _kill_at_random(tmp_path, max(1, KILLS // 5), ["worker", "driver", "executor"], "local-cluster[2,1,1024]")
 
 
 def _kill_at_random(tmp_path: Path, kills: int, whom: list[str], master: str) -> None:
