@@ -12,7 +12,7 @@ from stormspark.api.user_line import raised_at
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.flux.storm_classes import NOT_PROVIDED, RENAMED, STORM_CLASSES
 
-__all__ = ["class_named", "known_class_names", "register"]
+__all__ = ["class_named", "known_class_names", "name_of_today", "register"]
 
 Factory = Callable[..., Any]
 
@@ -51,7 +51,7 @@ def class_named(class_name: str, told: str, own: Mapping[str, str] | None = None
     >>> class_named("collections.Counter", "topology.yaml:3: component 'c'").__name__
     'Counter'
     """
-    name = _of_today(class_name)
+    name = name_of_today(class_name)
     mapped: Factory | str | None = (own or {}).get(class_name) or _registered.get(class_name)
     mapped = mapped or STORM_CLASSES.get(name)
     if mapped is None:
@@ -125,8 +125,12 @@ def _module(name: str, told: str, class_name: str) -> ModuleType | None:
     raise InvalidTopologyError(msg) from problem
 
 
-def _of_today(class_name: str) -> str:
-    """The name that Storm's class has now."""
+def name_of_today(class_name: str) -> str:
+    """The name that Storm's or Heron's class has now.
+
+    >>> name_of_today("backtype.storm.testing.TestWordSpout")
+    'org.apache.storm.testing.TestWordSpout'
+    """
     for old, new in RENAMED.items():
         if class_name.startswith(old):
             return new + class_name.removeprefix(old)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stormspark.errors import StormsparkError
 from stormspark.flux import CLASSES_FILE
-from stormspark.flux.class_names import known_class_names
+from stormspark.flux.class_names import known_class_names, name_of_today
 from stormspark.flux.definition import ObjectDefinition, Stream, TopologyDefinition, Vertex
 from stormspark.flux.definition import Setting as FluxSetting
 from stormspark.flux.includes import read_file
@@ -19,12 +19,6 @@ from stormspark.porting.keys import about_settings
 from stormspark.porting.python_source import PythonProject, call_name
 
 __all__ = ["is_flux", "read_flux"]
-
-_OLD_PACKAGES = {
-    "backtype.storm.": "org.apache.storm.",
-    "storm.starter.": "org.apache.storm.starter.",
-    "com.twitter.heron.": "org.apache.heron.",
-}
 
 
 def is_flux(text: str) -> bool:
@@ -149,12 +143,12 @@ class _Reader:
         name, place = made.class_name, self._place(made.class_where)
         if name in self._definition.class_names or name in self._registered:
             found.say("runs", f"{label}: the project says what stands for {name}", place)
-        elif _of_today(name) in known_class_names():
+        elif name_of_today(name) in known_class_names():
             found.say("runs", f"{label}: {name} is known here", place)
         elif self._is_python(name):
             found.say("runs", f"{label}: {name} is Python of the project", place)
         else:
-            near = difflib.get_close_matches(_of_today(name), known_class_names(), 1, 0.85)
+            near = difflib.get_close_matches(name_of_today(name), known_class_names(), 1, 0.85)
             asked = f"did you mean {near[0]}? Else " if near else ""
             found.say(
                 "change",
@@ -202,13 +196,6 @@ def _registrations(tree: ast.Module) -> Iterator[str]:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield first.value
-
-
-def _of_today(name: str) -> str:
-    for old, new in _OLD_PACKAGES.items():
-        if name.startswith(old):
-            return new + name.removeprefix(old)
-    return name
 
 
 def _line_in(message: str, path: Path) -> int:
