@@ -127,18 +127,18 @@ class Stuck:
 
 def test_a_call_that_does_not_return_is_left_to_itself(kafka: KafkaBroker) -> None:
     """K8, C42: librdkafka may wait for a coordinator that was away for ever; what it does later is fenced off."""
-    kafka.create_topic("stuck", partitions=1)
+    kafka.create_topic("stuck-within", partitions=1)
     one = TransactionalProducer("stuck-task", {"bootstrap.servers": kafka.bootstrap}, LOGGER, block_secs=3)
-    one.deliver(0, batch("stuck", 1), "stuck")
+    one.deliver(0, batch("stuck-within", 1), "stuck-within")
     one._producer = stuck = Stuck(one._producer)
     with pytest.raises(KafkaException, match="no answer from the coordinator of group 'stuck-task' in 6 s"):
-        one.deliver(1, batch("stuck", 2), "stuck")
-    one.deliver(1, batch("stuck", 2), "stuck")
+        one.deliver(1, batch("stuck-within", 2), "stuck-within")
+    one.deliver(1, batch("stuck-within", 2), "stuck-within")
     stuck.released.set()
     assert stuck.returned.wait(30)
-    one.deliver(2, batch("stuck", 3), "stuck")
+    one.deliver(2, batch("stuck-within", 3), "stuck-within")
     one.close()
-    assert committed_messages(kafka, "stuck") == [(b"k", b"1"), (b"k", b"2"), (b"k", b"3")]
+    assert committed_messages(kafka, "stuck-within") == [(b"k", b"1"), (b"k", b"2"), (b"k", b"3")]
 
 
 class Faulty(Bolt):

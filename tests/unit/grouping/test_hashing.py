@@ -85,7 +85,7 @@ def test_equal_in_python_is_not_equal_in_java() -> None:
         (np.str_("storm"), "storm"),
         (datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_that_are_one_to_java(value: Any, same: Any) -> None:
     """D2."""
@@ -123,9 +123,13 @@ def test_keys_of_a_dict_are_strings_to_json() -> None:
         [1, {"x": (Point(1),)}],
         {Point(1)},
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
-@pytest.mark.parametrize("index", [value_hash, lambda value: fields_task_index(["a", value], 4, "json")])
+@pytest.mark.parametrize(
+    "index",
+    [value_hash, lambda value: fields_task_index(["a", value], 4, "json")],
+    ids=["value_hash", "fields_task_index"],
+)
 def test_a_value_without_a_stable_hash_is_refused(value: Any, index: Callable[[Any], int]) -> None:
     """D2."""
     with pytest.raises(
