@@ -72,11 +72,18 @@ class Accounts:
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
-    def line(self) -> str:
-        """A row of the table of `report`."""
+    def row(self) -> dict[str, object]:
+        """A row of the table at the end of a run."""
         times = [f"{time:.1f}" for time in _three(self.recovery_secs)] or ["-"]
-        cells = [self.fault, len(self.injected), f"{self.messages:,}", f"{self.duplicates:,}", self.lost]
-        return "| " + " | ".join(map(str, [*cells, " / ".join(times), f"{self.seconds:.0f}"])) + " |"
+        return {
+            "fault": self.fault,
+            "injected": len(self.injected),
+            "messages": f"{self.messages:,}",
+            "duplicates": f"{self.duplicates:,}",
+            "lost": self.lost,
+            "recovery s, min / median / max": " / ".join(times),
+            "run s": f"{self.seconds:.0f}",
+        }
 
     def save(self, folder: Path) -> None:
         """One file a fault, for whoever puts runs together."""
