@@ -44,6 +44,14 @@ class WorksOutside(LivesOutside):
     def fileno(self) -> int:
         """What is readable when `take_in` has something to do, as for ``select.poll``; -1 while there is nothing."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether somebody outside may be waiting for an answer, so that what comes is taken in at once.
+
+        What comes from others may be gathered for some milliseconds while there is such a one.
+        """
+        return True
+
     @abstractmethod
     def send(self) -> None:
         """No more tuples come for now: let go of those that were collected."""

@@ -121,8 +121,10 @@ class Child:
     # -- the conversation ------------------------------------------------------------------------------------
 
     def fileno(self) -> int:
-        """Readable when there is something to read, or when it takes what waits to be sent."""
-        return -1 if self.closed else self._epoll.fileno()
+        """Readable when there is something to read, or when it takes what waits to be sent; not always the same one."""
+        if self.closed:
+            return -1
+        return self._epoll.fileno() if self._wants_to_write else self._output
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until `fileno` is readable, or for so long."""
@@ -140,8 +142,20 @@ class Child:
 
     def send(self, message: Any) -> None:
         """Send a message, as far as the pipe takes it; see `Messages.encode` for what that raises."""
-        data = self.messages.encode(message)
+        self.say(self.messages.encode(message))
+
+    def say(self, data: bytes) -> None:
+        """Send bytes, as far as the pipe takes them."""
         with self.lock:
+            if not self._unsent and not self.closed:  # as it mostly is
+                try:
+                    written = os.write(self._input, data)
+                except OSError:
+                    written = 0  # `flush` finds out
+                self._sent += written
+                if written == len(data):
+                    return
+                data = data[written:]
             self._unsent += data
         self.flush()
 

@@ -72,6 +72,7 @@ class Json:
         #: By type, for those that have only one way to be said; a subclass may have another.
         self._says: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
+        self._scan = self._decoder.scan_once
         self._heads: dict[TupleSource, str] = {}
         self._answers: dict[int, bytes] = {}  # to emits that one task got
         self._rest = bytearray()
@@ -103,8 +104,10 @@ class Json:
     def feed(self, data: bytes) -> list[Any]:
         """See `Messages`."""
         rest = self._rest
-        if not rest and data.endswith(_END) and b"\r" not in data:  # as it mostly is
-            return self._decode_all(data)
+        if not rest and data.endswith(_END):  # as it mostly is
+            read = self._decode_plain(data)
+            if read is not None:
+                return read
         rest += data
         if b"\r" in rest:  # a raw one only ends a line: inside of a JSON text it is escaped
             rest[:] = rest.replace(b"\r\n", b"\n")
@@ -113,7 +116,7 @@ class Json:
         if end >= 0:
             complete = bytes(rest[: end + len(_END)])
             del rest[: len(complete)]
-            messages = self._decode_all(complete)
+            messages = self._decode_plain(complete) or self._decode_each(complete)
             if type(messages[-1]) is Unreadable:
                 return messages
         self._looked = len(rest)
@@ -128,24 +131,29 @@ class Json:
         """See `Messages`."""
         return _shown(bytes(self._rest))
 
-    def _decode_all(self, data: bytes) -> list[Any]:
-        """The messages in ``data``, which ends with the last one's end."""
+    def _decode_plain(self, data: bytes) -> list[Any] | None:
+        """The messages in ``data``, which ends with the last one's end; None where something is wrong, or has white space around.
+
+        One after another in the same text. No message has an end within: JSON has no raw line feeds in texts.
+        """
         messages: list[Any] = []
         try:
-            # One after another in the same text. No message has an end within: JSON has no raw line feeds in texts.
-            text, scan, at = data.decode(), self._decoder.scan_once, 0
-            while at < len(text):
+            text, scan, at = data.decode(), self._scan, 0
+            size = len(text)
+            while at < size:
                 message, at = scan(text, at)
                 if not text.startswith(_END_TEXT, at):
-                    break
+                    return None
                 at += len(_END)
                 messages.append(message)
-            else:
-                return messages
         except (StopIteration, ValueError, RecursionError):
-            pass
-        messages.clear()
-        for one in data[: -len(_END)].split(_END):  # with white space around them, or with something wrong
+            return None
+        return messages
+
+    def _decode_each(self, data: bytes) -> list[Any]:
+        """The same, and what is wrong."""
+        messages = []
+        for one in data[: -len(_END)].split(_END):
             message = self._decode(one)
             messages.append(message)
             if type(message) is Unreadable:

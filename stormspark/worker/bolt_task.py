@@ -191,18 +191,29 @@ class BoltTask(Task):
         """Tuples that were executed, and are worked on."""
         return 0 if self._outside is None else self._outside.outside
 
+    @property
+    def asks(self) -> bool:
+        """Whether what comes from outside is to be taken in at once."""
+        return self._outside is not None and self._outside.asks
+
     def fileno(self) -> int:
         """What is readable when there is something to take in."""
         return -1 if self._outside is None else self._outside.fileno()
 
-    def take_in(self) -> None:
-        """Do what has come from outside; what raises there is as if ``execute`` had."""
+    def take_in(self) -> int:
+        """Do what has come from outside; what raises there is as if ``execute`` had.
+
+        Returns how many tuples are done by that; not 0 where its task begins anew, and all of them are.
+        """
         assert self._outside is not None
         try:
-            if self._outside.take_in():
-                self._raised_in_row = 0
+            done = self._outside.take_in()
         except Exception as error:
             self._raised("what it has outside", error, None)
+            return 1
+        if done:
+            self._raised_in_row = 0
+        return done
 
     def waited(self, seconds: float) -> None:
         """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
