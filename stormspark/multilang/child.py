@@ -131,9 +131,10 @@ class Child:
         if not self.closed:
             self._epoll.poll(seconds)
 
-    def queue(self, data: bytes) -> None:
-        """Send ``data`` with the next `flush`; the caller holds the lock."""
+    def queue(self, data: bytes) -> int:
+        """Send ``data`` with the next `flush`; the caller holds the lock. Returns how many bytes wait for it."""
         self._unsent += data
+        return len(self._unsent)
 
     @property
     def unsent(self) -> int:

@@ -72,7 +72,8 @@ class Json:
         #: By type, for those that have only one way to be said; a subclass may have another.
         self._says: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
-        self._scan = self._decoder.scan_once
+        # Without its wrapper: raw_decode adds a call and nothing else.
+        self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._heads: dict[TupleSource, str] = {}
         self._answers: dict[int, bytes] = {}  # to emits that one task got
         self._rest = bytearray()

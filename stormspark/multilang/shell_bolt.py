@@ -18,7 +18,6 @@ from typing import Any
 
 from stormspark.api import (
     DEFAULT_STREAM,
-    TICK_SOURCE,
     Bolt,
     OutputCollector,
     TopologyContext,
@@ -155,16 +154,16 @@ class _BoltConversation(Conversation):
             self.take_in()
         child = self.child
         number = self._number + 1
-        name = str(number) if tup._source is not TICK_SOURCE else f"{_TICK}{number}"
+        name = f"{_TICK}{number}" if tup.is_tick else str(number)
         try:
             data = child.messages.tuple_message(name, tup._source, tup.values)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ReportedFailedException(self._unspeakable(tup, error)) from error
         with child.lock:
             self._number = number
-            child.queue(data)
+            waiting = child.queue(data)
         self.before_it[name] = tup
-        if child.unsent >= _WRITE_BYTES:
+        if waiting >= _WRITE_BYTES:
             child.flush()
 
     def _unspeakable(self, tup: Tuple, error: Exception) -> str:
