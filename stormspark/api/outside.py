@@ -27,6 +27,8 @@ class LivesOutside(ABC):
 class WorksOutside(LivesOutside):
     """Mixed into a `Bolt` whose tuples are worked on outside. All methods are called on the thread that runs the tasks.
 
+    It acks or fails each tuple sooner or later: one that it drops is kept by its task.
+
     What it emits, acks and fails in `take_in` is as if it did so in ``execute``; what it raises there, too.
     """
 

@@ -73,6 +73,7 @@ class Child:
         #: When it was first asked something that it has not answered; None: it owes nothing.
         self.asked_at: float | None = None
         self._heard_at = time.monotonic()
+        self._heard = False  # since the last beat
         self._unsent = bytearray()
         self._sent = self._consumed = 0  # bytes
         self._stderr = _Lines()
@@ -195,7 +196,7 @@ class Child:
             return None
         if not data:
             raise self.died()
-        self._heard_at = time.monotonic()
+        self._heard = True
         return self.messages.feed(data)
 
     def take_lines(self) -> tuple[list[str], int]:
@@ -294,8 +295,8 @@ class Child:
             if self.closed:
                 return
             consumed = self._sent - _unread(self._input)
-            if consumed != self._consumed or _unread(self._output):
-                self._consumed, self._heard_at = consumed, now
+            if self._heard or consumed != self._consumed or _unread(self._output):
+                self._heard, self._consumed, self._heard_at = False, consumed, now
             asked_at = self.asked_at
             silent = now - max(asked_at, self._heard_at) if asked_at is not None else 0.0
             if silent > self._timeout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from itertools import chain, islice
 from sys import getrefcount, getsizeof
 from typing import Any
@@ -72,7 +72,7 @@ class BoltTask(Task):
         self._next = 0
         # Weak: a bolt that drops a tuple without ack or fail leaves nothing behind here; its tree times out.
         # With when the chunk began in which it was executed, so that a tree that fails can say who held it and since when.
-        self._held: WeakKeyDictionary[Tuple, float] = WeakKeyDictionary()
+        self._held: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._begun = 0.0
         self._mean = 0.0
         self._position = -1  # which tuple of a chunk raised
@@ -101,6 +101,9 @@ class BoltTask(Task):
             instance = WindowedBoltExecutor(instance)
         if self.state is not None:
             self.state.before(instance)
+        self._outside = instance if isinstance(instance, WorksOutside) else None
+        if self._outside is not None:
+            self._held = {}  # it keeps its tuples by itself, and what is weak takes three times as long
         if isinstance(instance, BasicBolt):
             self._collector = None
             instance.prepare(self._conf, context)
@@ -110,7 +113,6 @@ class BoltTask(Task):
                 self.guard()
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
-        self._outside = instance if isinstance(instance, WorksOutside) else None
         if self.state is not None:
             self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
 
@@ -214,6 +216,21 @@ class BoltTask(Task):
         if done:
             self._raised_in_row = 0
         return done
+
+    def _execute_outside(self, batch: list[Delivery]) -> None:
+        """As `_execute_plain`, where each tuple is kept."""
+        execute, held, begun = self.bolt.execute, self._held, self._begun
+        position = -1
+        try:
+            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
+                tup = Tuple(values, source, roots)
+                execute(tup)  # type: ignore[call-arg]
+                if roots is not None and not tup.state:
+                    tup.state = 2
+                    held[tup] = begun
+        except Exception:
+            self._position, self._current = position, tup
+            raise
 
     def waited(self, seconds: float) -> None:
         """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
@@ -356,6 +373,8 @@ class BoltTask(Task):
     def _execute_now(self, batch: list[Delivery]) -> int:
         if self.hooks:
             execute = self._execute_observed
+        elif self._outside is not None:
+            execute = self._execute_outside
         else:
             execute = self._execute_basic if self._collector is None else self._execute_plain
         try:
