@@ -53,7 +53,8 @@ _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 class Child:
     """A running child. ``who`` names its task in errors; ``asks`` is called once a second and has it asked for a sign of life.
 
-    ``lock`` is held for whatever is sent, since the attendant sends too. Raises `MultilangError` where it can't be started.
+    Who adds to ``unsent`` holds the ``lock``, since the attendant sends too; the next `flush` sends it.
+    Raises `MultilangError` where it can't be started.
     """
 
     def __init__(
@@ -74,7 +75,8 @@ class Child:
         self.asked_at: float | None = None
         self._heard_at = time.monotonic()
         self._heard = False  # since the last beat
-        self._unsent = bytearray()
+        #: What waits to be sent.
+        self.unsent = bytearray()
         self._sent = self._consumed = 0  # bytes
         self._stderr = _Lines()
         self._killed_because: str | None = None
@@ -132,16 +134,6 @@ class Child:
         if not self.closed:
             self._epoll.poll(seconds)
 
-    def queue(self, data: bytes) -> int:
-        """Send ``data`` with the next `flush`; the caller holds the lock. Returns how many bytes wait for it."""
-        self._unsent += data
-        return len(self._unsent)
-
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait to be sent."""
-        return len(self._unsent)
-
     def send(self, message: Any) -> None:
         """Send a message, as far as the pipe takes it; see `Messages.encode` for what that raises."""
         self.say(self.messages.encode(message))
@@ -149,7 +141,7 @@ class Child:
     def say(self, data: bytes) -> None:
         """Send bytes, as far as the pipe takes them."""
         with self.lock:
-            if not self._unsent and not self.closed:  # as it mostly is
+            if not self.unsent and not self.closed:  # as it mostly is
                 try:
                     written = os.write(self._input, data)
                 except OSError:
@@ -158,24 +150,24 @@ class Child:
                 if written == len(data):
                     return
                 data = data[written:]
-            self._unsent += data
+            self.unsent += data
         self.flush()
 
     def flush(self) -> None:
         """Write what waits, as far as the pipe takes it."""
-        if not self._unsent or self.closed:
+        if not self.unsent or self.closed:
             return
         with self.lock:
             try:
-                while self._unsent:
-                    written = os.write(self._input, self._unsent[:_CHUNK])
-                    del self._unsent[:written]
+                while self.unsent:
+                    written = os.write(self._input, self.unsent[:_CHUNK])
+                    del self.unsent[:written]
                     self._sent += written
             except BlockingIOError:
                 pass
             except OSError:  # it has closed its input: what it says last, or its end, will tell why
-                self._unsent.clear()
-            self._watch_input(bool(self._unsent))
+                self.unsent.clear()
+            self._watch_input(bool(self.unsent))
 
     def _watch_input(self, wanted: bool) -> None:
         if wanted != self._wants_to_write:

@@ -135,6 +135,7 @@ class _BoltConversation(Conversation):
         # There can be no sync before the hands are shaken, but a question may be asked.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
+        self._say, self._task_ids = self.child.say, self.child.messages.task_ids
         self._heartbeat = self.child.messages.encode(
             {"id": "0", "comp": context.this_component_id, "stream": "__heartbeat", "task": -1, "tuple": []}
         )
@@ -161,9 +162,9 @@ class _BoltConversation(Conversation):
             raise ReportedFailedException(self._unspeakable(tup, error)) from error
         with child.lock:
             self._number = number
-            waiting = child.queue(data)
+            child.unsent += data
         self.before_it[name] = tup
-        if waiting >= _WRITE_BYTES:
+        if len(child.unsent) >= _WRITE_BYTES:
             child.flush()
 
     def _unspeakable(self, tup: Tuple, error: Exception) -> str:
@@ -189,7 +190,7 @@ class _BoltConversation(Conversation):
                 return
             self._asked.append(self._number)
             child.asked_at = time.monotonic()
-            child.queue(self._heartbeat)
+            child.unsent += self._heartbeat
         child.flush()
 
     def take_in(self) -> int:
@@ -240,7 +241,9 @@ class _BoltConversation(Conversation):
             if type(values) is list and type(ids) is list and len(ids) == 1:
                 anchor = self.before_it.get(ids[0])
                 if anchor is not None:
-                    self._answer(self._collector.emit(tuple(values), DEFAULT_STREAM, anchor))
+                    tasks = self._collector.emit(tuple(values), DEFAULT_STREAM, anchor)
+                    self.asks = True
+                    self._say(self._task_ids(tasks))
                     return
         values, stream, task = self.emit_of(message)
         anchors = self._anchors(message.get("anchors"))
@@ -249,13 +252,8 @@ class _BoltConversation(Conversation):
             return
         tasks = self._collector.emit(values, stream, anchors)
         if message.get("need_task_ids") in (None, True):  # which it is unless the child says no (I8)
-            self._answer(tasks)
-
-    def _answer(self, tasks: list[int]) -> None:
-        """Tell the child at once, which waits for it."""
-        self.asks = True
-        child = self.child
-        child.say(child.messages.task_ids(tasks))
+            self.asks = True
+            self._say(self._task_ids(tasks))  # at once: the child waits for it
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
         """The tuples with these ids; raises ValueError for one that is settled."""
