@@ -1,5 +1,6 @@
 """What users write topologies with."""
 
+from stormspark.api.automatic import ACK, AutoAckBolt, Send, Sender
 from stormspark.api.batches import COMMIT, FINISH, BatchAware, TransactionAttempt
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
@@ -33,6 +34,7 @@ from stormspark.api.windows import LATE_TUPLE_FIELD, Count, Duration, TupleWindo
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 
 __all__ = [
+    "ACK",
     "COMMIT",
     "DEFAULT_STREAM",
     "FINISH",
@@ -40,6 +42,7 @@ __all__ = [
     "SYSTEM_COMPONENT",
     "TICK_SOURCE",
     "TICK_STREAM",
+    "AutoAckBolt",
     "BasicBolt",
     "BasicOutputCollector",
     "BatchAware",
@@ -64,6 +67,8 @@ __all__ = [
     "PerTrigger",
     "RangeSpout",
     "Routed",
+    "Send",
+    "Sender",
     "SourceProgress",
     "SourceSpout",
     "Spout",

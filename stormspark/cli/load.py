@@ -95,10 +95,6 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     raise TopologyNotFoundError(msg)
 
 
-def _topology(found: Topology) -> Topology:
-    return found
-
-
 def _suggestion(module: ModuleType, target: Target) -> str:
     """What else the file has that may be meant."""
     names = [name for name in _candidates(module) if name != target.name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from itertools import chain, islice
 from sys import getrefcount, getsizeof
 from typing import Any
@@ -11,13 +11,16 @@ from weakref import WeakKeyDictionary
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
+    ACK,
     TICK_SOURCE,
+    AutoAckBolt,
     BasicBolt,
     BatchAware,
     Bolt,
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
+    Send,
     TopologyContext,
     TransactionAttempt,
     Tuple,
@@ -91,9 +94,11 @@ class BoltTask(Task):
         self._done = 0  # deliveries, ever
         self._seen = (0, 0)  # what waited at the last look, and what had been done by then
         self._outside: WorksOutside | None = None  # the bolt, if it is one of those
+        self._automatic = False  # it is an `AutoAckBolt`
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
+        self._automatic = False
         self.connect()
         if self._settings.tick_freq_secs:
             self.set_timer(self._settings.tick_freq_secs, self._tick)
@@ -101,8 +106,7 @@ class BoltTask(Task):
             instance = WindowedBoltExecutor(instance)
         if self.state is not None:
             self.state.before(instance)
-        self._outside = instance if isinstance(instance, WorksOutside) else None
-        if self._outside is not None:
+        if isinstance(instance, WorksOutside):
             self._held = {}  # it keeps its tuples by itself, and what is weak takes three times as long
         if isinstance(instance, BasicBolt):
             self._collector = None
@@ -113,6 +117,9 @@ class BoltTask(Task):
                 self.guard()
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
+        self._automatic = isinstance(instance, AutoAckBolt)
+        self.connect()
+        self._outside = instance if isinstance(instance, WorksOutside) else None
         if self.state is not None:
             self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
 
@@ -155,6 +162,14 @@ class BoltTask(Task):
         self._basic.connect()
         if self._host.guarded:
             emit_in_one_thread(self._basic, lambda: self.thread, self.name)
+        if self._automatic:
+            assert isinstance(self.bolt, AutoAckBolt)
+            self.bolt.connected(self._sender)
+
+    def _sender(self, stream: str) -> Send | None:
+        """See `AutoAckBolt.connected`."""
+        outlet = self.outlets.get(stream)
+        return None if outlet is None or self._host.guarded else outlet.send
 
     def guard(self) -> None:
         """User code has threads now."""
@@ -371,12 +386,7 @@ class BoltTask(Task):
             self.take_in()
 
     def _execute_now(self, batch: list[Delivery]) -> int:
-        if self.hooks:
-            execute = self._execute_observed
-        elif self._outside is not None:
-            execute = self._execute_outside
-        else:
-            execute = self._execute_basic if self._collector is None else self._execute_plain
+        execute = self._execute_observed if self.hooks else self._unobserved
         try:
             execute(batch)
         except Exception as error:
@@ -398,7 +408,16 @@ class BoltTask(Task):
         except Exception as error:
             self._raised("execute", error, None)
 
-    # In both loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
+    @property
+    def _unobserved(self) -> Callable[[list[Delivery]], None]:
+        """The loop for this kind of bolt."""
+        if self._collector is None:
+            return self._execute_basic
+        if self._automatic:
+            return self._execute_automatic
+        return self._execute_plain if self._outside is None else self._execute_outside
+
+    # In these three loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
     # reference count tells. That is half the price of a new object a tuple.
 
     def _execute_basic(self, batch: list[Delivery]) -> None:
@@ -456,13 +475,55 @@ class BoltTask(Task):
             self._position, self._current = position, tup
             raise
 
+    def _execute_automatic(self, batch: list[Delivery]) -> None:
+        bolt, held, begun, unshared, ledger = self.bolt, self._held, self._begun, _UNSHARED, self._ledger
+        collector, hooks = self._collector, self.hooks
+        assert isinstance(bolt, AutoAckBolt) and collector is not None
+        execute, new_tuple = bolt.execute, bolt.new_tuple
+        values, source, roots = batch[0]
+        tup = new_tuple(values, source, roots)
+        position, acked = -1, 0
+        try:
+            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
+                if getrefcount(tup) != unshared or tup.state == 2:
+                    tup = new_tuple(values, source, roots)
+                else:
+                    tup.values = values
+                    tup._source = source
+                    tup.roots = roots
+                    tup.state = 0
+                answer = execute(tup)
+                if tup.state:
+                    continue
+                if answer is not ACK:
+                    if roots is not None:
+                        tup.state = 2
+                        held[tup] = begun
+                elif hooks or source is TICK_SOURCE:
+                    collector.ack(tup)
+                else:
+                    tup.state = 1
+                    acked += 1
+                    if roots is not None:
+                        if isinstance(roots, tuple):
+                            close_edges(ledger, roots)
+                        else:
+                            roots.count -= 1
+                            if not roots.count:
+                                ledger.drained(roots)
+        except Exception:
+            self._position, self._current = position, tup
+            raise
+        finally:
+            self.counters.acked += acked
+
     def _execute_observed(self, batch: list[Delivery]) -> None:
         """One by one, with the hooks told (J21)."""
         clock = self._clock
         for position, delivery in enumerate(batch):
             begun = clock()
             try:
-                (self._execute_basic if self._collector is None else self._execute_plain)([delivery])
+                self._unobserved([delivery])
             except Exception:
                 self._position = position
                 raise

@@ -8,7 +8,7 @@
     storm                streamparse's components: pystorm's, with ``spec``
     native               components of stormspark's own among them
     component, bolt, spout, tuples, values, pipes        pystorm's components
-    bolt_adapter, spout_adapter, task_log, shipping      what such a component lives in, inside of a task
+    adapter, bolt_adapter, spout_adapter, task_log, shipping      what such a component lives in, inside of a task
 
 ``stormspark/compat/on_path/streamparse`` holds the packages ``streamparse`` and ``pystorm`` that
 users import: names, and no code.

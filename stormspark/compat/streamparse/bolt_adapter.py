@@ -1,51 +1,53 @@
 """A pystorm bolt inside of a task.
 
 A tuple comes through here once, an emit too, so `_executor` and `_emitter` make closures for one instance: what does not change
-is looked up once. The tuple at hand is told apart from those that wait, so a tuple that is acked when ``process`` returns
-never costs a look into a table; its id is its number.
+is looked up once, and what is seldom wanted (a tuple's id, the names of its values on another worker) is made when it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from stormspark.api import (
+    ACK,
     DEFAULT_STREAM,
-    Bolt,
+    TICK_SOURCE,
+    AutoAckBolt,
     OutputCollector,
-    OutputFieldsDeclarer,
+    Send,
+    Sender,
     TopologyContext,
     TupleSource,
 )
 from stormspark.api import Tuple as ApiTuple
+from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.bolt import BatchingBolt, TicklessBatchingBolt
 from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
 from stormspark.compat.streamparse.component import Surroundings, begin
-from stormspark.compat.streamparse.shipping import packed, unpacked
-from stormspark.compat.streamparse.streams import StreamInfo
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.compat.streamparse.values import PLAIN, copied
 from stormspark.errors import EmitError
 
 __all__ = ["BoltAdapter", "BoltSurroundings"]
 
+#: A stream: how many values it has, their type, and how to send them.
+_Line = tuple[int, type[tuple[Any, ...]], Send]
+
 
 class BoltSurroundings(Surroundings):
-    """The task of a bolt: the tuple at hand, as the engine has it (``origin``) and as the bolt does (``tup``), and what waits."""
+    """The task of a bolt: the tuple at hand, and those that wait and may be called by their ids."""
 
     def __init__(self, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        self.origin: ApiTuple | None = None
         self.tup: Tuple | None = None
         #: What emits are anchored to, where that is not the tuple at hand.
         self.batch: list[Tuple] | None = None
-        #: The bolt has acked or failed the tuple at hand, of any thread.
-        self.settled = False
-        #: Tuples that were processed and neither acked nor failed.
-        self.held: dict[str, ApiTuple] = {}
+        #: Tuples that are neither acked nor failed, and that somebody has asked for their id.
+        self.named: dict[str, Tuple] = {}
+        #: The fast way to streams, by the names that emits call them; see `AutoAckBolt.connected`.
+        self.lines: dict[str | None, _Line] = {}
 
     @property
     def anchors(self) -> list[Tuple]:
@@ -56,49 +58,49 @@ class BoltSurroundings(Surroundings):
 
     def ack(self, tup: Tuple | str) -> None:
         """Ack a tuple."""
-        if (origin := self._taken(tup)) is not None:
-            self.collector.ack(origin)
+        if (known := self._taken(tup)) is not None:
+            self.collector.ack(known)
         else:
             self._unknown("ack", tup)
 
     def fail(self, tup: Tuple | str) -> None:
         """Fail a tuple."""
-        if (origin := self._taken(tup)) is not None:
-            self.collector.fail(origin)
+        if (known := self._taken(tup)) is not None:
+            self.collector.fail(known)
         else:
             self._unknown("fail", tup)
 
     def fail_open(self, tup: Tuple, error: Exception) -> None:
         """Fail a tuple because of ``error``, unless it is acked or failed already."""
-        origin = self._taken(tup)
-        if origin is not None and origin.state != 1:
-            self.collector.fail(origin, f"{type(error).__name__}: {error}"[:1000])
+        if tup.state != 1:
+            self._forget(tup)
+            self.collector.fail(tup, f"{type(error).__name__}: {error}"[:1000])
 
     def of(self, anchors: Iterable[Tuple | str]) -> list[ApiTuple]:
-        """The engine's tuples of these; raises `EmitError` for one that is acked or failed already."""
+        """The tuples that these are; raises `EmitError` for one that is acked or failed already."""
         return [self._anchor(one) for one in anchors]
 
-    def _anchor(self, tup: Tuple | str) -> ApiTuple:
-        id = tup.id if isinstance(tup, Tuple) else tup
-        if self.tup is not None and id == self.tup.id:
-            assert self.origin is not None
-            return self.origin
-        origin = self.held.get(id)
-        if origin is None:
+    def _anchor(self, tup: Tuple | str) -> Tuple:
+        found = tup if isinstance(tup, Tuple) else self.named.get(tup)
+        if found is None or found.state == 1:
             msg = (
                 f"emit is anchored to {tup!r}, which is acked or failed already, or was never given to this task (I12): emit "
                 f"first, then ack"
             )
             raise EmitError(msg)
-        return origin
+        return found
 
-    def _taken(self, tup: Tuple | str) -> ApiTuple | None:
-        """The engine's tuple, which is not held any more."""
-        id = tup.id if isinstance(tup, Tuple) else tup
-        if self.tup is not None and id == self.tup.id:
-            self.settled = True
-            return self.origin
-        return self.held.pop(id, None)
+    def _taken(self, tup: Tuple | str) -> Tuple | None:
+        """The tuple to settle, which is not held any more."""
+        found = tup if isinstance(tup, Tuple) else self.named.get(tup)
+        if found is None or found.state == 1:
+            return None
+        self._forget(found)
+        return found
+
+    def _forget(self, tup: Tuple) -> None:
+        if tup._id is not None:
+            self.named.pop(tup._id, None)
 
     def _unknown(self, what: str, tup: Tuple | str) -> None:
         self.reports.report_error(
@@ -106,25 +108,15 @@ class BoltSurroundings(Surroundings):
         )
 
 
-class BoltAdapter(Bolt):
-    """Runs the pystorm bolt of a class, which is imported and made in the task."""
-
-    def __init__(self, component: type[PystormBolt], streams: Mapping[str, StreamInfo]) -> None:
-        self.component = component
-        self.streams = dict(streams)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _revived, (packed(self.component), self.streams)
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams of ``outputs``."""
-        for name, stream in self.streams.items():
-            declarer.declare_stream(name, stream.output_fields, direct=stream.direct)
+class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
+    """Runs the pystorm bolt of a class."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the bolt and let it begin."""
         bolt = self.component()
-        surroundings = bolt._stormspark = BoltSurroundings(context, collector)
+        self._name = context.this_component_id
+        self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(context, collector)
+        self.new_tuple = Tuple.maker(surroundings.named)
         bolt._emit = _emitter(bolt, surroundings)
         if type(bolt).emit is PystormBolt.emit:
             bolt.emit = bolt._emit  # type: ignore[method-assign]
@@ -133,17 +125,25 @@ class BoltAdapter(Bolt):
             context.set_timer(bolt.secs_between_batches, _batch_processor(bolt, surroundings))
         self.execute = _executor(bolt, surroundings, context)  # type: ignore[assignment, method-assign]
 
-    def execute(self, tup: ApiTuple) -> None:
+    def execute(self, tup: ApiTuple) -> object:  # type: ignore[override]
         """Replaced by a function of the instance."""
         raise NotImplementedError
 
-
-def _revived(component: bytes, streams: Mapping[str, StreamInfo]) -> BoltAdapter:
-    return BoltAdapter(unpacked(component), streams)
+    def connected(self, sender: Sender) -> None:
+        """Make the fast way to each stream."""
+        lines = self._surroundings.lines
+        lines.clear()
+        for name, stream in self.streams.items():
+            send = sender(name)
+            if send is not None and not stream.direct:
+                names = tuple(stream.output_fields)
+                lines[name] = len(names), values_type(self._name, name, names), send
+        if DEFAULT_STREAM in lines:
+            lines[None] = lines[DEFAULT_STREAM]
 
 
 def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[..., list[int] | None]:
-    collector, plain = surroundings.collector, PLAIN
+    collector, lines, plain, new = surroundings.collector, surroundings.lines, PLAIN, tuple.__new__
 
     def emit(
         tup: Sequence[Any],
@@ -165,7 +165,16 @@ def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[...,
         elif not bolt.auto_anchor:
             onto = ()
         elif surroundings.batch is None:
-            onto = surroundings.origin  # None between two tuples: then there is nothing to be anchored to
+            current = surroundings.tup
+            if current is None:
+                onto = ()  # between two tuples there is nothing to be anchored to
+            else:
+                if direct_task is None and stream in lines and current.state != 1:  # nearly always
+                    width, kind, send = lines[stream]
+                    if len(tup) == width:
+                        tasks = send(new(kind, tup), current.roots)
+                        return tasks if need_task_ids else None
+                onto = [current]
         else:
             onto = surroundings.of(surroundings.batch)
         # The collector's methods are looked up each time: they become others when the bolt starts a thread.
@@ -180,56 +189,49 @@ def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[...,
 
 def _executor(
     bolt: PystormBolt, surroundings: BoltSurroundings, context: TopologyContext
-) -> Callable[[ApiTuple], None]:
-    collector, held, new = surroundings.collector, surroundings.held, tuple.__new__
+) -> Callable[[ApiTuple], object]:
+    named, new = surroundings.named, tuple.__new__
     acks = not isinstance(bolt, BatchingBolt)  # the others ack their batch
-    next_id = _ids().__next__
     source_of = _sources(context)
     last: TupleSource | None = None
-    component, stream, task = "", "", -1
     kind: type[tuple[Any, ...]] = tuple
-    ticks = shared = False
+    shared = False
 
-    def execute(origin: ApiTuple) -> None:
-        nonlocal last, component, stream, task, kind, ticks, shared
-        source = origin._source
+    def execute(tup: Tuple) -> object:
+        nonlocal last, kind, shared
+        source = tup._source
         if source is not last:
-            component, stream, task, kind, ticks, shared = source_of(source)
+            kind, shared = source_of(source)
             last = source
-        values = origin.values
+        values = tup.values
         if shared:
             for value in values:
                 if type(value) not in PLAIN:
-                    values = copied(values)
+                    tup.values = values = new(kind, copied(values))
                     break
-        surroundings.origin = origin
-        surroundings.tup = tup = new(Tuple, (next_id(), component, stream, task, new(kind, values)))
+        if type(values) is not kind:  # it comes from another worker, or from no streamparse component
+            tup.values = new(kind, values)
+        tup._id = None
+        surroundings.tup = tup
+        ticks = source is TICK_SOURCE
         try:
             if ticks:
                 bolt.process_tick(tup)
             else:
                 bolt.process(tup)
-            if origin.state or surroundings.settled:
-                surroundings.settled = False
-            elif acks and bolt.auto_ack:
-                collector.ack(origin)
-            elif not ticks:
-                held[tup.id] = origin
+            if acks and bolt.auto_ack:
+                if tup._id is not None:
+                    named.pop(tup._id, None)
+                return ACK
         except Exception as error:
-            _handle(bolt, error)
-            if not surroundings.settled and not ticks:
-                held[tup.id] = origin
-            surroundings.settled = False
+            handle(bolt, error)
         finally:
-            surroundings.origin = surroundings.tup = surroundings.batch = None
+            surroundings.tup = surroundings.batch = None
+        if ticks and tup._id is not None:
+            named.pop(tup._id, None)
+        return None
 
-    return execute
-
-
-def _ids() -> Iterator[str]:
-    """An id for each tuple: texts that differ. To put one together costs half of what a number's text does."""
-    ends = tuple(f"{end:04}" for end in range(10_000))
-    return chain.from_iterable(map(str(begin).__add__, ends) for begin in count(1))
+    return execute  # type: ignore[return-value]
 
 
 def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:
@@ -237,25 +239,15 @@ def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings)
         try:
             bolt.process_batches()
         except Exception as error:
-            _handle(bolt, error)
+            handle(bolt, error)
         finally:
             surroundings.batch = None
 
     return process_batches
 
 
-def _handle(bolt: PystormBolt, error: Exception) -> None:
-    """What pystorm does with an exception (C14): it comes out of here where the instance ends with it."""
-    try:
-        bolt._handle_run_exception(error)
-    except Exception as another:
-        bolt._stormspark.reports.report_error(another)
-    if bolt.exit_on_exception:
-        raise error
-
-
-#: Component, stream, task, the type of the values, whether these are ticks, and whether others get the same values.
-_Source = tuple[str, str, int, type[tuple[Any, ...]], bool, bool]
+#: The type of the values, and whether others get the same values.
+_Source = tuple[type[tuple[Any, ...]], bool]
 
 
 def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
@@ -266,17 +258,10 @@ def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
         component, stream = source.component, source.stream
         names = fields.get((component, stream))
         if names is None:  # a tick
-            return (
-                component,
-                stream,
-                source.task,
-                tuple,
-                component == "__system" and stream == "__tick",
-                False,
-            )
+            return tuple, False
         targets = context.targets(component).get(stream, {})
         shared = len(targets) > 1 or not all(grouping.single for grouping in targets.values())
-        return component, stream, source.task, values_type(component, stream, names), False, shared
+        return values_type(component, stream, names), shared
 
     known: dict[TupleSource, _Source] = {}
 

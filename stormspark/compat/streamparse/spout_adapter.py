@@ -5,31 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from stormspark.api import DEFAULT_STREAM, OutputFieldsDeclarer, SpoutOutputCollector, TopologyContext
+from stormspark.api import DEFAULT_STREAM, SpoutOutputCollector, TopologyContext
 from stormspark.api import Spout as ApiSpout
+from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.component import Surroundings, begin
-from stormspark.compat.streamparse.shipping import packed, unpacked
 from stormspark.compat.streamparse.spout import Spout
-from stormspark.compat.streamparse.streams import StreamInfo
 from stormspark.compat.streamparse.values import PLAIN, copied
 
 __all__ = ["SpoutAdapter"]
 
 
-class SpoutAdapter(ApiSpout):
-    """Runs the pystorm spout of a class, which is imported and made in the task."""
-
-    def __init__(self, component: type[Spout], streams: Mapping[str, StreamInfo]) -> None:
-        self.component = component
-        self.streams = dict(streams)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _revived, (packed(self.component), self.streams)
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams of ``outputs``."""
-        for name, stream in self.streams.items():
-            declarer.declare_stream(name, stream.output_fields, direct=stream.direct)
+class SpoutAdapter(Adapter[Spout], ApiSpout):
+    """Runs the pystorm spout of a class."""
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
@@ -48,10 +35,6 @@ class SpoutAdapter(ApiSpout):
     def next_tuple(self) -> None:
         """Replaced by the spout's own."""
         raise NotImplementedError
-
-
-def _revived(component: bytes, streams: Mapping[str, StreamInfo]) -> SpoutAdapter:
-    return SpoutAdapter(unpacked(component), streams)
 
 
 def _emitter(collector: SpoutOutputCollector) -> Callable[..., list[int] | None]:
@@ -88,11 +71,6 @@ def _guarded(spout: Spout, method: Callable[..., None]) -> Callable[..., None]:
         try:
             method(*args)
         except Exception as error:
-            try:
-                spout._handle_run_exception(error)
-            except Exception as another:
-                spout._stormspark.reports.report_error(another)
-            if spout.exit_on_exception:
-                raise
+            handle(spout, error)
 
     return guarded

@@ -4,32 +4,136 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any, ClassVar, cast
+
+from stormspark.api import Fields, TupleSource
+from stormspark.api import Tuple as ApiTuple
 
 __all__ = ["Tuple", "values_type"]
 
 _NO_IDENTIFIER = re.compile(r"\W|^(?=\d)")
+_next_id = map(str, count(1)).__next__
 
 
-class Tuple(NamedTuple):
+class Tuple(ApiTuple):
     """Values, and where they came from. ``values`` has the names of the fields (C16).
+
+    Behaves as pystorm's namedtuple. It is the engine's own tuple, so that nothing has to be made for each; its ``id`` is given
+    to it when somebody asks.
 
     >>> tup = Tuple("7", "word_spout", "default", 3, values_type("word_spout", "default", ("word", "n"))("dog", 1))
     >>> tup.values.word, tup.values[1], tup.values
     ('dog', 1, Word_SpoutDefaultTuple(word='dog', n=1))
+    >>> id, component, stream, task, values = tup
+    >>> id, tup.component, tup[3], tup._replace(values=["cat"])
+    ('7', 'word_spout', 3, Tuple(id='7', component='word_spout', stream='default', task=3, values=['cat']))
     """
 
-    id: str
-    component: str
-    stream: str
-    task: int
-    values: Any
+    __slots__ = ("_id", "_names")
+
+    _fields: ClassVar[tuple[str, ...]] = ("id", "component", "stream", "task", "values")
+
+    def __init__(self, id: str, component: str, stream: str, task: int, values: Any) -> None:
+        """One that no task was given: users' tests make such."""
+        fields = Fields(*getattr(values, "_fields", ()))
+        super().__init__(values, TupleSource(component, task, stream, fields))
+        self.state = 1  # it belongs to no tree, and nobody can ack it
+        self._id: str | None = id
+        self._names: dict[str, Tuple] | None = None
+
+    @staticmethod
+    def maker(names: dict[str, Tuple]) -> Callable[[tuple[Any, ...], TupleSource, Any], Tuple]:
+        """Makes those that a task is given. One that is asked for its id can be called by it: it is in ``names`` then."""
+
+        def arrived(values: tuple[Any, ...], source: TupleSource, roots: Any) -> Tuple:
+            tup = Tuple.__new__(Tuple)
+            ApiTuple.__init__(tup, values, source, roots)
+            tup._id = None
+            tup._names = names
+            return tup
+
+        return arrived
+
+    @property
+    def id(self) -> str:
+        """Its id: a text that no other tuple of this process has."""
+        id = self._id
+        if id is None:
+            id = self._id = _next_id()
+            if self.state != 1 and self._names is not None:
+                self._names[id] = self
+        return id
+
+    @property
+    def component(self) -> str:
+        """The id of the component that emitted it."""
+        return self._source.component
+
+    @property
+    def stream(self) -> str:
+        """The stream that it was emitted on."""
+        return self._source.stream
+
+    @property
+    def task(self) -> int:
+        """The id of the task that emitted it."""
+        return self._source.task
+
+    # -- as a namedtuple ---------------------------------------------------------------------------------------
+
+    def _as_tuple(self) -> tuple[str, str, str, int, Any]:
+        source = self._source
+        return self.id, source.component, source.stream, source.task, self.values
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self._as_tuple(), strict=True))
+
+    def _replace(self, **others: Any) -> Tuple:
+        return Tuple(**{**self._asdict(), **others})
+
+    @classmethod
+    def _make(cls, five: Iterable[Any]) -> Tuple:
+        return cls(*five)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._as_tuple()[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._as_tuple())
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tuple | tuple) and self._as_tuple() == tuple(other)
+
+    # Tables of tuples must not give an id to each of them: nobody could tell then which ids are known to the bolt.
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (*self._as_tuple()[:4], tuple(self.values), tuple(self._source.fields))
+
+    def __repr__(self) -> str:
+        return f"Tuple({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
+
+
+def _restored(
+    id: str, component: str, stream: str, task: int, values: tuple[Any, ...], fields: tuple[str, ...]
+) -> Tuple:
+    named = len(fields) == len(values)
+    return Tuple(
+        id, component, stream, task, values_type(component, stream, fields)(*values) if named else values
+    )
 
 
 @cache
 def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tuple[Any, ...]]:
     """The type of the values of one stream, named after it. A field whose name is no identifier is called ``_0``, ``_1``."""
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
-    return namedtuple(name, fields, rename=True)
+    # No module has it under a name, so what is pickled is a plain tuple; who receives it names its fields again.
+    kind = cast("Any", namedtuple(name, fields, rename=True))
+    kind.__reduce__ = lambda values: (tuple, (tuple(values),))
+    return cast("type[tuple[Any, ...]]", kind)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,87 @@ def test_tuples_are_named_tuples() -> None:
     id, component, stream, task, same = tup
     assert (id, component, stream, task, same) == ("1", "spout", "default", 4, ("dog", 1, 2))
     assert tup == Tuple(id="1", component="spout", stream="default", task=4, values=values)
+
+
+def test_tuples_are_what_namedtuples_are() -> None:
+    """C16: as a dictionary, with something replaced, pickled, equal by what they hold."""
+    tup = Tuple("1", "spout", "default", 4, values_type("spout", "default", ("word",))("dog"))
+    assert Tuple._fields == ("id", "component", "stream", "task", "values") and len(tup) == 5
+    assert tup._asdict() == {
+        "id": "1",
+        "component": "spout",
+        "stream": "default",
+        "task": 4,
+        "values": ("dog",),
+    }
+    assert tup._replace(id="2").id == "2" and tup._replace(id="2") != tup
+    assert Tuple._make(tup) == tup == ("1", "spout", "default", 4, ("dog",))
+    again = pickle.loads(pickle.dumps(tup))
+    assert again == tup and again.values.word == "dog"
+    assert pickle.loads(pickle.dumps(tup.values)) == ("dog",)
+
+
+def test_a_tuple_that_is_kept_stays_what_it_was() -> None:
+    """C13, C16: the engine uses a tuple's object again, but not that of one that the bolt keeps; each id is one tuple's."""
+
+    class Keeps(Bolt):
+        def initialize(self, storm_conf: Any, context: Any) -> None:
+            self.kept: list[Any] = []
+            self.ids: list[str] = []
+
+        def process(self, tup: Any) -> None:
+            if tup.values.x % 2:
+                self.kept.append(tup)
+            self.ids.append(tup.id)
+            witness.seen[:] = [[one.values.x for one in self.kept], len(set(self.ids)), self.kept]
+
+    done = run(Keeps, *range(10))
+    assert witness.seen[:2] == [[1, 3, 5, 7, 9], 10]
+    assert done.statistics.components["once"].acked == 10
+
+
+def test_ids_are_good_for_tuples_that_wait() -> None:
+    """C12: asked for at any time, also long after ``process``; a bolt may keep nothing but the id."""
+
+    class Late(Bolt):
+        outputs = ["x"]
+        auto_ack = auto_anchor = False
+
+        def initialize(self, storm_conf: Any, context: Any) -> None:
+            self.kept: list[Any] = []
+            self.ids: list[str] = []
+
+        def process(self, tup: Any) -> None:
+            if tup.values.x < 3:
+                self.kept.append(tup)
+                return
+            if self.kept:
+                self.ids = [one.id for one in self.kept]
+                self.kept = []
+            self.ack(tup.id)
+            for id in self.ids:
+                self.emit([id], anchors=[id])
+                self.ack(id)
+                with pytest.raises(ValueError, match="acked or failed already"):
+                    self.emit([id], anchors=[id])
+            self.ids = []
+
+    done = run(Late, *range(5))
+    assert done.statistics.components["once"].acked == 5 and len(done.read_tuples("bolt")) == 3
+
+
+def test_what_is_settled_and_what_was_never_given() -> None:
+    """C12, E14: an ack by hand before the automatic one counts once; one of a tuple of the bolt's own making changes nothing."""
+
+    class Settles(Bolt):
+        def process(self, tup: Any) -> None:
+            self.ack(tup)
+            self.ack(tup)
+            self.ack(tup.id)
+            self.fail(Tuple("9", "once", "default", 1, [1]))
+
+    done = run(Settles, 1, 2)
+    assert done.statistics.components["once"].acked == 2 and done.statistics.components["once"].failed == 0
 
 
 def test_copies_are_what_json_makes() -> None:

@@ -1,0 +1,46 @@
+"""What the adapters of spouts and of bolts share: how they travel, and what becomes of users' exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
+
+from stormspark.api import Component as ApiComponent
+from stormspark.api import OutputFieldsDeclarer
+from stormspark.compat.streamparse.component import Component
+from stormspark.compat.streamparse.shipping import packed, unpacked
+from stormspark.compat.streamparse.streams import StreamInfo
+
+__all__ = ["Adapter", "handle"]
+
+_C = TypeVar("_C", bound=Component)
+
+
+class Adapter(ApiComponent, Generic[_C]):
+    """Runs the pystorm component of a class, which is imported and made in the task."""
+
+    def __init__(self, component: type[_C], streams: Mapping[str, StreamInfo]) -> None:
+        self.component = component
+        self.streams = dict(streams)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (type(self), packed(self.component), self.streams)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare the streams of ``outputs``."""
+        for name, stream in self.streams.items():
+            declarer.declare_stream(name, stream.output_fields, direct=stream.direct)
+
+
+def _revived(adapter: type[Adapter[Any]], component: bytes, streams: Mapping[str, StreamInfo]) -> Any:
+    return adapter(unpacked(component), streams)
+
+
+def handle(component: Component, error: Exception) -> None:
+    """What pystorm does with an exception (C14): it comes out of here where the instance ends with it."""
+    try:
+        component._handle_run_exception(error)
+    except Exception as another:
+        component._stormspark.reports.report_error(another)
+    if component.exit_on_exception:
+        raise error
