@@ -6,8 +6,9 @@ Prints one JSON line with the keys of the Storm peer. A word is counted when the
 CPU is that of all processes, children included. With ``--vs-storm`` the peer's ``multilang_acked`` and stormspark run in turn,
 with the very same scripts (STORM_PEER names the folder of the peer's sources), and the ratio of each round is printed.
 
-One spout, one splitting and one counting child, one worker, and 200 sentences pending, as with the peer. storm.py waits for the
-task ids of each word that it emits, so what is measured is mostly how long a child waits for an answer.
+One spout, one splitting and one counting child, one worker, and 200 sentences pending, as with the peer; with ``--parallelism``
+both have so many children of each kind. storm.py waits for the task ids of each word that it emits: with one splitting child
+what is measured is mostly how long it waits for an answer, with more of them what all that is done for a word costs.
 """
 
 from __future__ import annotations
@@ -96,6 +97,12 @@ def counted(line: dict[str, Any], first: Mark, last: Mark) -> dict[str, Any]:
     }
 
 
+def storm_with(parallelism: int, seconds: float, warmup: float) -> dict[str, Any]:
+    """Measure the peer once, with so many children of each kind."""
+    spouts, splits, counts = 1, parallelism, parallelism
+    return run_storm("multilang_acked", seconds, warmup, "--par", f"{spouts},{splits},{counts}")
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -113,7 +120,7 @@ def main() -> None:
     conf = dict(map(parse_assignment, args.conf))
     ratios, per_cpu = [], []
     for _ in range(args.rounds if args.vs_storm else 1):
-        storm = run_storm("multilang_acked", args.seconds, args.warmup) if args.vs_storm else None
+        storm = storm_with(args.parallelism, args.seconds, args.warmup) if args.vs_storm else None
         if storm is not None:
             print(json.dumps(storm), flush=True)
         ours = run(args.engine, args.workers, args.parallelism, args.seconds, args.warmup, conf)

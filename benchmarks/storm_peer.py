@@ -16,9 +16,9 @@ __all__ = ["run_storm"]
 TUNED = "-Dstorm.options=topology.bolt.wait.progressive.level2.count=0"
 
 
-def run_storm(case: str, seconds: float, warmup: float) -> dict[str, Any]:
+def run_storm(case: str, seconds: float, warmup: float, *options: str) -> dict[str, Any]:
     """Measure tuned Storm in LocalCluster mode; returns the peer's JSON. STORM_PEER names the folder of its
-    sources.
+    sources; ``options`` are more words for its run.sh.
     """
     root = Path(__file__).resolve().parent.parent
     source = Path(os.environ.get("STORM_PEER", root.parent / "shared" / "peers" / "storm"))
@@ -32,6 +32,7 @@ def run_storm(case: str, seconds: float, warmup: float) -> dict[str, Any]:
             path.chmod(path.stat().st_mode | 0o200)
         copy.chmod(0o755)
     command = [str(copy / "run.sh"), case, "--duration", str(int(seconds)), "--warmup", str(int(warmup))]
+    command += options
     environment = {**os.environ, "JAVA_OPTS": TUNED}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

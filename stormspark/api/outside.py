@@ -27,6 +27,8 @@ class LivesOutside(ABC):
 class WorksOutside(LivesOutside):
     """Mixed into a `Bolt` whose tuples are worked on outside. All methods are called on the thread that runs the tasks.
 
+    It acks or fails each tuple sooner or later: one that it drops is kept by its task.
+
     What it emits, acks and fails in `take_in` is as if it did so in ``execute``; what it raises there, too.
     """
 
@@ -43,6 +45,14 @@ class WorksOutside(LivesOutside):
     @abstractmethod
     def fileno(self) -> int:
         """What is readable when `take_in` has something to do, as for ``select.poll``; -1 while there is nothing."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody outside may be waiting for an answer, so that what comes is taken in at once.
+
+        What comes from others may be gathered for some milliseconds while there is such a one.
+        """
+        return True
 
     @abstractmethod
     def send(self) -> None:

@@ -53,7 +53,8 @@ _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 class Child:
     """A running child. ``who`` names its task in errors; ``asks`` is called once a second and has it asked for a sign of life.
 
-    ``lock`` is held for whatever is sent, since the attendant sends too. Raises `MultilangError` where it can't be started.
+    Who adds to ``unsent`` holds the ``lock``, since the attendant sends too; the next `flush` sends it.
+    Raises `MultilangError` where it can't be started.
     """
 
     def __init__(
@@ -73,7 +74,9 @@ class Child:
         #: When it was first asked something that it has not answered; None: it owes nothing.
         self.asked_at: float | None = None
         self._heard_at = time.monotonic()
-        self._unsent = bytearray()
+        self._heard = False  # since the last beat
+        #: What waits to be sent.
+        self.unsent = bytearray()
         self._sent = self._consumed = 0  # bytes
         self._stderr = _Lines()
         self._killed_because: str | None = None
@@ -121,45 +124,50 @@ class Child:
     # -- the conversation ------------------------------------------------------------------------------------
 
     def fileno(self) -> int:
-        """Readable when there is something to read, or when it takes what waits to be sent."""
-        return -1 if self.closed else self._epoll.fileno()
+        """Readable when there is something to read, or when it takes what waits to be sent; not always the same one."""
+        if self.closed:
+            return -1
+        return self._epoll.fileno() if self._wants_to_write else self._output
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until `fileno` is readable, or for so long."""
         if not self.closed:
             self._epoll.poll(seconds)
 
-    def queue(self, data: bytes) -> None:
-        """Send ``data`` with the next `flush`; the caller holds the lock."""
-        self._unsent += data
-
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait to be sent."""
-        return len(self._unsent)
-
     def send(self, message: Any) -> None:
         """Send a message, as far as the pipe takes it; see `Messages.encode` for what that raises."""
-        data = self.messages.encode(message)
+        self.say(self.messages.encode(message))
+
+    def say(self, data: bytes) -> None:
+        """Send bytes, as far as the pipe takes them."""
         with self.lock:
-            self._unsent += data
+            if not self.unsent and not self.closed:  # as it mostly is
+                try:
+                    written = os.write(self._input, data)
+                except OSError:
+                    written = 0  # `flush` finds out
+                self._sent += written
+                if written == len(data):
+                    return
+                data = data[written:]
+            self.unsent += data
         self.flush()
 
     def flush(self) -> None:
         """Write what waits, as far as the pipe takes it."""
-        if not self._unsent or self.closed:
+        if not self.unsent or self.closed:
             return
         with self.lock:
             try:
-                while self._unsent:
-                    written = os.write(self._input, self._unsent[:_CHUNK])
-                    del self._unsent[:written]
+                while self.unsent:
+                    written = os.write(self._input, self.unsent[:_CHUNK])
+                    del self.unsent[:written]
                     self._sent += written
             except BlockingIOError:
                 pass
             except OSError:  # it has closed its input: what it says last, or its end, will tell why
-                self._unsent.clear()
-            self._watch_input(bool(self._unsent))
+                self.unsent.clear()
+            self._watch_input(bool(self.unsent))
 
     def _watch_input(self, wanted: bool) -> None:
         if wanted != self._wants_to_write:
@@ -180,7 +188,7 @@ class Child:
             return None
         if not data:
             raise self.died()
-        self._heard_at = time.monotonic()
+        self._heard = True
         return self.messages.feed(data)
 
     def take_lines(self) -> tuple[list[str], int]:
@@ -279,8 +287,8 @@ class Child:
             if self.closed:
                 return
             consumed = self._sent - _unread(self._input)
-            if consumed != self._consumed or _unread(self._output):
-                self._consumed, self._heard_at = consumed, now
+            if self._heard or consumed != self._consumed or _unread(self._output):
+                self._heard, self._consumed, self._heard_at = False, consumed, now
             asked_at = self.asked_at
             silent = now - max(asked_at, self._heard_at) if asked_at is not None else 0.0
             if silent > self._timeout:

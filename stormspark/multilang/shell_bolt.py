@@ -16,7 +16,14 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple, WorksOutside
+from stormspark.api import (
+    DEFAULT_STREAM,
+    Bolt,
+    OutputCollector,
+    TopologyContext,
+    Tuple,
+    WorksOutside,
+)
 from stormspark.config import Settings
 from stormspark.errors import MultilangError, ReportedFailedException
 from stormspark.multilang.component import ShellComponent
@@ -94,6 +101,11 @@ class ShellBolt(ShellComponent, Bolt, WorksOutside):
         if self._talk is not None:
             self._talk.child.flush()
 
+    @property
+    def asks(self) -> bool:
+        """Whether the child waits for task ids (I8)."""
+        return self._talk is not None and self._talk.asks
+
     def take_in(self) -> int:
         """Do what the child has said."""
         return self._talk.take_in() if self._talk is not None else 0
@@ -116,11 +128,14 @@ class _BoltConversation(Conversation):
         #: By id: tuples that the child has not got through yet, oldest first; and those that it holds.
         self.before_it: dict[str, Tuple] = {}
         self._held: dict[str, Tuple] = {}
+        #: Whether the child has ever wanted the task ids of an emit.
+        self.asks = False
         #: For each question that is not answered yet, the last tuple before it.
         self._asked: deque[int] = deque()
         # There can be no sync before the hands are shaken, but a question may be asked.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
+        self._say, self._task_ids = self.child.say, self.child.messages.task_ids
         self._heartbeat = self.child.messages.encode(
             {"id": "0", "comp": context.this_component_id, "stream": "__heartbeat", "task": -1, "tuple": []}
         )
@@ -147,9 +162,9 @@ class _BoltConversation(Conversation):
             raise ReportedFailedException(self._unspeakable(tup, error)) from error
         with child.lock:
             self._number = number
-            child.queue(data)
+            child.unsent += data
         self.before_it[name] = tup
-        if child.unsent >= _WRITE_BYTES:
+        if len(child.unsent) >= _WRITE_BYTES:
             child.flush()
 
     def _unspeakable(self, tup: Tuple, error: Exception) -> str:
@@ -175,33 +190,39 @@ class _BoltConversation(Conversation):
                 return
             self._asked.append(self._number)
             child.asked_at = time.monotonic()
-            child.queue(self._heartbeat)
+            child.unsent += self._heartbeat
         child.flush()
 
     def take_in(self) -> int:
         """Do what the child has said; ask how far it is where it says nothing. Returns how many tuples are done."""
         child, done = self.child, self._done
-        child.flush()
+        if child.unsent:
+            child.flush()
         messages = child.read()
         if messages is None:
             if self.before_it:
                 self.ask()
             return 0
+        before_it, ack = self.before_it, self._collector.ack
         for message in messages:
             try:
-                self._do(message)
+                # What is said most, as it is said mostly, without a call more.
+                command = message.get("command") if type(message) is dict else None
+                if command == "emit":
+                    self._emit(message)
+                elif command == "ack" and (tup := before_it.pop(message.get("id"), None)) is not None:
+                    self._done += 1
+                    ack(tup)
+                else:
+                    self._do(message, command)
             except MultilangError:
                 raise
             except Exception as error:
                 self.broken(message, str(error), error)
-        child.flush()
         return self._done - done
 
-    def _do(self, message: Any) -> None:
-        command = message.get("command") if type(message) is dict else None
-        if command == "emit":
-            self._emit(message)
-        elif command == "ack":
+    def _do(self, message: Any, command: Any) -> None:
+        if command == "ack":
             tup = self._settled(message)
             if tup is not None:
                 self._collector.ack(tup)
@@ -215,6 +236,15 @@ class _BoltConversation(Conversation):
             self.broken(message, "a bolt says emit, ack, fail, log, error, metrics or sync (I12)")
 
     def _emit(self, message: dict[str, Any]) -> None:
+        if len(message) == 3:  # as most do: with values and one anchor, and nothing else
+            values, ids = message.get("tuple"), message.get("anchors")
+            if type(values) is list and type(ids) is list and len(ids) == 1:
+                anchor = self.before_it.get(ids[0])
+                if anchor is not None:
+                    tasks = self._collector.emit(tuple(values), DEFAULT_STREAM, anchor)
+                    self.asks = True
+                    self._say(self._task_ids(tasks))
+                    return
         values, stream, task = self.emit_of(message)
         anchors = self._anchors(message.get("anchors"))
         if task:
@@ -222,9 +252,8 @@ class _BoltConversation(Conversation):
             return
         tasks = self._collector.emit(values, stream, anchors)
         if message.get("need_task_ids") in (None, True):  # which it is unless the child says no (I8)
-            data = self.child.messages.encode(tasks)
-            with self.child.lock:
-                self.child.queue(data)
+            self.asks = True
+            self._say(self._task_ids(tasks))  # at once: the child waits for it
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
         """The tuples with these ids; raises ValueError for one that is settled."""
@@ -232,7 +261,9 @@ class _BoltConversation(Conversation):
             return []
         anchors = []
         for one in [ids] if isinstance(ids, str) else ids:
-            tup = self.before_it.get(one) or self._held.get(one)
+            tup = self.before_it.get(one)
+            if tup is None:
+                tup = self._held.get(one)
             if tup is not None:
                 anchors.append(tup)
             elif not one.startswith(_TICK):
@@ -242,7 +273,9 @@ class _BoltConversation(Conversation):
 
     def _settled(self, message: dict[str, Any]) -> Tuple | None:
         name = message.get("id")
-        tup = self.before_it.pop(name, None) or self._held.pop(name, None)  # type: ignore[arg-type]
+        tup = self.before_it.pop(name, None)  # type: ignore[arg-type]
+        if tup is None:
+            tup = self._held.pop(name, None)  # type: ignore[arg-type]
         if tup is None and not (isinstance(name, str) and name.startswith(_TICK)):
             msg = f"there is no tuple {name!r}, or it was acked or failed already (I12)"
             raise ValueError(msg)

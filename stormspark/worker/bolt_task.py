@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from itertools import chain, islice
 from sys import getrefcount, getsizeof
 from typing import Any
@@ -75,7 +75,7 @@ class BoltTask(Task):
         self._next = 0
         # Weak: a bolt that drops a tuple without ack or fail leaves nothing behind here; its tree times out.
         # With when the chunk began in which it was executed, so that a tree that fails can say who held it and since when.
-        self._held: WeakKeyDictionary[Tuple, float] = WeakKeyDictionary()
+        self._held: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._begun = 0.0
         self._mean = 0.0
         self._position = -1  # which tuple of a chunk raised
@@ -106,6 +106,8 @@ class BoltTask(Task):
             instance = WindowedBoltExecutor(instance)
         if self.state is not None:
             self.state.before(instance)
+        if isinstance(instance, WorksOutside):
+            self._held = {}  # it keeps its tuples by itself, and what is weak takes three times as long
         if isinstance(instance, BasicBolt):
             self._collector = None
             instance.prepare(self._conf, context)
@@ -206,18 +208,44 @@ class BoltTask(Task):
         """Tuples that were executed, and are worked on."""
         return 0 if self._outside is None else self._outside.outside
 
+    @property
+    def asks(self) -> bool:
+        """Whether what comes from outside is to be taken in at once."""
+        return self._outside is not None and self._outside.asks
+
     def fileno(self) -> int:
         """What is readable when there is something to take in."""
         return -1 if self._outside is None else self._outside.fileno()
 
-    def take_in(self) -> None:
-        """Do what has come from outside; what raises there is as if ``execute`` had."""
+    def take_in(self) -> int:
+        """Do what has come from outside; what raises there is as if ``execute`` had.
+
+        Returns how many tuples are done by that; not 0 where its task begins anew, and all of them are.
+        """
         assert self._outside is not None
         try:
-            if self._outside.take_in():
-                self._raised_in_row = 0
+            done = self._outside.take_in()
         except Exception as error:
             self._raised("what it has outside", error, None)
+            return 1
+        if done:
+            self._raised_in_row = 0
+        return done
+
+    def _execute_outside(self, batch: list[Delivery]) -> None:
+        """As `_execute_plain`, where each tuple is kept."""
+        execute, held, begun = self.bolt.execute, self._held, self._begun
+        position = -1
+        try:
+            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
+                tup = Tuple(values, source, roots)
+                execute(tup)  # type: ignore[call-arg]
+                if roots is not None and not tup.state:
+                    tup.state = 2
+                    held[tup] = begun
+        except Exception:
+            self._position, self._current = position, tup
+            raise
 
     def waited(self, seconds: float) -> None:
         """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
@@ -385,9 +413,11 @@ class BoltTask(Task):
         """The loop for this kind of bolt."""
         if self._collector is None:
             return self._execute_basic
-        return self._execute_automatic if self._automatic else self._execute_plain
+        if self._automatic:
+            return self._execute_automatic
+        return self._execute_plain if self._outside is None else self._execute_outside
 
-    # In all three loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
+    # In these three loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
     # reference count tells. That is half the price of a new object a tuple.
 
     def _execute_basic(self, batch: list[Delivery]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 from stormspark.acker import Branch, Outcome, Roots, SpoutAccount, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, Tuple
@@ -215,7 +214,7 @@ class BoltCollector:
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task")
 
-    def __init__(self, task: BoltTask, ledger: Ledger, held: WeakKeyDictionary[Tuple, float]) -> None:
+    def __init__(self, task: BoltTask, ledger: Ledger, held: MutableMapping[Tuple, float]) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets

@@ -13,7 +13,6 @@ arguments.
 from __future__ import annotations
 
 import pickle
-import select
 import time
 from array import array
 from collections import Counter
@@ -47,6 +46,7 @@ from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Push, Subscription, make_outlet
+from stormspark.worker.outside import Watch
 from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.source_rows import decode
 from stormspark.worker.spout_task import SpoutTask
@@ -161,8 +161,7 @@ class Worker:
         self._inboxes = {task.id: task.inbox for task in self._bolts}
         #: Those that have something at work outside of this process, and what waits for that.
         self._outside: list[BoltTask] = []
-        self._poll = select.poll()
-        self._polled: list[int] = []
+        self._watch = Watch()
         self._transactions = plan.exactly_once
         self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
         if state is not None and settings.record_inputs:
@@ -535,7 +534,7 @@ class Worker:
         if self.guarded:
             self._take_calls(self._bolts)
         if self._outside:
-            self._take_in(0)
+            self._take_in()
         late = self._take_turns(deadline) if self._sheds else self._work_through(deadline)
         for spout in self._spouts:
             if spout.has_news:
@@ -589,21 +588,31 @@ class Worker:
     def _wait_outside(self, until: float) -> bool:
         """Wait for what is at work outside, and take in what comes; false if there is nothing, or no time.
 
-        Returns after some milliseconds, or when all is done, so that bolts go on with what has come.
+        Returns after some milliseconds, or when all is done, so that bolts go on with what has come. As long as somebody waits
+        for answers there, only that is listened to: what others say is cheaper to take in all at once.
         """
         busy = [bolt for bolt in self._outside if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()
         if not busy or now >= until:
             return False
         turn_ends = min(until, now + _TAKE_IN_SECONDS)
-        while busy and now < turn_ends:
-            if not self._take_in(turn_ends - now):
+        watch, clock, enter = self._watch, self._clock, self._enter
+        bolts = [bolt for bolt in busy if bolt.asks] or busy
+        watch.set(bolts)
+        while now < turn_ends:
+            done = watch.take_in(turn_ends - now, enter)
+            if done is None:
                 for bolt in busy:  # in vain: it may ask how far things are
-                    self._enter(bolt)
+                    enter(bolt)
                     bolt.take_in()
                 break
-            now = self._clock()
-            busy = [bolt for bolt in busy if bolt.outside and bolt.fatal is None]
+            if done:
+                busy = [bolt for bolt in busy if bolt.outside and bolt.fatal is None]
+                bolts = [bolt for bolt in busy if bolt.asks] or busy
+                if not bolts:
+                    break
+                watch.set(bolts)
+            now = clock()
         waited = self._clock() - begun
         for bolt in self._outside:
             if bolt.outside:
@@ -616,21 +625,10 @@ class Worker:
         while self._wait_outside(inf):
             self._pass(inf)
 
-    def _take_in(self, seconds: float) -> bool:
-        """Take in what has come from outside, or comes within some seconds; true if anything has."""
-        self._enter(None)
-        files = [bolt.fileno() if bolt.fatal is None else -1 for bolt in self._outside]
-        if files != self._polled:  # a task has begun anew
-            self._poll, self._polled = select.poll(), files
-            for file in files:
-                if file >= 0:
-                    self._poll.register(file, select.POLLIN)
-        came = self._poll.poll(seconds * 1000)
-        for file, _ in came:
-            bolt = self._outside[files.index(file)]
-            self._enter(bolt)
-            bolt.take_in()
-        return bool(came)
+    def _take_in(self) -> None:
+        """Take in what has come from outside."""
+        self._watch.set(self._outside)
+        self._watch.take_in(0, self._enter)
 
     def _take_calls(self, tasks: Iterable[Task]) -> None:
         """Do what threads of user code have emitted, acked and failed."""

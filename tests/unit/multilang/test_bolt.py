@@ -39,6 +39,18 @@ def test_a_child_emits_anchored_and_acks() -> None:
         assert rig.collector.failed == [failed]
 
 
+def test_a_child_that_wants_task_ids_is_known_from_then_on() -> None:
+    """I8, I14: what it says is done at once; what others say may wait for some milliseconds."""
+    with Obedient() as rig:
+        rig.do("echo", 1)
+        assert not rig.bolt.asks
+        rig.do("emit", {"tuple": ["x", 1]})
+        assert rig.bolt.asks
+        rig.do("echo", 1)
+        assert rig.bolt.asks
+    assert not rig.bolt.asks
+
+
 def test_a_child_is_told_its_configuration_and_its_place() -> None:
     """I2: with all that Storm tells since 0.10, except that there are no system tasks to name."""
     with Obedient(conf={"my.setting": {"deep": [1]}}) as rig:

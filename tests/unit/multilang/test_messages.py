@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.multilang.messages import Json, Msgpack, Unreadable, messages_for
 
 SOURCE = TupleSource("split", 4, "words", Fields("word"))
+_PIECES = [b"\nend\n", b"{", b"}", b"[1,", b"2]", b'"x"', b",", b" ", b"\n", b"1", b'{"a":1}', b'"', b"end"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -81,6 +84,68 @@ def test_a_tuple_is_told_with_its_id_as_a_text() -> None:
             "task": 4,
             "tuple": ['a "word"\nend\n', 2**70 if messages.name == "JSON" else 2],
         }
+
+
+class _Text(str):
+    __slots__ = ()
+
+
+class _Whole(IntEnum):
+    SEVEN = 7
+
+
+@given(values=st.lists(VALUES | VALUES.map(repr).map(_Text) | st.just(_Whole.SEVEN), max_size=4))
+def test_json_tuples_are_said_as_pythons_own_encoder_does(values: list[Any]) -> None:
+    """I6, W27: texts and integers too, which are said without it."""
+    told = {"id": "17", "comp": "split", "stream": "words", "task": 4, "tuple": values}
+    said = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode(told)
+    assert Json().tuple_message("17", SOURCE, values) == said.encode() + b"\nend\n"
+
+
+@given(
+    values=st.lists(
+        VALUES
+        | st.sampled_from([math.nan, -math.inf, b"x", {1, 2}, object(), 1j, {(1,): 2}, [math.nan], 10**5000]),
+        max_size=3,
+    )
+)
+def test_what_json_does_not_have_is_refused_as_by_pythons_own_encoder(values: list[Any]) -> None:
+    """I15, W27: with the same words."""
+
+    def outcome(say: Callable[[], object]) -> str:
+        try:
+            say()
+        except (TypeError, ValueError) as error:
+            return f"{type(error).__name__}: {error}"
+        return "said"
+
+    plain = json.JSONEncoder(allow_nan=False)
+    assert outcome(lambda: Json().tuple_message("1", SOURCE, values)) == outcome(lambda: plain.encode(values))
+
+
+@given(tasks=st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=4))
+def test_task_ids_are_said_as_a_list(tasks: list[list[int]]) -> None:
+    """I8: however often."""
+    for messages in (Json(), Msgpack()):
+        assert type(messages)().feed(b"".join(map(messages.task_ids, tasks))) == tasks
+
+
+@given(pieces=st.lists(st.sampled_from(_PIECES), max_size=8))
+def test_messages_end_where_a_line_says_so_and_nowhere_else(pieces: list[bytes]) -> None:
+    """I1, I12: as if each text up to an ``end`` were read alone, up to the first that is none."""
+    said = b"".join(pieces)
+    expected: list[Any] = []
+    whole = True
+    for text in said.split(b"\nend\n"):
+        try:
+            expected.append(json.loads(text))
+        except ValueError:
+            whole = False
+            break
+    came = Json().feed(said + b"\nend\n")
+    if not whole:
+        assert isinstance(came.pop(), Unreadable)
+    assert came == expected
 
 
 def test_bytes_are_values_of_msgpack_and_not_of_json() -> None:

@@ -80,6 +80,19 @@ class Outside(Bolt, WorksOutside):
         self.read = self.write = -1
 
 
+class Hung(Outside):
+    """Nothing ever comes of it."""
+
+    def send(self) -> None:
+        self.sent += 1
+
+
+class Quiet(Outside):
+    """It waits for no answers."""
+
+    asks = False
+
+
 def heard(rig: Rig, what: str) -> list[int]:
     """The ids of the messages that the spout heard this of."""
     return sorted(message[1] for message in rig.users("a")[0].heard if message[0] == what)
@@ -122,6 +135,20 @@ def test_what_is_not_done_counts_as_waiting_and_goes_on_in_a_later_batch() -> No
     rig.batches(1)
     assert len(heard(rig, "ack")) == 20
     assert rig.cluster.run_batch()[0].backlog == 0
+    rig.cluster.abandon()
+
+
+def test_what_asks_nothing_goes_on_while_another_one_asks_or_hangs() -> None:
+    """F3, I14: what comes of it is taken in some milliseconds later, and its tuples after that."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script(ROWS))
+    builder.set_bolt("b", Hung()).shuffle_grouping("a")
+    builder.set_bolt("c", Quiet()).shuffle_grouping("a")
+    rig = Rig(builder, 1)
+    rig.batches(2)
+    (hung,), (quiet,) = rig.tasks("b"), rig.tasks("c")
+    assert quiet.counters.acked == 20
+    assert (hung.counters.executed, hung.counters.acked) == (2, 0)
     rig.cluster.abandon()
 
 
