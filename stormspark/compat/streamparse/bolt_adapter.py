@@ -1,7 +1,7 @@
 """A pystorm bolt inside of a task.
 
 A tuple comes through here once, an emit too, so `_executor` and `_emitter` make closures for one instance: what does not change
-is looked up once, and what is seldom wanted (a tuple's id, the names of its values on another worker) is made when it is.
+is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from stormspark.errors import EmitError
 
 __all__ = ["BoltAdapter", "BoltSurroundings"]
 
-#: A stream: how many values it has, their type, and how to send them.
-_Line = tuple[int, type[tuple[Any, ...]], Send]
+#: A stream: how many values it has, and how to send them.
+_Line = tuple[int, Send]
 
 
 class BoltSurroundings(Surroundings):
@@ -114,7 +114,6 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the bolt and let it begin."""
         bolt = self.component()
-        self._name = context.this_component_id
         self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(context, collector)
         self.new_tuple = Tuple.maker(surroundings.named)
         bolt._emit = _emitter(bolt, surroundings)
@@ -136,14 +135,13 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         for name, stream in self.streams.items():
             send = sender(name)
             if send is not None and not stream.direct:
-                names = tuple(stream.output_fields)
-                lines[name] = len(names), values_type(self._name, name, names), send
+                lines[name] = len(stream.output_fields), send
         if DEFAULT_STREAM in lines:
             lines[None] = lines[DEFAULT_STREAM]
 
 
 def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[..., list[int] | None]:
-    collector, lines, plain, new = surroundings.collector, surroundings.lines, PLAIN, tuple.__new__
+    collector, lines, plain = surroundings.collector, surroundings.lines, PLAIN
 
     def emit(
         tup: Sequence[Any],
@@ -170,9 +168,9 @@ def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[...,
                 onto = ()  # between two tuples there is nothing to be anchored to
             else:
                 if direct_task is None and stream in lines and current.state != 1:  # nearly always
-                    width, kind, send = lines[stream]
+                    width, send = lines[stream]
                     if len(tup) == width:
-                        tasks = send(new(kind, tup), current.roots)
+                        tasks = send(tuple(tup), current.roots)
                         return tasks if need_task_ids else None
                 onto = [current]
         else:
@@ -207,10 +205,9 @@ def _executor(
         if shared:
             for value in values:
                 if type(value) not in PLAIN:
-                    tup.values = values = new(kind, copied(values))
+                    values = copied(values)
                     break
-        if type(values) is not kind:  # it comes from another worker, or from no streamparse component
-            tup.values = new(kind, values)
+        tup.values = new(kind, values)
         tup._id = None
         surroundings.tup = tup
         ticks = source is TICK_SOURCE
