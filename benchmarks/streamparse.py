@@ -24,14 +24,16 @@ from stormspark.engine import RunningTopology
 _PROJECT = (
     Path(__file__).resolve().parent.parent / "tests" / "legacy" / "streamparse" / "projects" / "benchmark"
 )
-_ENVIRONMENTS = {1: "one", 2: "two", 3: "three"}
+TOPOLOGY = _PROJECT / "topologies" / "wordcount.py"
+#: Those of its config.json, by their number of workers.
+ENVIRONMENTS = {1: "one", 2: "two", 3: "three"}
 #: Those of the figures that a ratio is made of.
 _RATES = ("words_per_s", "words_per_cpu_s")
 
 
 def run(engine: str, workers: int, seconds: float, warmup: float, conf: dict[str, Any]) -> dict[str, Any]:
     """Measure the project once."""
-    topology = load(_PROJECT / "topologies" / "wordcount.py", environment=_ENVIRONMENTS[workers])
+    topology = load(TOPOLOGY, environment=ENVIRONMENTS[workers])
     running: RunningTopology
     if engine == "local":
         from stormspark.local import submit as submit_locally
@@ -55,7 +57,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark")
-    parser.add_argument("--workers", type=int, choices=_ENVIRONMENTS, default=2)
+    parser.add_argument("--workers", type=int, choices=ENVIRONMENTS, default=2)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--warmup", type=float, default=10)
     parser.add_argument("--vs-storm", action="store_true", help="run Storm with pystorm in turn")
