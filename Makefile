@@ -104,6 +104,7 @@ bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do
 	@$(BIN)/python -m benchmarks.word_count --case heron_acked --engine local --workers 1 --seconds 2
 	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
 	@$(BIN)/python -m benchmarks.tuple_path --front-end streamparse --workers 2 --seconds 1
+	@$(BIN)/python -m benchmarks.multilang --engine local --seconds 2 --warmup 1
 
 ROUNDS ?= 10
 FUZZ_TOPOLOGIES ?= 500

@@ -9,31 +9,55 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["run_storm"]
+__all__ = ["PYSTORM", "peer_folder", "run_storm"]
 
 #: Storm without its idle spin, which on few cores takes the CPU from its own bolts: the fair and faster
 #: setting.
 TUNED = "-Dstorm.options=topology.bolt.wait.progressive.level2.count=0"
 
 
-def run_storm(case: str, seconds: float, warmup: float, *options: str) -> dict[str, Any]:
-    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON. STORM_PEER names the folder of its
-    sources; ``options`` are more words for its run.sh.
+#: The Python that the peer's pystorm lives in, once that case has run.
+PYSTORM = Path("target", "venv", "bin", "python")
+
+
+def peer_folder() -> Path:
+    """A copy of the peer's sources: it builds beside them, and they may not be writable. STORM_PEER names the originals.
+
+    Raises FileNotFoundError where there are none.
     """
     root = Path(__file__).resolve().parent.parent
     source = Path(os.environ.get("STORM_PEER", root.parent / "shared" / "peers" / "storm"))
     if not (source / "run.sh").exists():
         msg = f"no Storm peer in {source}: set STORM_PEER to the folder that holds its run.sh"
         raise FileNotFoundError(msg)
-    copy = root / "build" / "storm-peer"  # it builds beside its sources, which may not be writable
+    copy = root / "build" / "storm-peer"
     if not copy.exists():
         shutil.copytree(source, copy)
         for path in copy.rglob("*"):
             path.chmod(path.stat().st_mode | 0o200)
         copy.chmod(0o755)
-    command = [str(copy / "run.sh"), case, "--duration", str(int(seconds)), "--warmup", str(int(warmup))]
+    return copy
+
+
+def run_storm(
+    case: str, seconds: float, warmup: float, *options: str, programs: Path | None = None
+) -> dict[str, Any]:
+    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON.
+
+    ``options`` are more words for its run.sh; it finds programs in the folder ``programs`` first.
+    """
+    command = [
+        str(peer_folder() / "run.sh"),
+        case,
+        "--duration",
+        str(int(seconds)),
+        "--warmup",
+        str(int(warmup)),
+    ]
     command += options
     environment = {**os.environ, "JAVA_OPTS": TUNED}
+    if programs is not None:
+        environment["PATH"] = os.pathsep.join((str(programs), environment["PATH"]))
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result

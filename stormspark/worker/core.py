@@ -68,8 +68,10 @@ _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
 #: For so long one bolt executes while others wait, where none may hold the others up.
 _SLICE_SECONDS = 0.01
-#: Of what is at work outside so much is taken in before bolts get their turn again: each turn has a price.
+#: For so long is taken in what comes from outside before bolts get their turn again: each turn has a price.
 _TAKE_IN_SECONDS = 0.002
+#: But where so many tuples wait for a bolt that has room now, it gets them at once: it might run dry.
+_WORTH_A_TURN = 25
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 4096
@@ -609,7 +611,7 @@ class Worker:
             if done:
                 busy = [bolt for bolt in busy if bolt.outside and bolt.fatal is None]
                 bolts = [bolt for bolt in busy if bolt.asks] or busy
-                if not bolts:
+                if not bolts or any(bolt.ready >= _WORTH_A_TURN for bolt in self._outside):
                     break
                 watch.set(bolts)
             now = clock()
