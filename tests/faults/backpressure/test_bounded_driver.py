@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
 BATCHES = int(os.environ.get("BACKPRESSURE_BATCHES", "10000" if LONG_SECS else "40"))
 SAMPLES = 20 if LONG_SECS else 5
+#: Of the heap, for each sample: one of the few samples of a short form would spoil it.
+_COLLECTIONS = 5
 _MB = 1024 * 1024
 
 
@@ -58,7 +60,7 @@ class Driver:
         assert not self.running.wait(0), self.running.error
         assert statistics.pressure is not None
         query: Any = self.running.query
-        heap = heap_after_gc(self.spark)
+        heap = heap_after_gc(self.spark, _COLLECTIONS)
         checkpoint, logs = _size(self.folder / "checkpoint"), _size(self.folder / "logs")
         blocks = [_size(path) for path in self.blocks]
         return {

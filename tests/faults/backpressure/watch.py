@@ -31,6 +31,7 @@ Say = Callable[[str], None]
 _MB = 1024 * 1024
 _TURN_SECS = 0.1
 _COLLECTIONS = 3 if LONG_SECS else 1
+_BETWEEN_COLLECTIONS_SECS = 0.1
 
 
 @dataclass(frozen=True)
@@ -168,14 +169,16 @@ def _rss_mb(process: psutil.Process) -> float:
         return 0.0
 
 
-def heap_after_gc(spark: SparkSession) -> float:
+def heap_after_gc(spark: SparkSession, collections: int = _COLLECTIONS) -> float:
     """What the driver's JVM holds on to, in MB: its heap after a full collection, which takes it some 50 ms. The least of a few,
-    because the topology goes on meanwhile.
+    apart from each other, because the topology goes on meanwhile: a batch holds buffers, and may hold up the collector.
     """
     jvm: Any = spark.sparkContext._jvm
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
     used: list[float] = []
-    for _ in range(_COLLECTIONS):
+    for number in range(collections):
+        if number:
+            time.sleep(_BETWEEN_COLLECTIONS_SECS)
         jvm.java.lang.System.gc()
         used.append(memory.getHeapMemoryUsage().getUsed() / _MB)
     return round(min(used), 1)
