@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -26,13 +25,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.storm_peer import PYSTORM, peer_folder, run_storm
+from benchmarks.storm_peer import PYSTORM, peer_folder, peer_sources, run_storm
 from benchmarks.topologies import Items
-from benchmarks.word_count import Mark, measure, result, spread
+from benchmarks.word_count import Mark, measure_on, result, spread
 from stormspark import Fields, TopologyBuilder
 from stormspark.api import Topology
 from stormspark.config import parse_assignment
-from stormspark.engine import RunningTopology
 from stormspark.multilang import ShellBolt
 from tests.maven_jars import maven_jars
 
@@ -74,7 +72,7 @@ class Children:
 
 def _put_storm_py(folder: Path) -> None:
     """Put the scripts and Storm's storm.py into ``folder``."""
-    peer = Path(os.environ.get("STORM_PEER", _ROOT.parent / "shared" / "peers" / "storm"), "python")
+    peer = peer_sources() / "python"
     ours = _ROOT / "tests" / "legacy" / "multilang" / "children"
     for task, (theirs, own) in _STORM_PY.items():
         source = peer / theirs if (peer / theirs).exists() else ours / own
@@ -107,20 +105,7 @@ def run(
 ) -> dict[str, Any]:
     """Measure once."""
     settings = {"topology.workers": workers, "topology.max.spout.pending": 200, **conf}
-    running: RunningTopology
-    topology = build(children, parallelism)
-    if engine == "local":
-        from stormspark.local import submit as submit_locally
-
-        running = submit_locally(topology, conf=settings)
-    else:
-        from stormspark.spark import submit
-
-        running = submit(topology, conf=settings)
-    try:
-        first, last = measure(running, warmup, seconds)
-    finally:
-        running.stop()
+    first, last = measure_on(engine, build(children, parallelism), settings, warmup, seconds)
     return counted(result("multilang_acked", engine, workers, first, last), first, last)
 
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PYSTORM", "peer_folder", "run_storm"]
+__all__ = ["PYSTORM", "peer_folder", "peer_sources", "run_storm"]
 
 #: Storm without its idle spin, which on few cores takes the CPU from its own bolts: the fair and faster
 #: setting.
@@ -20,17 +20,24 @@ TUNED = "-Dstorm.options=topology.bolt.wait.progressive.level2.count=0"
 PYSTORM = Path("target", "venv", "bin", "python")
 
 
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def peer_sources() -> Path:
+    """Where the peer's sources should be: STORM_PEER says so."""
+    return Path(os.environ.get("STORM_PEER", _ROOT.parent / "shared" / "peers" / "storm"))
+
+
 def peer_folder() -> Path:
-    """A copy of the peer's sources: it builds beside them, and they may not be writable. STORM_PEER names the originals.
+    """A copy of the peer's sources: it builds beside them, and they may not be writable.
 
     Raises FileNotFoundError where there are none.
     """
-    root = Path(__file__).resolve().parent.parent
-    source = Path(os.environ.get("STORM_PEER", root.parent / "shared" / "peers" / "storm"))
+    source = peer_sources()
     if not (source / "run.sh").exists():
         msg = f"no Storm peer in {source}: set STORM_PEER to the folder that holds its run.sh"
         raise FileNotFoundError(msg)
-    copy = root / "build" / "storm-peer"
+    copy = _ROOT / "build" / "storm-peer"
     if not copy.exists():
         shutil.copytree(source, copy)
         for path in copy.rglob("*"):

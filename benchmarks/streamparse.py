@@ -19,7 +19,6 @@ from benchmarks import word_count
 from benchmarks.storm_peer import run_storm
 from stormspark.compat.streamparse import load
 from stormspark.config import parse_assignment
-from stormspark.engine import RunningTopology
 
 _PROJECT = (
     Path(__file__).resolve().parent.parent / "tests" / "legacy" / "streamparse" / "projects" / "benchmark"
@@ -34,19 +33,7 @@ _RATES = ("words_per_s", "words_per_cpu_s")
 def run(engine: str, workers: int, seconds: float, warmup: float, conf: dict[str, Any]) -> dict[str, Any]:
     """Measure the project once."""
     topology = load(TOPOLOGY, environment=ENVIRONMENTS[workers])
-    running: RunningTopology
-    if engine == "local":
-        from stormspark.local import submit as submit_locally
-
-        running = submit_locally(topology, conf=conf)
-    else:
-        from stormspark.spark import submit
-
-        running = submit(topology, conf=conf)
-    try:
-        first, last = word_count.measure(running, warmup, seconds)
-    finally:
-        running.stop()
+    first, last = word_count.measure_on(engine, topology, conf, warmup, seconds)
     figures = word_count.result("pystorm_acked", engine, workers, first, last)
     return {**figures, "engine": f"stormspark-streamparse-{engine}"}
 

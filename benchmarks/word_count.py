@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.cpu import CpuMeter, machine_busy
 from benchmarks.storm_peer import run_storm
 from benchmarks.topologies import CASES, build
+from stormspark.api import Topology
 from stormspark.config import parse_assignment
 from stormspark.engine import RunningTopology
 from stormspark.metrics import TopologyStatistics
@@ -57,6 +58,25 @@ def measure(running: RunningTopology, warmup: float, seconds: float) -> tuple[Ma
     first = next_batch_end(running, meter)
     time.sleep(seconds)
     return first, next_batch_end(running, meter)
+
+
+def measure_on(
+    engine: str, topology: Topology, settings: dict[str, Any], warmup: float, seconds: float
+) -> tuple[Mark, Mark]:
+    """Run a topology on one of the engines for as long as `measure` takes."""
+    running: RunningTopology
+    if engine == "local":
+        from stormspark.local import submit as submit_locally
+
+        running = submit_locally(topology, conf=settings)
+    else:
+        from stormspark.spark import submit
+
+        running = submit(topology, conf=settings)
+    try:
+        return measure(running, warmup, seconds)
+    finally:
+        running.stop()
 
 
 def result(case: str, engine: str, workers: int, first: Mark, last: Mark) -> dict[str, Any]:
@@ -97,20 +117,7 @@ def run(
 ) -> dict[str, Any]:
     """Measure one case once."""
     topology = build(case, (workers, workers, workers))
-    settings = {"topology.workers": workers, **conf}
-    running: RunningTopology
-    if engine == "local":
-        from stormspark.local import submit as submit_locally
-
-        running = submit_locally(topology, conf=settings)
-    else:
-        from stormspark.spark import submit
-
-        running = submit(topology, conf=settings)
-    try:
-        first, last = measure(running, warmup, seconds)
-    finally:
-        running.stop()
+    first, last = measure_on(engine, topology, {"topology.workers": workers, **conf}, warmup, seconds)
     return result(case, engine, workers, first, last)
 
 

@@ -94,11 +94,11 @@ class BoltTask(Task):
         self._done = 0  # deliveries, ever
         self._seen = (0, 0)  # what waited at the last look, and what had been done by then
         self._outside: WorksOutside | None = None  # the bolt, if it is one of those
-        self._automatic = False  # it is an `AutoAckBolt`
+        self._automatic: AutoAckBolt | None = None  # and the same for these
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
-        self._automatic = False
+        self._automatic = None
         self.connect()
         if self._settings.tick_freq_secs:
             self.set_timer(self._settings.tick_freq_secs, self._tick)
@@ -117,8 +117,9 @@ class BoltTask(Task):
                 self.guard()
             instance.prepare(self._conf, context, self._collector)
         self.bolt = instance
-        self._automatic = isinstance(instance, AutoAckBolt)
-        self.connect()
+        if isinstance(instance, AutoAckBolt):
+            self._automatic = instance
+            instance.connected(self._sender)
         self._outside = instance if isinstance(instance, WorksOutside) else None
         if self.state is not None:
             self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
@@ -162,9 +163,8 @@ class BoltTask(Task):
         self._basic.connect()
         if self._host.guarded:
             emit_in_one_thread(self._basic, lambda: self.thread, self.name)
-        if self._automatic:
-            assert isinstance(self.bolt, AutoAckBolt)
-            self.bolt.connected(self._sender)
+        if self._automatic is not None:
+            self._automatic.connected(self._sender)
 
     def _sender(self, stream: str) -> Send | None:
         """See `AutoAckBolt.connected`."""
@@ -413,7 +413,7 @@ class BoltTask(Task):
         """The loop for this kind of bolt."""
         if self._collector is None:
             return self._execute_basic
-        if self._automatic:
+        if self._automatic is not None:
             return self._execute_automatic
         return self._execute_plain if self._outside is None else self._execute_outside
 
@@ -476,9 +476,15 @@ class BoltTask(Task):
             raise
 
     def _execute_automatic(self, batch: list[Delivery]) -> None:
-        bolt, held, begun, unshared, ledger = self.bolt, self._held, self._begun, _UNSHARED, self._ledger
+        bolt, held, begun, unshared, ledger = (
+            self._automatic,
+            self._held,
+            self._begun,
+            _UNSHARED,
+            self._ledger,
+        )
         collector, hooks = self._collector, self.hooks
-        assert isinstance(bolt, AutoAckBolt) and collector is not None
+        assert bolt is not None and collector is not None
         execute, new_tuple = bolt.execute, bolt.new_tuple
         values, source, roots = batch[0]
         tup = new_tuple(values, source, roots)

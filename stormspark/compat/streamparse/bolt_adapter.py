@@ -73,7 +73,7 @@ class BoltSurroundings(Surroundings):
     def fail_open(self, tup: Tuple, error: Exception) -> None:
         """Fail a tuple because of ``error``, unless it is acked or failed already."""
         if tup.state != 1:
-            self._forget(tup)
+            self.forget(tup)
             self.collector.fail(tup, f"{type(error).__name__}: {error}"[:1000])
 
     def of(self, anchors: Iterable[Tuple | str]) -> list[ApiTuple]:
@@ -95,10 +95,11 @@ class BoltSurroundings(Surroundings):
         found = tup if isinstance(tup, Tuple) else self.named.get(tup)
         if found is None or found.state == 1:
             return None
-        self._forget(found)
+        self.forget(found)
         return found
 
-    def _forget(self, tup: Tuple) -> None:
+    def forget(self, tup: Tuple) -> None:
+        """Nobody may call it by its id any more."""
         if tup._id is not None:
             self.named.pop(tup._id, None)
 
@@ -188,7 +189,7 @@ def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[...,
 def _executor(
     bolt: PystormBolt, surroundings: BoltSurroundings, context: TopologyContext
 ) -> Callable[[ApiTuple], object]:
-    named, new = surroundings.named, tuple.__new__
+    new = tuple.__new__
     acks = not isinstance(bolt, BatchingBolt)  # the others ack their batch
     source_of = _sources(context)
     last: TupleSource | None = None
@@ -218,14 +219,14 @@ def _executor(
                 bolt.process(tup)
             if acks and bolt.auto_ack:
                 if tup._id is not None:
-                    named.pop(tup._id, None)
+                    surroundings.forget(tup)
                 return ACK
         except Exception as error:
             handle(bolt, error)
         finally:
             surroundings.tup = surroundings.batch = None
-        if ticks and tup._id is not None:
-            named.pop(tup._id, None)
+        if ticks:
+            surroundings.forget(tup)
         return None
 
     return execute  # type: ignore[return-value]
