@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.global_ import GlobalGrouping
-from stormspark.grouping.key import checked_names, memo_lookup
+from stormspark.grouping.key import MemoLookup, checked_names
 from stormspark.grouping.key_memo import TaskMemo, shared_memo
 from stormspark.grouping.repartitioning import ById, SinglePartition
 
@@ -59,7 +59,7 @@ class FieldsGrouping(Grouping):
         if not self.fields:
             return _GLOBAL.chooser(context)
         memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))
-        return memo_lookup(memo, self.fields, self.kind, context)
+        return MemoLookup(memo, self.fields, self.kind, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ById | SinglePartition:
         """Each row in the partition of its key's index; all in one where there are no fields (A7)."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stormspark.errors import InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping.base import GroupingContext
 from stormspark.grouping.hashing import value_hasher
 from stormspark.grouping.key_memo import KeyMemo
 
-__all__ = ["checked_names", "memo_lookup"]
+__all__ = ["MemoLookup", "checked_names"]
 
 _T = TypeVar("_T")
 
@@ -33,43 +33,36 @@ def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
     return names
 
 
-def memo_lookup(
-    memo: KeyMemo[_T], fields: tuple[str, ...], kind: str, context: GroupingContext
-) -> Callable[[Sequence[Any]], _T]:
-    """The function that looks a tuple's key up in ``memo``.
+class MemoLookup(Generic[_T]):
+    """Looks the key of a tuple up in a memo: a chooser.
 
-    Raises `InvalidTopologyError` for a field that the stream doesn't declare; the function raises
-    `ValueNotHashableError` naming the field.
+    Raises `InvalidTopologyError` for a field that the stream doesn't declare; the call raises `ValueNotHashableError` naming the
+    field.
     """
-    positions = [_position(field, kind, context) for field in fields]
-    key_of = itemgetter(*positions)
 
-    def compute(values: Sequence[Any]) -> _T:
+    def __init__(
+        self, memo: KeyMemo[_T], fields: tuple[str, ...], kind: str, context: GroupingContext
+    ) -> None:
+        positions = [_position(field, kind, context) for field in fields]
+        self._memo, self._fields, self._context = memo, fields, context
+        self._key_of = itemgetter(*positions)
+        #: Where the value is that alone is the key, and where such keys go as far as that is remembered: who sends on a stream
+        #: looks there first, without a call. -1 for a key of several values.
+        self.position = positions[0] if len(positions) == 1 else -1
+        self.known: dict[Any, _T] = memo.known
+
+    def __call__(self, values: Sequence[Any]) -> _T:
+        """Where the tuple goes."""
         try:
-            return memo.compute(key_of(values))
+            return self._memo[self._key_of(values)]
+        except TypeError:  # the key holds a list, which no dict looks up, or a value without a stable hash
+            return self._compute(values)
+
+    def _compute(self, values: Sequence[Any]) -> _T:
+        try:
+            return self._memo.compute(self._key_of(values))
         except ValueNotHashableError as error:
-            raise _placed(error, values, fields, context) from None
-
-    # TypeError: the key holds a list, which no dict looks up, or a value without a stable hash.
-    if len(positions) > 1:
-
-        def look_up(values: Sequence[Any]) -> _T:
-            try:
-                return memo[key_of(values)]
-            except TypeError:
-                return compute(values)
-
-    else:
-        (position,) = positions
-
-        # One field is the common case, and so it takes half the time.
-        def look_up(values: Sequence[Any]) -> _T:
-            try:
-                return memo[values[position]]
-            except TypeError:
-                return compute(values)
-
-    return look_up
+            raise _placed(error, values, self._fields, self._context) from None
 
 
 def _position(field: str, kind: str, context: GroupingContext) -> int:

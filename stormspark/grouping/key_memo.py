@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from stormspark.grouping.hashing import value_hasher
@@ -33,7 +33,7 @@ _EXACT = frozenset({str, int, bool, bytes, NoneType})
 _T = TypeVar("_T")
 
 
-class KeyMemo(dict[Any, _T]):
+class KeyMemo(Generic[_T]):
     """Maps the key of a tuple to where it goes, computing it where it isn't remembered.
 
     With one field the key is its value, with more the tuple of their values. ``memo[key]`` raises `TypeError`
@@ -42,10 +42,11 @@ class KeyMemo(dict[Any, _T]):
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
-        super().__init__()
         self._targets = targets
         self._single = fields == 1
         self._hash_of = value_hasher(ints)
+        #: By keys that are only strings: a key that is found here is done.
+        self.known: dict[Any, _T] = {}
         #: By types and key, for keys that are not only strings.
         self._typed: dict[tuple[Any, Any], _T] = {}
 
@@ -57,12 +58,19 @@ class KeyMemo(dict[Any, _T]):
         """Where ``key`` goes, without the memory."""
         return self.place((self._hash_of(key),) if self._single else map(self._hash_of, key))
 
-    def __missing__(self, key: Any) -> _T:
+    def __len__(self) -> int:
+        return len(self.known) + len(self._typed)
+
+    def __getitem__(self, key: Any) -> _T:
+        place = self.known.get(key)
+        return self._missing(key) if place is None else place
+
+    def _missing(self, key: Any) -> _T:
         if self._single and type(key) is str:  # nearly always
             place = self.place((string_hash(key),))
             if len(key) <= LONGEST_KEY:
                 self._make_room()
-                self[key] = place
+                self.known[key] = place
             return place
         types: Any = type(key) if self._single else tuple(map(type, key))
         known = self._typed.get((types, key))
@@ -79,13 +87,13 @@ class KeyMemo(dict[Any, _T]):
             return
         self._make_room()
         if kinds == {str}:
-            self[key] = place
+            self.known[key] = place
         else:
             self._typed[types, key] = place
 
     def _make_room(self) -> None:
-        if len(self) + len(self._typed) >= MOST_KEYS:
-            self.clear()
+        if len(self) >= MOST_KEYS:
+            self.known.clear()
             self._typed.clear()
 
 

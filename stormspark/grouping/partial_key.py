@@ -10,7 +10,7 @@ from stormspark.errors import InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.java_hash import byte_array_hash, to_int32
 from stormspark.grouping.java_random import JavaRandom
-from stormspark.grouping.key import checked_names, memo_lookup
+from stormspark.grouping.key import MemoLookup, checked_names
 from stormspark.grouping.key_memo import KeyMemo, shared_memo
 from stormspark.grouping.repartitioning import ByChooser
 
@@ -51,9 +51,10 @@ class PartialKeyGrouping(Grouping):
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
         """Choose between the key's two tasks; the tasks of keys seen before are remembered."""
+        tasks_of: Callable[[Sequence[Any]], tuple[int, int]]
         if self.fields:
             memo = shared_memo(_TwoTasksMemo, context.targets, context.ints, len(self.fields))
-            tasks_of = memo_lookup(memo, self.fields, "partial key", context)
+            tasks_of = MemoLookup(memo, self.fields, "partial key", context)
         else:
             tasks_of = _by_first_value(context)
         sent = dict.fromkeys(context.targets, 0)

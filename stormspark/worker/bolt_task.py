@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from itertools import chain, islice
-from sys import getrefcount, getsizeof
+from sys import getsizeof
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
-    ACK,
     TICK_SOURCE,
     AutoAckBolt,
     BasicBolt,
@@ -29,8 +28,8 @@ from stormspark.api import (
 )
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
-from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges, fail_roots
-from stormspark.worker.foreign_calls import ThreadSafeBoltCollector, emit_in_one_thread
+from stormspark.worker.collectors import BasicCollector, BoltCollector, fail_roots
+from stormspark.worker.execution import execute_automatic, execute_basic, execute_outside, execute_plain
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
@@ -53,15 +52,6 @@ _REPLAY_PATIENCE_SECS = 0.05
 _TIMED_ALONE = 50e-6
 
 
-def _unshared_count() -> int:
-    """What `getrefcount` says of an object that nothing but one local variable holds: Pythons differ there."""
-    tup = object()
-    return getrefcount(tup)
-
-
-_UNSHARED = _unshared_count()
-
-
 class BoltTask(Task):
     """One task of a `Bolt`, `BasicBolt` or `WindowedBolt`. ``inbox`` is a list that senders append to."""
 
@@ -78,8 +68,9 @@ class BoltTask(Task):
         self._held: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._begun = 0.0
         self._mean = 0.0
-        self._position = -1  # which tuple of a chunk raised
-        self._current: Tuple
+        #: Which tuple of a chunk raised: its place in the chunk, and the tuple.
+        self.position = -1
+        self.current: Tuple | None = None
         self._collector: BoltCollector | None = None
         self._basic = BasicCollector(self, self._ledger)
         self._ticks = 0  # that wait
@@ -147,7 +138,7 @@ class BoltTask(Task):
 
     def forget_tuples(self) -> None:
         """What waits and what is held belongs to a batch that comes again."""
-        self.inbox.clear()  # the same list: senders hold its append
+        self.inbox.clear()  # the same list: senders hold it
         self._taken, self._next, self._ticks = [], 0, 0
         for held in list(self._held):
             held.state = 1
@@ -160,9 +151,7 @@ class BoltTask(Task):
 
     def connect(self) -> None:
         """Let the collector know the outlets as they are now."""
-        self._basic.connect()
-        if self._host.guarded:
-            emit_in_one_thread(self._basic, lambda: self.thread, self.name)
+        self._basic.connect(guarded=self._host.guarded)
         if self._automatic is not None:
             self._automatic.connected(self._sender)
 
@@ -175,7 +164,7 @@ class BoltTask(Task):
         """User code has threads now."""
         self.connect()
         if self._collector is not None:
-            self._collector.__class__ = ThreadSafeBoltCollector
+            self._collector.guarded = True
 
     def stop(self) -> None:
         """Call ``cleanup``; what it raises is reported and stops nothing."""
@@ -231,21 +220,6 @@ class BoltTask(Task):
         if done:
             self._raised_in_row = 0
         return done
-
-    def _execute_outside(self, batch: list[Delivery]) -> None:
-        """As `_execute_plain`, where each tuple is kept."""
-        execute, held, begun = self.bolt.execute, self._held, self._begun
-        position = -1
-        try:
-            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                tup = Tuple(values, source, roots)
-                execute(tup)  # type: ignore[call-arg]
-                if roots is not None and not tup.state:
-                    tup.state = 2
-                    held[tup] = begun
-        except Exception:
-            self._position, self._current = position, tup
-            raise
 
     def waited(self, seconds: float) -> None:
         """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
@@ -357,7 +331,7 @@ class BoltTask(Task):
             inbox = self.inbox
             if len(inbox) <= most:
                 batch = inbox[:]
-                inbox.clear()  # the same list: senders hold its append
+                inbox.clear()  # the same list: senders hold it
                 return batch
             self._taken, self._next = inbox[:], 0
             inbox.clear()
@@ -390,10 +364,10 @@ class BoltTask(Task):
         try:
             execute(batch)
         except Exception as error:
-            if self._position and self._outside is None:  # those before it went well
+            if self.position and self._outside is None:  # those before it went well
                 self._raised_in_row = 0
-            self._raised("execute", error, self._current)
-            return self._position + 1
+            self._raised("execute", error, self.current)
+            return self.position + 1
         if self._outside is None:
             self._raised_in_row = 0
         else:
@@ -408,120 +382,19 @@ class BoltTask(Task):
         except Exception as error:
             self._raised("execute", error, None)
 
-    @property
-    def _unobserved(self) -> Callable[[list[Delivery]], None]:
+    def _unobserved(self, batch: list[Delivery]) -> None:
         """The loop for this kind of bolt."""
+        execute: Any = self.bolt.execute
         if self._collector is None:
-            return self._execute_basic
-        if self._automatic is not None:
-            return self._execute_automatic
-        return self._execute_plain if self._outside is None else self._execute_outside
-
-    # In these three loops the user's tuple object is used again for the next tuple if nobody has kept it, which its
-    # reference count tells. That is half the price of a new object a tuple.
-
-    def _execute_basic(self, batch: list[Delivery]) -> None:
-        collector, execute, ledger, unshared = self._basic, self.bolt.execute, self._ledger, _UNSHARED
-        values, source, roots = batch[0]
-        tup = Tuple(values, source)
-        position = -1
-        try:
-            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                if getrefcount(tup) != unshared:
-                    tup.state = (
-                        1  # somebody has kept it: it is acked, and nobody may ack it again or anchor to it
-                    )
-                    tup = Tuple(values, source)
-                else:
-                    tup.values = values
-                    tup._source = source
-                tup.roots = collector.roots = roots
-                execute(tup, collector)  # type: ignore[call-arg]
-                if roots is not None:
-                    if isinstance(roots, tuple):
-                        close_edges(ledger, roots)
-                    else:
-                        roots.count -= 1
-                        if not roots.count:
-                            ledger.drained(roots)
-            tup.state = 1
-            self.counters.acked += position + 1
-        except Exception:
-            self._position, self._current = position, tup
-            self.counters.acked += position  # all before this one
-            raise
-        finally:
-            collector.roots = None
-
-    def _execute_plain(self, batch: list[Delivery]) -> None:
-        execute, held, begun, unshared = self.bolt.execute, self._held, self._begun, _UNSHARED
-        values, source, roots = batch[0]
-        tup = Tuple(values, source)
-        position = -1
-        try:
-            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                if getrefcount(tup) != unshared or tup.state == 2:
-                    tup = Tuple(values, source, roots)
-                else:
-                    tup.values = values
-                    tup._source = source
-                    tup.roots = roots
-                    tup.state = 0
-                execute(tup)  # type: ignore[call-arg]
-                if roots is not None and not tup.state:
-                    tup.state = 2
-                    held[tup] = begun
-        except Exception:
-            self._position, self._current = position, tup
-            raise
-
-    def _execute_automatic(self, batch: list[Delivery]) -> None:
-        bolt, held, begun, unshared, ledger = (
-            self._automatic,
-            self._held,
-            self._begun,
-            _UNSHARED,
-            self._ledger,
-        )
-        collector, hooks = self._collector, self.hooks
-        assert bolt is not None and collector is not None
-        execute, new_tuple = bolt.execute, bolt.new_tuple
-        values, source, roots = batch[0]
-        tup = new_tuple(values, source, roots)
-        position, acked = -1, 0
-        try:
-            for position, (values, source, roots) in enumerate(batch):  # noqa: B007 - tells who raised
-                if getrefcount(tup) != unshared or tup.state == 2:
-                    tup = new_tuple(values, source, roots)
-                else:
-                    tup.values = values
-                    tup._source = source
-                    tup.roots = roots
-                    tup.state = 0
-                answer = execute(tup)
-                if tup.state:
-                    continue
-                if answer is not ACK:
-                    if roots is not None:
-                        tup.state = 2
-                        held[tup] = begun
-                elif hooks or source is TICK_SOURCE:
-                    collector.ack(tup)
-                else:
-                    tup.state = 1
-                    acked += 1
-                    if roots is not None:
-                        if isinstance(roots, tuple):
-                            close_edges(ledger, roots)
-                        else:
-                            roots.count -= 1
-                            if not roots.count:
-                                ledger.drained(roots)
-        except Exception:
-            self._position, self._current = position, tup
-            raise
-        finally:
-            self.counters.acked += acked
+            execute_basic(batch, execute, self._basic, self._ledger, self)
+        elif self._automatic is not None:
+            execute_automatic(
+                batch, self._automatic, self._collector, self._held, self._begun, self._ledger, self
+            )
+        elif self._outside is None:
+            execute_plain(batch, execute, self._held, self._begun, self)
+        else:
+            execute_outside(batch, execute, self._held, self._begun, self)
 
     def _execute_observed(self, batch: list[Delivery]) -> None:
         """One by one, with the hooks told (J21)."""
@@ -531,12 +404,12 @@ class BoltTask(Task):
             try:
                 self._unobserved([delivery])
             except Exception:
-                self._position = position
+                self.position = position
                 raise
             values, source, roots = delivery
             tup = Tuple(values, source, roots)
             tup.state = 1  # what a hook raises does not fail it: it has been executed
-            self._position, self._current = position, tup
+            self.position, self.current = position, tup
             took = (clock() - begun) * 1000
             for hook in self.hooks:
                 hook.bolt_execute(BoltExecuteInfo(tup, self.id, took))

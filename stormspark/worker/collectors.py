@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
+from functools import partial
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from stormspark.acker import Branch, Outcome, Roots, SpoutAccount, Tree, Verdict
+from stormspark.acker import Branch, Outcome, Part, Roots, SpoutAccount, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, Tuple
 from stormspark.errors import EmitError
+from stormspark.worker.foreign_calls import post, refuse_other_threads
 from stormspark.worker.outlets import Outlet
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ class SpoutCollector:
         "_task",
         "_told",
         "emitted",
+        "guarded",
         "new_tree",
         "now",
         "pause_at",
@@ -68,14 +72,21 @@ class SpoutCollector:
         self.pause_at = -1
         self.now = 0.0
         self.verdict: Verdict | None = None
+        #: User code has threads, which may emit (see `stormspark.worker.foreign_calls`).
+        self.guarded = False
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
-        """Emit a tuple; tracked where it has a message id (B5, B6)."""
-        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        """Emit a tuple; tracked where it has a message id (B5, B6). Of another thread: soon, and no task ids are known yet."""
+        outlet = self._outlets.get(stream)
+        if outlet is None:
+            outlet = _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(self.emit, values, stream, message_id))
+            return []
         if self.emitted == self.pause_at:
             self._task.pause()
         self.emitted += 1
@@ -84,8 +95,7 @@ class SpoutCollector:
             if message_id is not None:
                 self._acked_at_once(message_id)
             return tasks
-        new_tree = self.new_tree
-        tree = new_tree(self._account, message_id, self.now)
+        tree = self.new_tree(self._account, message_id, self.now)
         tasks = outlet.send(values, tree)
         self._begun(tree)
         return tasks
@@ -100,6 +110,9 @@ class SpoutCollector:
         """Emit to one task on a direct stream (D11)."""
         outlet = self.outlet(stream)
         values = outlet.checked(values)
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(self.emit_direct, task, values, stream, message_id))
+            return
         if self.emitted == self.pause_at:
             self._task.pause()
         self.emitted += 1
@@ -212,7 +225,7 @@ class SpoutGroup:
 class BoltCollector:
     """For one task of a `Bolt`, which anchors, acks and fails by itself (C2)."""
 
-    __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task")
+    __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task", "guarded")
 
     def __init__(self, task: BoltTask, ledger: Ledger, held: MutableMapping[Tuple, float]) -> None:
         self._task = task
@@ -220,17 +233,27 @@ class BoltCollector:
         self._outlets = task.outlets
         self._counters = task.counters
         self._held = held  # tuples whose execute has returned without ack or fail
+        #: User code has threads, which may call (see `stormspark.worker.foreign_calls`).
+        self.guarded = False
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
     ) -> list[int]:
-        """Emit a tuple anchored to ``anchors`` (E4)."""
-        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        """Emit a tuple anchored to ``anchors`` (E4). Of another thread: soon, and no task ids are known yet."""
+        outlet = self._outlets.get(stream)
+        if outlet is None:
+            outlet = _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
+        roots: Roots = None
         if type(anchors) is Tuple and anchors.state != 1:  # the usual case, without a call more
-            return outlet.send(values, anchors.roots)
-        return outlet.send(values, self._roots(anchors) if anchors else None)
+            roots = anchors.roots
+        elif anchors:
+            roots = self._roots(anchors)
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(outlet.send, values, roots))
+            return []
+        return outlet.send(values, roots)
 
     def emit_direct(
         self,
@@ -241,8 +264,12 @@ class BoltCollector:
     ) -> None:
         """Emit to one task on a direct stream (D11)."""
         outlet = self.outlet(stream)
+        values = outlet.checked(values)
         roots = self._roots(anchors) if anchors else None
-        outlet.send_direct(task, outlet.checked(values), roots)
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(outlet.send_direct, task, values, roots))
+        else:
+            outlet.send_direct(task, values, roots)
 
     def outlet(self, stream: str) -> Outlet:
         """The outlet of a stream; raises `EmitError` for one that is not declared."""
@@ -278,24 +305,25 @@ class BoltCollector:
 
     def ack(self, tup: Tuple) -> None:
         """Close the tuple's edge (E5)."""
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(self.ack, tup))
+            return
         if type(tup) is Tuple and not tup.state:  # the usual case, without a call more
             tup.state = 1
         elif self._settled(tup, "ack"):
             return
         if tup._source is not TICK_SOURCE:
             self._counters.acked += 1
-        roots = tup.roots
-        if isinstance(roots, tuple):
-            close_edges(self._ledger, roots)
-        elif roots is not None:
-            roots.count -= 1
-            if not roots.count:
-                self._ledger.drained(roots)
+        if tup.roots is not None:
+            close_edges(self._ledger, tup.roots)
         if self._task.hooks:
             self._task.tell_acked(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(self.fail, tup, reason))
+            return
         if self._settled(tup, "fail"):
             return
         self._counters.failed += 1
@@ -332,7 +360,10 @@ class BoltCollector:
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""
-        reset_timeouts(self._ledger, tup.roots)
+        if self.guarded and get_ident() != self._task.thread:
+            post(self, partial(self.reset_timeout, tup))
+        else:
+            reset_timeouts(self._ledger, tup.roots)
 
     def flush(self) -> None:
         """Nothing to do: tuples leave with the superstep (C2)."""
@@ -345,41 +376,43 @@ class BoltCollector:
 class BasicCollector:
     """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit
     (C5).
-
-    ``emit`` is a closure that `connect` makes, because no other function is called so often: what it needs is
-    in its own variables, and its usual case, the default stream, takes no look-up.
     """
 
-    __slots__ = ("_ledger", "_outlets", "_task", "emit", "roots")
-
-    emit: Callable[..., list[int]]
+    __slots__ = ("_guarded", "_ledger", "_outlets", "_task", "_usual", "_width", "roots")
 
     def __init__(self, task: Task, ledger: Ledger) -> None:
         self._task = task
         self._ledger = ledger
         self._outlets = task.outlets
         self.roots: Roots = None
+        self._guarded = False
+        self.connect(guarded=False)
 
-    def connect(self) -> None:
-        """Make ``emit`` for the outlets as they are now."""
-        task, outlets = self._task, self._outlets
-        usual = outlets.get(DEFAULT_STREAM)
-        usual_width, usual_send = (usual.width, usual.send) if usual is not None else (-1, None)
+    def connect(self, *, guarded: bool) -> None:
+        """Know the outlets as they are now. ``guarded``: user code has threads, whose emits are refused."""
+        self._guarded = guarded
+        # The default stream is found without a look-up; -1: there is none, or who calls has to be looked at first.
+        self._usual = self._outlets.get(DEFAULT_STREAM)
+        self._width = -1 if self._usual is None or guarded else self._usual.width
 
-        def emit(values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-            """Emit a tuple anchored to the current one."""
-            if stream is DEFAULT_STREAM and type(values) is tuple and len(values) == usual_width:
-                return usual_send(values, self.roots)  # type: ignore[misc]
-            outlet = outlets.get(stream) or _outlet(task, stream)
-            if type(values) is not tuple or len(values) != outlet.width:
-                values = outlet.checked(values)
-            return outlet.send(values, self.roots)
-
-        self.emit = emit
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
+        """Emit a tuple anchored to the current one."""
+        if stream is DEFAULT_STREAM and type(values) is tuple and len(values) == self._width:
+            return self._usual.send(values, self.roots)  # type: ignore[union-attr]
+        if self._guarded:
+            refuse_other_threads(self._task)
+        outlet = self._outlets.get(stream)
+        if outlet is None:
+            outlet = _outlet(self._task, stream)
+        if type(values) is not tuple or len(values) != outlet.width:
+            values = outlet.checked(values)
+        return outlet.send(values, self.roots)
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit to one task on a direct stream (D11)."""
-        outlet = self._outlets.get(stream) or _outlet(self._task, stream)
+        outlet = self._outlets.get(stream)
+        if outlet is None:
+            outlet = _outlet(self._task, stream)
         outlet.send_direct(task, outlet.checked(values), self.roots)
 
     def reset_timeout(self) -> None:
@@ -393,11 +426,17 @@ class BasicCollector:
 
 def close_edges(ledger: Ledger, roots: Roots) -> None:
     """Take one open edge off every tree in ``roots``."""
-    if isinstance(roots, tuple):
-        for branch in roots:
-            branch.count -= 1
-            if not branch.count:
-                ledger.drained(branch)
+    kind = type(roots)
+    if kind is Tree or kind is Part:
+        branch: Any = roots
+        branch.count -= 1
+        if not branch.count:
+            ledger.drained(branch)
+    elif isinstance(roots, tuple):
+        for one in roots:
+            one.count -= 1
+            if not one.count:
+                ledger.drained(one)
     elif roots is not None:
         roots.count -= 1
         if not roots.count:

@@ -45,7 +45,7 @@ from stormspark.worker.foreign_calls import watch_for_threads
 from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.messages import Busy
-from stormspark.worker.outlets import Push, Subscription, make_outlet
+from stormspark.worker.outlets import Delivery, Subscription, make_outlet
 from stormspark.worker.outside import Watch
 from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.source_rows import decode
@@ -877,11 +877,11 @@ class Worker:
 
     def _subscription(self, source: TupleSource, edge: EdgePlan) -> Subscription:
         targets = self.plan.components[edge.target].tasks
-        inboxes: dict[int, Push] = {}
+        inboxes: dict[int, list[Delivery]] = {}
         for target in targets:
             worker = self.plan.tasks[target].worker
             if worker == self.index:
-                inboxes[target] = self._inboxes[target].append
+                inboxes[target] = self._inboxes[target]
             else:
                 inboxes[target] = self._lanes[worker].inbox(source.task, target)
         context = GroupingContext(

@@ -5,9 +5,9 @@ calls is checked there, waits in the task's mailbox, and is done by the worker b
 from there returns no task ids. A mailbox has a cap: above it the calling thread waits, which slows it down as
 backpressure slows a spout (Storm lets the queue grow).
 
-Telling the threads apart costs a call each time, which nobody should pay who has no threads. So collectors are made for
-one thread, and become `ThreadSafe...` ones of the same layout when the first thread is started by user code: `Thread.start` is
-wrapped for that. Threads that are not Python's, or not started by a task of the worker, are not seen.
+Telling the threads apart costs a call each time, which nobody should pay who has no threads. So collectors begin to ask
+(``guarded``) when the first thread is started by user code: `Thread.start` is wrapped for that. Threads that are not Python's, or
+not started by a task of the worker, are not seen.
 """
 
 from __future__ import annotations
@@ -15,20 +15,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Protocol
 from weakref import WeakSet
 
-from stormspark.api import DEFAULT_STREAM, Tuple
 from stormspark.errors import EmitError
-from stormspark.worker.collectors import BasicCollector, BoltCollector, SpoutCollector
 
 __all__ = [
     "Mailbox",
-    "ThreadSafeBoltCollector",
-    "ThreadSafeSpoutCollector",
-    "emit_in_one_thread",
+    "post",
+    "refuse_other_threads",
     "watch_for_threads",
 ]
 
@@ -90,108 +87,27 @@ class Mailbox:
             self._changed.notify_all()
 
 
-def _post(collector: BoltCollector | SpoutCollector, call: Callable[[], object]) -> None:
+class _Collector(Protocol):
+    """What another thread has called."""
+
+    _task: Any
+
+
+def post(collector: _Collector, call: Callable[[], object]) -> None:
     """Leave a call in the mailbox of the collector's task, unless its instance has ended: nobody knows its tuples any more."""
     task = collector._task
     if task.has(collector):
         task.mailbox.post(call)
 
 
-def _do_here_or_post(collector: BoltCollector, call: Callable[[], None]) -> None:
-    """Do what gives nothing back: at once on the task's own thread, else soon."""
-    if get_ident() == collector._task.thread:
-        call()
-    else:
-        _post(collector, call)
-
-
-class ThreadSafeBoltCollector(BoltCollector):
-    """A `BoltCollector` that other threads may call."""
-
-    __slots__ = ()
-
-    def emit(
-        self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
-    ) -> list[int]:
-        """Emit a tuple; of another thread: soon, and no task ids are known yet."""
-        task = self._task
-        if get_ident() == task.thread:
-            return super().emit(values, stream, anchors)
-        values, roots = self.outlet(stream).checked(values), self._roots(anchors) if anchors else None
-        _post(self, lambda: self.outlet(stream).send(values, roots))
-        return []
-
-    def emit_direct(
-        self,
-        task: int,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        anchors: Tuple | Iterable[Tuple] = (),
-    ) -> None:
-        """Emit to one task on a direct stream."""
-        if get_ident() == self._task.thread:
-            super().emit_direct(task, values, stream, anchors)
-            return
-        values, roots = self.outlet(stream).checked(values), self._roots(anchors) if anchors else None
-        _post(self, lambda: self.outlet(stream).send_direct(task, values, roots))
-
-    def ack(self, tup: Tuple) -> None:
-        """Close the tuple's edge."""
-        _do_here_or_post(self, lambda: BoltCollector.ack(self, tup))
-
-    def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail the tuple's trees."""
-        _do_here_or_post(self, lambda: BoltCollector.fail(self, tup, reason))
-
-    def reset_timeout(self, tup: Tuple) -> None:
-        """Give the tuple's trees another timeout."""
-        _do_here_or_post(self, lambda: BoltCollector.reset_timeout(self, tup))
-
-
-class ThreadSafeSpoutCollector(SpoutCollector):
-    """A `SpoutCollector` that other threads may call. Groups of emits belong to the task's own thread."""
-
-    __slots__ = ()
-
-    def emit(
-        self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
-    ) -> list[int]:
-        """Emit a tuple; of another thread: soon, and no task ids are known yet."""
-        if get_ident() == self._task.thread:
-            return super().emit(values, stream, message_id)
-        values = self.outlet(stream).checked(values)
-        _post(self, lambda: SpoutCollector.emit(self, values, stream, message_id))
-        return []
-
-    def emit_direct(
-        self,
-        task: int,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        message_id: Hashable | None = None,
-    ) -> None:
-        """Emit to one task on a direct stream."""
-        if get_ident() == self._task.thread:
-            super().emit_direct(task, values, stream, message_id)
-            return
-        values = self.outlet(stream).checked(values)
-        _post(self, lambda: SpoutCollector.emit_direct(self, task, values, stream, message_id))
-
-
-def emit_in_one_thread(collector: BasicCollector, thread: Callable[[], int], task: str) -> None:
-    """Have a `BasicCollector` refuse emits of other threads: they are anchored to whatever tuple is at hand."""
-    plain = collector.emit
-
-    def emit(values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        if get_ident() != thread():
-            msg = (
-                f"{task}: a BasicBolt emits inside execute, on the thread that called it; use a Bolt, whose collector may be "
-                f"called in other threads (C5, W26)"
-            )
-            raise EmitError(msg)
-        return plain(values, stream)
-
-    collector.emit = emit
+def refuse_other_threads(task: Any) -> None:
+    """Emits of a `BasicBolt` are anchored to whatever tuple is at hand; raises `EmitError` on another thread than the task's."""
+    if get_ident() != task.thread:
+        msg = (
+            f"{task.name}: a BasicBolt emits inside execute, on the thread that called it; use a Bolt, whose collector may be "
+            f"called in other threads (C5, W26)"
+        )
+        raise EmitError(msg)
 
 
 class _Watched(Protocol):

@@ -33,7 +33,7 @@ from stormspark.acker import (
 )
 from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
-from stormspark.worker.outlets import Delivery, Push
+from stormspark.worker.outlets import Delivery
 
 __all__ = ["Lanes", "unpack"]
 
@@ -79,10 +79,10 @@ class Lanes:
         self._lanes: dict[tuple[int, int], list[Delivery]] = {}
         self._streams: Counter[tuple[int, int]] = Counter()  # a lane of one stream needs no cutting into runs
 
-    def inbox(self, sender: int, target: int) -> Push:
+    def inbox(self, sender: int, target: int) -> list[Delivery]:
         """Where task ``sender`` puts its tuples of one more stream for task ``target``."""
         self._streams[sender, target] += 1
-        return self._lanes.setdefault((sender, target), []).append
+        return self._lanes.setdefault((sender, target), [])
 
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
@@ -101,7 +101,7 @@ class Lanes:
     def clear(self) -> None:
         """Forget all that waits."""
         for lane in self._lanes.values():
-            lane.clear()  # the same list: senders hold its append
+            lane.clear()  # the same list: senders hold it
 
     def estimated_bytes(self) -> int:
         """A guess at the size of what waits, by the newest tuple of each lane."""
@@ -118,7 +118,7 @@ class Lanes:
                 runs.append((sender, target, lane[:]))
             else:
                 runs.extend((sender, target, list(run)) for _, run in groupby(lane, _source_of))
-            lane.clear()  # the same list: senders hold its append
+            lane.clear()  # the same list: senders hold it
         if not runs:
             return None
         blocks = self._pickled_blocks(runs)

@@ -1,10 +1,9 @@
 """Where an emitted tuple goes: one outlet a stream of a task, made of its subscribers' choosers and inboxes.
 
-This is the hottest code there is: once an emit. So an outlet is a closure over what never changes, made for
-the common shapes of a stream (nobody listens; one subscriber that gets one copy) and for the rest. What is
-sent is a plain `Delivery`; the object that users see is made when it is executed. An inbox is a plain list,
-of a task here or of a lane to another worker: the sender does not know the difference, and the ledger counts
-the edge here until the lane's frame leaves.
+This is the hottest code there is: once an emit. So there is a class for each of the common shapes of a stream (one subscriber
+that gets one copy; the rest), which looks nothing up that never changes. What is sent is a plain `Delivery`; the object that
+users see is made when it is executed. An inbox is a plain list, of a task here or of a lane to another worker: the sender does
+not know the difference, and the ledger counts the edge here until the lane's frame leaves.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from stormspark.acker import Roots
+from stormspark.acker import Part, Roots, Tree
 from stormspark.api import TupleSource
 from stormspark.errors import EmitError
+from stormspark.grouping.key import MemoLookup
 
-__all__ = ["Delivery", "Outlet", "Send", "Subscription", "add_edge", "make_outlet"]
+__all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
 
 #: A tuple on its way: values, source, and the trees it belongs to. A plain tuple, because that is what Python
 #: makes fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
 #: Takes the values and the trees they belong to; returns the task ids.
 Send = Callable[[tuple[Any, ...], Roots], list[int]]
-#: Appends to the inbox of a task.
-Push = Callable[[Delivery], None]
 
 
 @dataclass(frozen=True)
@@ -36,26 +34,52 @@ class Subscription:
     choose: Callable[[Sequence[Any]], Any]
     single: bool
     direct: bool
-    inboxes: Mapping[int, Push]
+    inboxes: Mapping[int, list[Delivery]]
 
 
-@dataclass(frozen=True)
 class Outlet:
-    """A stream of one task: its width, how to send on it, and how to send to a named task."""
+    """A stream of one task: how many values it has, and how to send on it, or to a named task."""
 
-    source: TupleSource
-    width: int
-    send: Send
-    send_direct: Callable[[int, tuple[Any, ...], Roots], int]
-    #: Emits and copies so far.
-    counts: Callable[[], tuple[int, int]]
+    __slots__ = ("_by_task", "copies", "emitted", "source", "width")
+
+    def __init__(self, source: TupleSource, subscriptions: Sequence[Subscription]) -> None:
+        self.source = source
+        self.width = len(source.fields)
+        self.emitted = self.copies = 0
+        # A task belongs to one consumer, which subscribes to the stream once.
+        self._by_task = {task: (one, inbox) for one in subscriptions for task, inbox in one.inboxes.items()}
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        """Send to all that it is for, into these trees; returns their task ids."""
+        raise NotImplementedError
+
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        """Send to one task (D11); returns how many copies that were. Raises `EmitError`, before anything is sent."""
+        if type(task) is not int:
+            msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
+            raise EmitError(msg)
+        subscription, inbox = self._by_task.get(task, (None, None))
+        if subscription is None or inbox is None:
+            self.emitted += 1
+            return 0  # a task that does not subscribe gets nothing, without complaint (B9)
+        if not subscription.direct:
+            component = self.source.component
+            msg = (
+                f"{self._place()}: emit_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a direct "
+                f"grouping (B9); let it subscribe by direct_grouping({component!r}), or use emit(values)"
+            )
+            raise EmitError(msg)
+        inbox.append((values, self.source, roots))
+        add_edge(roots)
+        self.emitted += 1
+        self.copies += 1
+        return 1
 
     def checked(self, values: Any) -> tuple[Any, ...]:
         """Make ``values`` the tuple that is sent; raises `EmitError` when their number or type is wrong
         (A12).
         """
-        source = self.source
-        place = f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
+        source, place = self.source, self._place()
         if not isinstance(values, tuple | list):
             msg = f"{place}: emit takes a tuple or list of values, got {values!r} of type {type(values).__name__}"
             if self.width == 1:
@@ -68,6 +92,106 @@ class Outlet:
             )
             raise EmitError(msg)
         return tuple(values)
+
+    def counts(self) -> tuple[int, int]:
+        """Emits and copies so far."""
+        return self.emitted, self.copies
+
+    def _place(self) -> str:
+        source = self.source
+        return f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
+
+
+class _OneCopy(Outlet):
+    """One subscriber, whose grouping chooses one task."""
+
+    __slots__ = ("_choose", "_inboxes", "_known", "_position")
+
+    def __init__(self, source: TupleSource, subscription: Subscription) -> None:
+        super().__init__(source, [subscription])
+        choose = self._choose = subscription.choose
+        self._inboxes = dict(subscription.inboxes)
+        self._known: dict[Any, int] | None = None
+        self._position = -1
+        if isinstance(choose, MemoLookup) and choose.position >= 0:
+            self._known, self._position = choose.known, choose.position
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        """See `Outlet.send`."""
+        known = self._known
+        if known is None:
+            task = self._choose(values)
+        else:
+            try:
+                task = known.get(values[self._position])
+            except TypeError:  # the key is none that a dict takes
+                task = None
+            if task is None:
+                task = self._choose(values)
+        inbox = self._inboxes[task]
+        inbox.append((values, self.source, roots))
+        self.emitted += 1
+        self.copies += 1
+        if roots is not None:
+            kind = type(roots)
+            if kind is Tree or kind is Part:
+                branch: Any = roots
+                branch.count += 1
+            else:
+                add_edge(roots)
+        return [task]
+
+
+class _AllCopies(Outlet):
+    """Any subscribers. Each one's grouping is applied on its own; the result is their concatenation (D15)."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, source: TupleSource, subscriptions: Sequence[Subscription]) -> None:
+        super().__init__(source, subscriptions)
+        self._parts = [(one.choose, one.single, one.inboxes) for one in subscriptions]
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        """See `Outlet.send`."""
+        # All is chosen and found before the first copy leaves: what raises must not leave half an emit behind.
+        tasks: list[int] = []
+        found: list[list[Delivery]] = []
+        for choose, single, inboxes in self._parts:
+            chosen = (choose(values),) if single else choose(values)
+            for task in chosen:
+                inbox = inboxes.get(task)
+                if inbox is None:
+                    msg = f"{self._place()}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
+                    raise EmitError(msg)
+                found.append(inbox)
+            tasks += chosen
+        delivery = (values, self.source, roots)
+        for inbox in found:
+            inbox.append(delivery)
+            add_edge(roots)
+        self.emitted += 1
+        self.copies += len(tasks)
+        return tasks
+
+
+class WrappedOutlet(Outlet):
+    """An outlet through which another one is reached. What it counts is what that one does."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self.source, self.width = outlet.source, outlet.width
+
+    def counts(self) -> tuple[int, int]:
+        """See `Outlet.counts`."""
+        return self._outlet.counts()
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        """See `Outlet.send`."""
+        return self._outlet.send(values, roots)
+
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        """See `Outlet.send_direct`."""
+        return self._outlet.send_direct(task, values, roots)
 
 
 def add_edge(roots: Roots) -> None:
@@ -82,99 +206,5 @@ def add_edge(roots: Roots) -> None:
 def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> Outlet:
     """Build the outlet of one stream of one task."""
     if len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
-        send, counts = _send_one(source, subscriptions[0])
-    else:
-        send, counts = _send_all(source, subscriptions)
-    send_direct, direct_counts = _send_direct(source, subscriptions)
-
-    def all_counts() -> tuple[int, int]:
-        (emitted, copies), (directly, direct_copies) = counts(), direct_counts()
-        return emitted + directly, copies + direct_copies
-
-    return Outlet(source, len(source.fields), send, send_direct, all_counts)
-
-
-_Counts = Callable[[], tuple[int, int]]
-
-
-def _send_one(source: TupleSource, subscription: Subscription) -> tuple[Send, _Counts]:
-    choose, inboxes = subscription.choose, subscription.inboxes
-    emitted = 0  # a closure's own variable is the cheapest counter there is
-
-    def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
-        nonlocal emitted
-        task = choose(values)
-        inboxes[task]((values, source, roots))
-        emitted += 1
-        if roots is not None:
-            if isinstance(roots, tuple):
-                add_edge(roots)
-            else:
-                roots.count += 1
-        return [task]
-
-    return send, lambda: (emitted, emitted)
-
-
-def _send_all(source: TupleSource, subscriptions: Sequence[Subscription]) -> tuple[Send, _Counts]:
-    """Each subscriber's grouping is applied on its own; the result is their concatenation (D15)."""
-    parts = [(one.choose, one.single, one.inboxes) for one in subscriptions]
-    emitted = copies = 0
-
-    def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
-        nonlocal emitted, copies
-        # All is chosen and found before the first copy leaves: what raises must not leave half an emit behind.
-        tasks: list[int] = []
-        pushes: list[Push] = []
-        for choose, single, inboxes in parts:
-            chosen = (choose(values),) if single else choose(values)
-            try:
-                pushes += [inboxes[task] for task in chosen]
-            except KeyError as error:
-                msg = (
-                    f"component {source.component!r}, task {source.task}, stream {source.stream!r}: the grouping chose task "
-                    f"{error}; it must be one of {sorted(inboxes)} (D13)"
-                )
-                raise EmitError(msg) from None
-            tasks += chosen
-        delivery = (values, source, roots)
-        for push in pushes:
-            push(delivery)
-            add_edge(roots)
-        emitted += 1
-        copies += len(tasks)
-        return tasks
-
-    return send, lambda: (emitted, copies)
-
-
-def _send_direct(
-    source: TupleSource, subscriptions: Sequence[Subscription]
-) -> tuple[Callable[[int, tuple[Any, ...], Roots], int], _Counts]:
-    # A task belongs to one consumer, which subscribes to the stream once.
-    by_task = {task: (one, push) for one in subscriptions for task, push in one.inboxes.items()}
-    place = f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
-    emitted = copies = 0
-
-    def send(task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        nonlocal emitted, copies
-        if type(task) is not int:
-            msg = f"{place}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
-            raise EmitError(msg)
-        subscription, push = by_task.get(task, (None, None))
-        if subscription is None or push is None:
-            emitted += 1
-            return 0  # a task that does not subscribe gets nothing, without complaint (B9)
-        if not subscription.direct:
-            msg = (
-                f"{place}: emit_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a direct "
-                f"grouping (B9); let it subscribe by direct_grouping({source.component!r}), or use emit(values)"
-            )
-            raise EmitError(msg)
-        push((values, source, roots))
-        add_edge(roots)
-        emitted += 1
-        copies += 1
-        return 1
-
-    return send, lambda: (emitted, copies)
+        return _OneCopy(source, subscriptions[0])
+    return _AllCopies(source, subscriptions)

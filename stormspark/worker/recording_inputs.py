@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stormspark.acker import Roots
 from stormspark.api import TransactionAttempt
 from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dump_pairs, named
 from stormspark.checkpoint.state_table import TaskChanges
-from stormspark.worker.outlets import Delivery, Outlet
+from stormspark.worker.outlets import Delivery, Outlet, WrappedOutlet
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
@@ -134,17 +133,22 @@ class TaskInputs:
 
     def observed(self, outlet: Outlet) -> Outlet:
         """``outlet``, with its emits written down."""
-        stream, emits = outlet.source.stream, self._emits
-        plain_send, plain_direct = outlet.send, outlet.send_direct
+        return _Recorded(outlet, self._emits)
 
-        def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
-            tasks = plain_send(values, roots)
-            emits.append((stream, values))
-            return tasks
 
-        def send_direct(task: int, values: tuple[Any, ...], roots: Roots) -> int:
-            sent = plain_direct(task, values, roots)
-            emits.append((stream, values))
-            return sent
+class _Recorded(WrappedOutlet):
+    """Notes what was emitted."""
 
-        return replace(outlet, send=send, send_direct=send_direct)
+    def __init__(self, outlet: Outlet, emits: list[tuple[str, tuple[Any, ...]]]) -> None:
+        super().__init__(outlet)
+        self._emits = emits
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        tasks = super().send(values, roots)
+        self._emits.append((self.source.stream, values))
+        return tasks
+
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        sent = super().send_direct(task, values, roots)
+        self._emits.append((self.source.stream, values))
+        return sent

@@ -31,7 +31,6 @@ from stormspark.api import (
 from stormspark.backpressure import SpoutLoad
 from stormspark.errors import ComponentError
 from stormspark.worker.collectors import SpoutCollector
-from stormspark.worker.foreign_calls import ThreadSafeSpoutCollector
 from stormspark.worker.row_spout import RowSpout
 from stormspark.worker.source_rows import Row, SourceRows
 from stormspark.worker.stories import SpoutStories
@@ -357,7 +356,7 @@ class SpoutTask(Task):
     def guard(self) -> None:
         """User code has threads now."""
         if hasattr(self, "_collector"):  # else it has not been opened yet
-            self._collector.__class__ = ThreadSafeSpoutCollector
+            self._collector.guarded = True
 
     def take_calls(self) -> None:
         """Do what users' threads have called, unless the spout may not emit now."""

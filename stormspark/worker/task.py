@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import Any, Protocol
 
 import cloudpickle
@@ -22,7 +21,7 @@ from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.foreign_calls import Mailbox
-from stormspark.worker.outlets import Outlet, Send
+from stormspark.worker.outlets import Outlet, WrappedOutlet
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories import Stories
 from stormspark.worker.task_state import TaskState
@@ -316,25 +315,7 @@ class Task:
 
     def _observed(self, outlet: Outlet) -> Outlet:
         """``outlet``, with the hooks told of every emit."""
-        stream = outlet.source.stream
-
-        def tell(values: tuple[Any, ...], tasks: tuple[int, ...]) -> None:
-            info = EmitInfo(values, stream, self.id, tasks)
-            for hook in self.hooks:
-                hook.emit(info)
-
-        def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
-            tasks = outlet.send(values, roots)
-            tell(values, tuple(tasks))
-            return tasks
-
-        def send_direct(task: int, values: tuple[Any, ...], roots: Roots) -> int:
-            sent = outlet.send_direct(task, values, roots)
-            tell(values, (task,) * sent)
-            return sent
-
-        observed: Send = send
-        return replace(outlet, send=observed, send_direct=send_direct)
+        return _Observed(outlet, self.id, self.hooks)
 
     # -- errors ----------------------------------------------------------------------------------------------
 
@@ -435,3 +416,26 @@ class Task:
         """The metrics' readings since the last call, oldest first."""
         points, self.data_points = self.data_points, []
         return points
+
+
+class _Observed(WrappedOutlet):
+    """Tells hooks of every emit (J21)."""
+
+    def __init__(self, outlet: Outlet, task: int, hooks: Sequence[TaskHook]) -> None:
+        super().__init__(outlet)
+        self._task, self._hooks = task, hooks
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        tasks = super().send(values, roots)
+        self._tell(values, tuple(tasks))
+        return tasks
+
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        sent = super().send_direct(task, values, roots)
+        self._tell(values, (task,) * sent)
+        return sent
+
+    def _tell(self, values: tuple[Any, ...], tasks: tuple[int, ...]) -> None:
+        info = EmitInfo(values, self.source.stream, self._task, tasks)
+        for hook in self._hooks:
+            hook.emit(info)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 import reprlib
-from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -17,7 +16,7 @@ import cloudpickle
 from stormspark.acker import Roots
 from stormspark.api import TupleSource
 from stormspark.errors import SerializationError
-from stormspark.worker.outlets import Outlet
+from stormspark.worker.outlets import Outlet, WrappedOutlet
 
 __all__ = ["serializing"]
 
@@ -27,15 +26,15 @@ _repr.maxother = _repr.maxstring = 100
 
 def serializing(outlet: Outlet) -> Outlet:
     """``outlet``, with every tuple pickled on its way; raises `SerializationError` out of the emit, before anything is sent."""
-    source = outlet.source
+    return _Serializing(outlet)
 
-    def send(values: tuple[Any, ...], roots: Roots) -> list[int]:
-        return outlet.send(_copied(values, source), roots)
 
-    def send_direct(task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        return outlet.send_direct(task, _copied(values, source), roots)
+class _Serializing(WrappedOutlet):
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        return super().send(_copied(values, self.source), roots)
 
-    return replace(outlet, send=send, send_direct=send_direct)
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        return super().send_direct(task, _copied(values, self.source), roots)
 
 
 def _copied(values: tuple[Any, ...], source: TupleSource) -> tuple[Any, ...]:

@@ -9,26 +9,28 @@ import pytest
 from stormspark.acker import SpoutAccount, Tree
 from stormspark.api import Fields, TupleSource
 from stormspark.errors import EmitError
-from stormspark.worker.outlets import Outlet, Subscription, make_outlet
+from stormspark.worker.outlets import Delivery, Outlet, Subscription, make_outlet
 
 SOURCE = TupleSource("split", 2, "default", Fields("word"))
 
 
 class Consumers:
-    """Subscribers with an inbox a task; all that arrives is in ``got``."""
+    """Subscribers with an inbox a task; all that arrives is in ``got``, task by task."""
 
     def __init__(self) -> None:
-        self.got: list[tuple[int, Any]] = []
+        self.inboxes: dict[int, list[Delivery]] = {}
         self.subscriptions: list[Subscription] = []
 
     def add(
         self, consumer: str, tasks: list[int], choose: Any, *, single: bool = False, direct: bool = False
     ) -> None:
-        inboxes = {task: self._inbox(task) for task in tasks}
+        inboxes: dict[int, list[Delivery]] = {task: [] for task in tasks}
+        self.inboxes.update(inboxes)
         self.subscriptions.append(Subscription(consumer, choose, single, direct, inboxes))
 
-    def _inbox(self, task: int) -> Any:
-        return lambda delivery: self.got.append((task, delivery[0]))
+    @property
+    def got(self) -> list[tuple[int, Any]]:
+        return [(task, values) for task, inbox in sorted(self.inboxes.items()) for values, _, _ in inbox]
 
     def outlet(self) -> Outlet:
         return make_outlet(SOURCE, self.subscriptions)

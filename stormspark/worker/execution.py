@@ -1,0 +1,186 @@
+"""The loops that execute a chunk of tuples, one for each kind of bolt.
+
+Of all that runs once a tuple, this is the outermost. A loop takes a chunk of deliveries; where ``execute`` raises, it notes in
+the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. The user's tuple object is used again
+for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+from stormspark.acker import Ledger, Part, Tree
+from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Tuple
+from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges
+from stormspark.worker.outlets import Delivery
+
+if TYPE_CHECKING:
+    from stormspark.worker.bolt_task import BoltTask
+
+__all__ = ["execute_automatic", "execute_basic", "execute_outside", "execute_plain"]
+
+
+def _unshared_count() -> int:
+    """What `getrefcount` says of an object that nothing but one local variable holds: Pythons, and compilers, differ there."""
+    tup = object()
+    return getrefcount(tup)
+
+
+_UNSHARED = _unshared_count()
+
+
+def execute_basic(
+    batch: list[Delivery],
+    execute: Callable[[Tuple, BasicCollector], object],
+    collector: BasicCollector,
+    ledger: Ledger,
+    task: BoltTask,
+) -> None:
+    """For a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
+    unshared = _UNSHARED
+    values, source, roots = batch[0]
+    tup = Tuple(values, source)
+    position = -1
+    try:
+        for delivery in batch:
+            values, source, roots = delivery
+            position += 1
+            if getrefcount(tup) != unshared:
+                tup.state = (
+                    1  # somebody has kept it: it is acked, and nobody may ack it again or anchor to it
+                )
+                tup = Tuple(values, source)
+            else:
+                tup.values = values
+                tup._source = source
+            tup.roots = collector.roots = roots
+            execute(tup, collector)
+            if roots is not None:
+                kind = type(roots)
+                if kind is Tree or kind is Part:
+                    branch: Any = roots
+                    branch.count -= 1
+                    if not branch.count:
+                        ledger.drained(branch)
+                else:
+                    close_edges(ledger, roots)
+        tup.state = 1
+        task.counters.acked += position + 1
+    except Exception:
+        task.position, task.current = position, tup
+        task.counters.acked += position  # all before this one
+        raise
+    finally:
+        collector.roots = None
+
+
+def execute_plain(
+    batch: list[Delivery],
+    execute: Callable[[Tuple], object],
+    held: MutableMapping[Tuple, float],
+    begun: float,
+    task: BoltTask,
+) -> None:
+    """For a `Bolt`, which acks by itself; a tuple that it neither acks nor fails in ``execute`` is held, since ``begun``."""
+    unshared = _UNSHARED
+    values, source, roots = batch[0]
+    tup = Tuple(values, source)
+    position = -1
+    try:
+        for delivery in batch:
+            values, source, roots = delivery
+            position += 1
+            if getrefcount(tup) != unshared or tup.state == 2:
+                tup = Tuple(values, source, roots)
+            else:
+                tup.values = values
+                tup._source = source
+                tup.roots = roots
+                tup.state = 0
+            execute(tup)
+            if roots is not None and not tup.state:
+                tup.state = 2
+                held[tup] = begun
+    except Exception:
+        task.position, task.current = position, tup
+        raise
+
+
+def execute_outside(
+    batch: list[Delivery],
+    execute: Callable[[Tuple], object],
+    held: MutableMapping[Tuple, float],
+    begun: float,
+    task: BoltTask,
+) -> None:
+    """As `execute_plain`, for a bolt that keeps every tuple."""
+    position = -1
+    tup: Tuple | None = None
+    try:
+        for delivery in batch:
+            values, source, roots = delivery
+            position += 1
+            tup = Tuple(values, source, roots)
+            execute(tup)
+            if roots is not None and not tup.state:
+                tup.state = 2
+                held[tup] = begun
+    except Exception:
+        task.position, task.current = position, tup
+        raise
+
+
+def execute_automatic(
+    batch: list[Delivery],
+    bolt: AutoAckBolt,
+    collector: BoltCollector,
+    held: MutableMapping[Tuple, float],
+    begun: float,
+    ledger: Ledger,
+    task: BoltTask,
+) -> None:
+    """For an `AutoAckBolt`, whose ``execute`` says whether the tuple is acked."""
+    unshared, hooks = _UNSHARED, bool(task.hooks)
+    execute, new_tuple = bolt.execute, bolt.new_tuple
+    values, source, roots = batch[0]
+    tup = new_tuple(values, source, roots)
+    position, acked = -1, 0
+    try:
+        for delivery in batch:
+            values, source, roots = delivery
+            position += 1
+            if getrefcount(tup) != unshared or tup.state == 2:
+                tup = new_tuple(values, source, roots)
+            else:
+                tup.values = values
+                tup._source = source
+                tup.roots = roots
+                tup.state = 0
+            answer = execute(tup)
+            if tup.state:
+                continue
+            if answer is not ACK:
+                if roots is not None:
+                    tup.state = 2
+                    held[tup] = begun
+            elif hooks or source is TICK_SOURCE:
+                collector.ack(tup)
+            else:
+                tup.state = 1
+                acked += 1
+                if roots is not None:
+                    kind = type(roots)
+                    if kind is Tree or kind is Part:
+                        branch: Any = roots
+                        branch.count -= 1
+                        if not branch.count:
+                            ledger.drained(branch)
+                    else:
+                        close_edges(ledger, roots)
+    except Exception:
+        task.position, task.current = position, tup
+        raise
+    finally:
+        task.counters.acked += acked
