@@ -104,6 +104,8 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
+        #: Frames that have left, by which branches know whether they are in the one that is being packed.
+        self.frames = 0
         self.asked: list[int] = []  # roots that other workers want to know about
         #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over.
         self.moving = 0
@@ -152,6 +154,8 @@ class Ledger:
             self._end(branch, verdict)
         elif isinstance(branch, Part) and branch.home != self.worker and branch.verdict is None:
             branch.verdict = verdict
+            if type(branch) is TracedPart:
+                branch.trace.ended(branch, verdict)
             self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
     def take_parts(self, parts: Parts) -> None:
@@ -168,9 +172,10 @@ class Ledger:
                 self.reset_timeout(tree)
         for root, value in zip(parts.roots, parts.values, strict=True):
             if (tree := outside.get(root)) is not None:
-                tree.value ^= value
-                if not tree.value and not tree.count:
-                    self._end(tree, ACKED)
+                one: Tree = tree
+                one.value ^= value
+                if not one.value and not one.count:
+                    self._end(one, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
         """Give an open tree a whole timeout again (C11); one of another worker when its home hears of it.
@@ -246,6 +251,8 @@ class Ledger:
         del bucket[tree]
         tree.bucket = None
         tree.verdict = verdict
+        if type(tree) is TracedTree:
+            tree.trace.ended(tree, verdict)
         if tree.root_id:
             del self._outside[tree.root_id]
         account = tree.account
@@ -256,28 +263,41 @@ class Ledger:
 
     def send(self, counts: Mapping[Branch, int]) -> RemoteEdges:
         """Hand tuples out to another worker: ``counts`` says how many of each tree the frame holds."""
-        new: list[Tree] = [tree for tree in counts if not tree.root_id]  # type: ignore[misc]  # parts have one
-        for tree, root in zip(new, self._edge_ids(len(new)), strict=True):
-            # Every worker that takes the tree over sees by this bit whether it is traced.
-            tree.root_id = tree.trace.root_id if type(tree) is TracedTree else root | 1
-            # A tree that has ended is not to be found again: its late parts are ignored.
-            if tree.bucket is not None:
-                self._outside[tree.root_id] = tree
-        edges = self._edge_ids(len(counts))
+        return self.hand_out(list(counts), list(counts.values()))
+
+    def hand_out(self, branches: list[Any], counts: list[int]) -> RemoteEdges:
+        """`send`, of so many tuples of each of these; each is there once."""
+        new = 0
+        for known in branches:
+            new += not known.root_id  # parts have one
+        ids, edges = iter(self._edge_ids(new)), self._edge_ids(len(branches))
+        here = self.worker
+        homes, roots = [here] * len(branches), [0] * len(branches)
         self.moving = -1
-        for (branch, count), edge in zip(counts.items(), edges, strict=True):
-            branch.value ^= edge
-            branch.count -= count
-            if not branch.count:
+        for place, branch in enumerate(branches):
+            kind = type(branch)
+            if kind is Tree or kind is TracedTree:
+                tree: Tree = branch
+                if not tree.root_id:
+                    # Every worker that takes the tree over sees by this bit whether it is traced.
+                    root = next(ids) | 1
+                    tree.root_id = branch.trace.root_id if kind is TracedTree else root
+                    # A tree that has ended is not to be found again: its late parts are ignored.
+                    if tree.bucket is not None:
+                        self._outside[tree.root_id] = tree
+            else:
+                homes[place] = branch.home
+            known = branch
+            roots[place] = known.root_id
+            known.value ^= edges[place]
+            if kind is Tree or kind is Part:
+                known.count -= counts[place]
+            else:
+                branch.count -= counts[place]
+            if not known.count:
                 self.drained(branch)
         self.moving = 0
-        here, branches = self.worker, list[Any](counts)
-        return RemoteEdges(
-            array("i", [here if type(b) is Tree or type(b) is TracedTree else b.home for b in branches]),
-            array("Q", [branch.root_id for branch in branches]),
-            array("Q", edges),
-            array("L", counts.values()),
-        )
+        return RemoteEdges(array("i", homes), array("Q", roots), array("Q", edges), array("L", counts))
 
     def receive(self, edges: RemoteEdges) -> list[Branch]:
         """Take the trees of a frame over; the list is parallel to ``edges`` and to the frame's references."""
@@ -285,10 +305,15 @@ class Ledger:
         self.moving = 1
         branches: list[Branch] = []
         for home, root, edge, count in zip(*edges, strict=True):
-            branch: Branch | None = outside.get(root) if home == here else parts.get(root) or older.get(root)
+            branch: Any = outside.get(root) if home == here else parts.get(root) or older.get(root)
             if branch is not None:
-                branch.value ^= edge
-                branch.count += count
+                kind = type(branch)
+                known: Branch = branch
+                known.value ^= edge
+                if kind is Tree or kind is Part:
+                    known.count += count
+                else:
+                    branch.count += count
             elif home == here:
                 # A tree of ours that has ended, whose tuples still run (E11): a part that is in no table and
                 # never sent.

@@ -34,11 +34,14 @@ class Branch:
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
 
-    __slots__ = ("count", "root_id", "value", "verdict")
+    __slots__ = ("count", "mark", "place", "root_id", "value", "verdict")
 
     count: int
     value: int
     root_id: int
+    #: The last frame that took tuples of it to another worker, and its number there.
+    mark: int
+    place: int
     #: How it ended; for a part: that its failure was told.
     verdict: Verdict | None
 
@@ -56,6 +59,7 @@ class Tree(Branch):
         self.count = 0
         self.value = 0
         self.root_id = 0
+        self.mark = 0
         self.verdict = None
         self.account = account
         self.message_id = message_id
@@ -78,6 +82,7 @@ class Part(Branch):
         self.root_id = root_id
         self.value = value
         self.count = count
+        self.mark = 0
         self.verdict = None
 
     def __repr__(self) -> str:
@@ -101,15 +106,16 @@ class Trace(Protocol):
         """The tree has ended, or a bolt of another worker than its home has failed it."""
 
 
-# What the tuple path reads and writes of a branch: the slots themselves, which traced branches put properties before.
+# What the tuple path reads and writes of a branch: the slot itself, which traced branches put a property before.
 _count: Any = Branch.__dict__["count"]
-_verdict: Any = Branch.__dict__["verdict"]
 
 
 class _Traced(Branch):
-    """A branch that tells its trace of every change.
+    """A branch that tells its trace of every change of its count; the ledger tells it of its end.
 
-    The tuple path does to it what it does to any other, so that tracing costs the trees that are not traced nothing.
+    The tuple path does to it what it does to any other, so that tracing costs the trees that are not traced nothing. But where
+    it is compiled, code that knows the type of a branch sees the slot and not the property: only what is exactly a `Tree` or a
+    `Part` may be treated so.
     """
 
     __slots__ = ()
@@ -126,16 +132,6 @@ class _Traced(Branch):
         _count.__set__(self, count)
         if by:
             self.trace.changed(self, by)
-
-    @property
-    def verdict(self) -> Verdict | None:
-        return _verdict.__get__(self)  # type: ignore[no-any-return]
-
-    @verdict.setter
-    def verdict(self, verdict: Verdict | None) -> None:
-        _verdict.__set__(self, verdict)
-        if verdict is not None:
-            self.trace.ended(self, verdict)
 
 
 class TracedTree(_Traced, Tree):
@@ -157,4 +153,5 @@ class TracedPart(_Traced, Part):
     def __init__(self, home: int, root_id: int, value: int, count: int, trace: Trace) -> None:
         self.trace = trace
         _count.__set__(self, 0)
-        super().__init__(home, root_id, value, count)
+        super().__init__(home, root_id, value, 0)
+        self.count = count  # of which the trace is told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from stormspark.errors import InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping.base import GroupingContext
@@ -12,8 +12,6 @@ from stormspark.grouping.hashing import value_hasher
 from stormspark.grouping.key_memo import KeyMemo
 
 __all__ = ["MemoLookup", "checked_names"]
-
-_T = TypeVar("_T")
 
 
 def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
@@ -33,15 +31,15 @@ def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
     return names
 
 
-class MemoLookup(Generic[_T]):
-    """Looks the key of a tuple up in a memo: a chooser.
+class MemoLookup:
+    """Looks the key of a tuple up in a memo, and gives what that has: a chooser.
 
     Raises `InvalidTopologyError` for a field that the stream doesn't declare; the call raises `ValueNotHashableError` naming the
     field.
     """
 
     def __init__(
-        self, memo: KeyMemo[_T], fields: tuple[str, ...], kind: str, context: GroupingContext
+        self, memo: KeyMemo[Any], fields: tuple[str, ...], kind: str, context: GroupingContext
     ) -> None:
         positions = [_position(field, kind, context) for field in fields]
         self._memo, self._fields, self._context = memo, fields, context
@@ -49,16 +47,18 @@ class MemoLookup(Generic[_T]):
         #: Where the value is that alone is the key, and where such keys go as far as that is remembered: who sends on a stream
         #: looks there first, without a call. -1 for a key of several values.
         self.position = positions[0] if len(positions) == 1 else -1
-        self.known: dict[Any, _T] = memo.known
+        self.known: dict[Any, Any] = memo.known
+        #: See `KeyMemo.tasks_of_texts`.
+        self.tasks_of_texts = memo.tasks_of_texts
 
-    def __call__(self, values: Sequence[Any]) -> _T:
+    def __call__(self, values: Sequence[Any]) -> Any:
         """Where the tuple goes."""
         try:
             return self._memo[self._key_of(values)]
         except TypeError:  # the key holds a list, which no dict looks up, or a value without a stable hash
             return self._compute(values)
 
-    def _compute(self, values: Sequence[Any]) -> _T:
+    def _compute(self, values: Sequence[Any]) -> Any:
         try:
             return self._memo.compute(self._key_of(values))
         except ValueNotHashableError as error:

@@ -58,6 +58,11 @@ class KeyMemo(Generic[_T]):
         """Where ``key`` goes, without the memory."""
         return self.place((self._hash_of(key),) if self._single else map(self._hash_of, key))
 
+    @property
+    def tasks_of_texts(self) -> tuple[int, ...]:
+        """Among which `text_index` of a key of one text tells its place; () where that is told in another way."""
+        return ()
+
     def __len__(self) -> int:
         return len(self.known) + len(self._typed)
 
@@ -104,6 +109,11 @@ class TaskMemo(KeyMemo[int]):
     >>> memo["storm"], memo[4], memo[4.0], memo[True]
     (6, 6, 4, 6)
     """
+
+    @property
+    def tasks_of_texts(self) -> tuple[int, ...]:
+        """The targets."""
+        return self._targets if self._single else ()
 
     def place(self, hashes: Iterable[int]) -> int:
         """The task of a key."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["Histogram", "LatencySummary"]
 
 _BITS = 6  # 64 buckets an octave: under 1.6 % error
 _SUB = 1 << _BITS
+
+
+def _bucket(seconds: float) -> int:
+    microseconds = int(seconds * 1e6)
+    if microseconds < _SUB:
+        return max(microseconds, 0)
+    octave = microseconds.bit_length() - 1 - _BITS
+    return (octave + 1) * _SUB + (microseconds >> octave) - _SUB
 
 
 @dataclass(frozen=True)
@@ -36,15 +45,21 @@ class Histogram:
 
     def add(self, seconds: float, count: int = 1) -> None:
         """Note ``count`` things that took ``seconds`` each."""
-        microseconds = int(seconds * 1e6)
-        if microseconds < _SUB:
-            index = max(microseconds, 0)
-        else:
-            octave = microseconds.bit_length() - 1 - _BITS
-            index = (octave + 1) * _SUB + (microseconds >> octave) - _SUB
-        self.buckets[index] += count
+        self.buckets[_bucket(seconds)] += count
         self.count += count
         self.seconds += seconds * count
+
+    def add_all(self, seconds: Sequence[float]) -> None:
+        """Note that things took so many seconds.
+
+        >>> histogram = Histogram()
+        >>> histogram.add_all([0.001, 0.002, 0.003])
+        >>> histogram.summary().mean
+        2.0
+        """
+        self.buckets.update(map(_bucket, seconds))
+        self.count += len(seconds)
+        self.seconds += sum(seconds)
 
     def merge(self, other: Histogram) -> None:
         """Add all that ``other`` has counted."""

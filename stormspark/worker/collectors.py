@@ -8,14 +8,16 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from stormspark.acker import Branch, Outcome, Part, Roots, SpoutAccount, Tree, Verdict
-from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, Tuple
+from stormspark.acker import Outcome, Roots, Verdict
+from stormspark.acker.ledger import Ledger
+from stormspark.acker.tree import Branch, Part, SpoutAccount, Tree
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE
+from stormspark.api.tuples import Tuple
 from stormspark.errors import EmitError
 from stormspark.worker.foreign_calls import post, refuse_other_threads
 from stormspark.worker.outlets import Outlet
 
 if TYPE_CHECKING:
-    from stormspark.acker import Ledger
     from stormspark.worker.bolt_task import BoltTask
     from stormspark.worker.spout_task import SpoutTask
     from stormspark.worker.task import Task

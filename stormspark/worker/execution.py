@@ -1,8 +1,8 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt.
 
 Of all that runs once a tuple, this is the outermost. A loop takes a chunk of deliveries; where ``execute`` raises, it notes in
-the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. The user's tuple object is used again
-for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a tuple.
+the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. The user's tuple object is used
+again for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a tuple.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, MutableMapping
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
-from stormspark.acker import Ledger, Part, Tree
-from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Tuple
+from stormspark.acker.ledger import Ledger
+from stormspark.acker.tree import Part, Tree
+from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt
+from stormspark.api.tuples import Tuple
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges
 from stormspark.worker.outlets import Delivery
 

@@ -19,18 +19,9 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from stormspark.acker import (
-    Branch,
-    Ledger,
-    Outcome,
-    Part,
-    RemoteEdges,
-    Roots,
-    TracedPart,
-    TracedTree,
-    Tree,
-    Verdict,
-)
+from stormspark.acker import Outcome, RemoteEdges, Roots, TracedPart, TracedTree, Verdict
+from stormspark.acker.ledger import Ledger
+from stormspark.acker.tree import Branch, Part, Tree
 from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
 from stormspark.worker.outlets import Delivery
@@ -166,6 +157,40 @@ class Lanes:
 
     def _trees(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees:
         """Give each tree of the frame its edge."""
+        return self._trees_of_ones(runs) or self._trees_of_any(runs)
+
+    def _trees_of_ones(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees | None:
+        """Where every tuple has one tree, as nearly always; else None, and nothing is done yet.
+
+        Each branch is marked with the frame and its place in it, which spares to look 4,000 of them up.
+        """
+        ledger = self._ledger
+        ledger.frames += 1
+        mark = ledger.frames
+        branches: list[Branch] = []
+        counts: list[int] = []
+        references: list[list[int] | None] = []
+        for _, _, run in runs:
+            numbers: list[int] = []
+            for delivery in run:
+                roots = delivery[2]
+                kind = type(roots)
+                if kind is not Tree and kind is not Part and kind not in _ONE_TREE:
+                    return None
+                branch: Any = roots
+                if branch.mark == mark:
+                    place = branch.place
+                    counts[place] += 1
+                else:
+                    branch.mark = mark
+                    branch.place = place = len(branches)
+                    branches.append(branch)
+                    counts.append(1)
+                numbers.append(place)
+            references.append(numbers)
+        return _Trees(ledger.hand_out(branches, counts), None, references)
+
+    def _trees_of_any(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees:
         roots = [list(map(_roots_of, run)) for _, _, run in runs]
         by_key = Counter(chain.from_iterable(roots))
         if set(map(type, by_key)) <= _ONE_TREE:

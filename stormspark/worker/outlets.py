@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from stormspark.acker import Part, Roots, Tree
-from stormspark.api import TupleSource
+from stormspark.acker import Roots
+from stormspark.acker.tree import Part, Tree
+from stormspark.api.tuples import TupleSource
 from stormspark.errors import EmitError
 from stormspark.grouping.key import MemoLookup
+from stormspark.grouping.text_index import COMPILED, text_index
 
 __all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
 
@@ -105,7 +107,7 @@ class Outlet:
 class _OneCopy(Outlet):
     """One subscriber, whose grouping chooses one task."""
 
-    __slots__ = ("_choose", "_inboxes", "_known", "_position")
+    __slots__ = ("_by_text", "_choose", "_inboxes", "_known", "_position", "_tasks")
 
     def __init__(self, source: TupleSource, subscription: Subscription) -> None:
         super().__init__(source, [subscription])
@@ -113,8 +115,11 @@ class _OneCopy(Outlet):
         self._inboxes = dict(subscription.inboxes)
         self._known: dict[Any, int] | None = None
         self._position = -1
+        self._tasks: tuple[int, ...] = ()
         if isinstance(choose, MemoLookup) and choose.position >= 0:
             self._known, self._position = choose.known, choose.position
+            self._tasks = choose.tasks_of_texts
+        self._by_text = COMPILED and bool(self._tasks)
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         """See `Outlet.send`."""
@@ -122,12 +127,16 @@ class _OneCopy(Outlet):
         if known is None:
             task = self._choose(values)
         else:
-            try:
-                task = known.get(values[self._position])
-            except TypeError:  # the key is none that a dict takes
-                task = None
-            if task is None:
-                task = self._choose(values)
+            key = values[self._position]
+            if self._by_text and type(key) is str:
+                task = self._tasks[text_index(key, len(self._tasks))]
+            else:
+                try:
+                    task = known.get(key)
+                except TypeError:  # the key is none that a dict takes
+                    task = None
+                if task is None:
+                    task = self._choose(values)
         inbox = self._inboxes[task]
         inbox.append((values, self.source, roots))
         self.emitted += 1

@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from stormspark.acker import Outcome, SpoutAccount, Verdict
+from stormspark.acker import ACKED, Outcome, SpoutAccount, Verdict
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api import (
     RangeSpout,
@@ -35,6 +35,7 @@ from stormspark.worker.row_spout import RowSpout
 from stormspark.worker.source_rows import Row, SourceRows
 from stormspark.worker.stories import SpoutStories
 from stormspark.worker.task import Task
+from stormspark.worker.verdicts import tell_acks
 
 __all__ = ["SpoutTask"]
 
@@ -432,21 +433,21 @@ class SpoutTask(Task):
             ended, account.ended = account.ended, []
             counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
             collector.now = now = self._clock()
-            latency = counters.latency
-            for tree in ended:
+            told, waits = 0, list[float]()
+            while told < len(ended):
+                tree = ended[told]
                 verdict = tree.verdict
                 assert verdict is not None
                 try:
-                    if verdict.outcome is Outcome.ACKED:
+                    if verdict is ACKED:
                         collector.verdict = verdict
-                        counters.acked += 1
-                        latency.add(now - tree.emitted_at)
-                        spout.ack(tree.message_id)
+                        told = tell_acks(ended, told, 1 if hooks else len(ended), spout.ack, now, waits)
                         for hook in hooks:
                             hook.spout_ack(
                                 SpoutAckInfo(tree.message_id, self.id, (now - tree.emitted_at) * 1000)
                             )
                     else:
+                        told += 1
                         self._count_fail(verdict.outcome)
                         collector.verdict = self._stories.failed(tree, verdict, now)
                         spout.fail(tree.message_id)
@@ -457,6 +458,8 @@ class SpoutTask(Task):
                 except Exception as error:
                     self.raised("ack or fail", error)
                     break  # the rest were trees of an instance that is gone (B10)
+            counters.acked += len(waits)
+            counters.latency.add_all(waits)
             collector.verdict = None
 
     def _gave_up(self, reason: str) -> None:

@@ -1,0 +1,31 @@
+"""Where a key goes that is one text, without a memory: for the compiled tuple path.
+
+In Python a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of this loop. Compiled, the loop takes less than
+the look-up, which reads two places in memory that are in no cache.
+"""
+
+from __future__ import annotations
+
+__all__ = ["COMPILED", "text_index"]
+
+#: Whether this module is compiled.
+COMPILED = not __file__.endswith(".py")
+
+
+def text_index(text: str, targets: int) -> int:
+    r"""The index among so many tasks of a key that is this text alone; the same as `fields_task_index` gives (D1).
+
+    A String's hash is the sum of s[i] * 31**(n-1-i) over UTF-16 units, and a list's of one element 31 more.
+
+    >>> text_index("storm", 4), text_index("\N{GRINNING FACE}", 4)
+    (0, 2)
+    """
+    total = 0
+    for character in text:
+        unit = ord(character)
+        if unit > 0xFFFF:
+            total = (31 * total + (0xD800 + ((unit - 0x10000) >> 10))) & 0xFFFF_FFFF
+            unit = 0xDC00 + (unit & 0x3FF)
+        total = (31 * total + unit) & 0xFFFF_FFFF
+    total = (31 + total) & 0xFFFF_FFFF
+    return ((total ^ 0x8000_0000) - 0x8000_0000) % targets

@@ -1,0 +1,35 @@
+"""How a spout hears of trees that were acked: once for every tree, so it is part of the tuple path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from stormspark.acker.tree import Tree
+from stormspark.acker.verdict import ACKED
+
+__all__ = ["tell_acks"]
+
+
+def tell_acks(
+    ended: list[Tree],
+    begin: int,
+    most: int,
+    ack: Callable[[Hashable], Any],
+    now: float,
+    waits: list[float],
+) -> int:
+    """Tell ``ack`` of up to ``most`` trees from number ``begin`` on, as far as they were acked (B7); return where it ended.
+
+    ``waits`` gets the seconds that each of them took until ``now``, of the one whose ``ack`` raised too.
+    """
+    place = begin
+    end = min(len(ended), begin + most)
+    while place < end:
+        tree = ended[place]
+        if tree.verdict is not ACKED:
+            break
+        place += 1
+        waits.append(now - tree.emitted_at)
+        ack(tree.message_id)
+    return place
