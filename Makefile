@@ -29,7 +29,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	  { echo "stormspark needs Python 3.11 or newer; say which one: make setup PYTHON=python3.11" >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	@echo "installing stormspark and its development tools into $(VENV) (a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@STORMSPARK_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
 	@touch $@
 
 # Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.
@@ -51,6 +51,17 @@ demo: java $(INSTALLED) ## word count of Python's standard library on Spark, com
 	  -c wordcount.output=$(CURDIR)/$(DEMO)/counts
 	@$(BIN)/python examples/check_word_count.py $(DEMO)/counts
 
+# The sources as they are, with the tuple path compiled: what benchmarks measure. A tree of its own, so that nobody edits a module
+# and wonders why nothing changes.
+COMPILED := build/compiled
+.PHONY: compiled
+compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple path is compiled (needs a C compiler)
+	@mkdir -p $(COMPILED)
+	@git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do [ ! -f "$$file" ] || printf '%s\0' "$$file"; done \
+	  | tar --null -T - -cf - | tar -xf - -C $(COMPILED)
+	@cd $(COMPILED) && $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace 2>setup.log || { cat setup.log >&2; exit 1; }
+	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep compiled || { cat setup.log >&2; exit 1; }
+
 # --- checks -------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
@@ -60,6 +71,25 @@ test: java $(INSTALLED) ## all tests, with Spark and with faults (some minutes)
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 	@$(BIN)/pytest -m 'not spark and not slow'
+
+.PHONY: test-compiled
+test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled
+	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q -m 'not spark' \
+	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
+
+.PHONY: wheels
+wheels: $(INSTALLED) ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
+	@rm -rf build/wheels
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/compiled .
+	@STORMSPARK_PURE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/pure .
+	@for kind in compiled pure; do \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/wheels/$$kind/installed build/wheels/$$kind/*.whl; \
+	  ls build/wheels/$$kind/*.whl; \
+	  (cd build/wheels && export PYTHONPATH=$(CURDIR)/build/wheels/$$kind/installed && \
+	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path && \
+	    $(CURDIR)/$(BIN)/python -m stormspark run $(CURDIR)/examples/word_count.py --engine local --until-idle 1 \
+	      -c wordcount.output=$(CURDIR)/build/wheels/$$kind/counts >/dev/null); \
+	done
 
 .PHONY: lint
 lint: $(INSTALLED) ## ruff: style, likely bugs, formatting

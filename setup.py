@@ -1,23 +1,17 @@
-"""Compiles the tuple path where Cython and a C compiler are there; else it runs as it is. See ARCHITECTURE.md."""
+"""Compiles the tuple path, where a C compiler is there; else it runs as the Python that it is. `pyproject.toml` has all the rest.
+
+With STORMSPARK_PURE set nothing is compiled: that makes the wheel that works everywhere.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from setuptools import Extension, setup
 
-COMPILED = (
-    "stormspark/acker/tree.py",
-    "stormspark/acker/ledger.py",
-    "stormspark/api/tuples.py",
-    "stormspark/grouping/key.py",
-    "stormspark/grouping/text_index.py",
-    "stormspark/worker/lanes.py",
-    "stormspark/worker/verdicts.py",
-    "stormspark/worker/outlets.py",
-    "stormspark/worker/collectors.py",
-    "stormspark/worker/execution.py",
-)
+#: Each module that has a .pxd beside it, which tells the compiler the types that its source leaves open.
+SOURCES = sorted(path.with_suffix(".py").as_posix() for path in Path("stormspark").rglob("*.pxd"))
 
 
 def extensions() -> list[Extension]:
@@ -26,11 +20,14 @@ def extensions() -> list[Extension]:
         return []
     from Cython.Build import cythonize
 
-    return cythonize(
-        [Extension(path[:-3].replace("/", "."), [path], extra_compile_args=["-O2"]) for path in COMPILED],
-        compiler_directives={"language_level": 3, "annotation_typing": False, "binding": True},
-        annotate=bool(os.environ.get("STORMSPARK_ANNOTATE")),
+    # The types are in the .pxd files alone: annotations say `Branch` also where a traced branch is welcome, whose count is a
+    # property.
+    directives = {"language_level": 3, "annotation_typing": False}
+    modules = [Extension(source[:-3].replace("/", "."), [source], optional=True) for source in SOURCES]
+    built: list[Extension] = cythonize(
+        modules, compiler_directives=directives, build_dir="build/cython", quiet=True
     )
+    return built
 
 
 setup(ext_modules=extensions())

@@ -1,5 +1,4 @@
 cdef class TupleSource:
-    cdef object __weakref__
     cdef public str component
     cdef public object task
     cdef public str stream

@@ -11,8 +11,9 @@ from __future__ import annotations
 import pickle
 import struct
 import sys
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Branch, Part, Tree
 from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
+from stormspark.worker.columns import Column, packed, unpacked
 from stormspark.worker.outlets import Delivery
 
 __all__ = ["Lanes", "unpack"]
@@ -40,7 +42,7 @@ class _Block(NamedTuple):
     sender: int
     stream: str
     count: int  # type: ignore[assignment]  # a tuple's method of that name is not needed
-    columns: list[tuple[Any, ...]]
+    columns: list[Column]
 
 
 class _Trees(NamedTuple):
@@ -53,7 +55,7 @@ class _Trees(NamedTuple):
 
     edges: RemoteEdges
     keys: list[int | tuple[int, ...] | None] | None
-    references: list[list[int] | None]
+    references: list[Sequence[int] | None]
 
 
 #: Told of tuples that can't be pickled: the sender task's id, the message.
@@ -125,8 +127,7 @@ class Lanes:
 
     def _pickled_blocks(self, runs: list[tuple[int, int, list[Delivery]]]) -> bytes | None:
         blocks = [
-            _Block(target, sender, run[0][1].stream, len(run), list(zip(*map(_values_of, run), strict=True)))
-            for sender, target, run in runs
+            _Block(target, sender, run[0][1].stream, len(run), _columns(run)) for sender, target, run in runs
         ]
         try:
             return pickle.dumps(blocks, 5)
@@ -169,7 +170,7 @@ class Lanes:
         mark = ledger.frames
         branches: list[Branch] = []
         counts: list[int] = []
-        references: list[list[int] | None] = []
+        references: list[Sequence[int] | None] = []
         for _, _, run in runs:
             numbers: list[int] = []
             for delivery in run:
@@ -187,7 +188,7 @@ class Lanes:
                     branches.append(branch)
                     counts.append(1)
                 numbers.append(place)
-            references.append(numbers)
+            references.append(array("I", numbers))
         return _Trees(ledger.hand_out(branches, counts), None, references)
 
     def _trees_of_any(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees:
@@ -202,6 +203,13 @@ class Lanes:
         if not by_tree:
             return _Trees(edges, keys, [None] * len(runs))
         return _Trees(edges, keys, [list(map(positions.__getitem__, of_run)) for of_run in roots])
+
+
+def _columns(run: list[Delivery]) -> list[Column]:
+    """The values of a run of one stream, by column."""
+    if len(run[0][0]) == 1:
+        return [packed([delivery[0][0] for delivery in run])]
+    return [packed(column) for column in zip(*map(_values_of, run), strict=True)]
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
@@ -252,7 +260,9 @@ def unpack(
     received = 0
     for (target, sender, stream, count, columns), reference in zip(blocks, references, strict=True):
         source = sources[sender, stream]
-        values: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * count
+        values: Iterable[tuple[Any, ...]] = (
+            zip(*map(unpacked, columns), strict=True) if columns else [()] * count
+        )
         inbox = inboxes[target]
         trees_of: Iterable[Any] = repeat(None) if reference is None else map(trees.__getitem__, reference)
         inbox.extend(zip(values, repeat(source), trees_of))
@@ -261,7 +271,7 @@ def unpack(
 
 
 def _tell_arrivals(
-    branch: Any, trees: list[Any], keys: object, blocks: list[_Block], references: list[list[int] | None]
+    branch: Any, trees: list[Any], keys: object, blocks: list[_Block], references: list[Sequence[int] | None]
 ) -> None:
     """Tell the trace of a branch how many of a frame's tuples are for which task."""
     if keys is None:

@@ -1,21 +1,14 @@
-"""A pystorm bolt inside of a task.
-
-A tuple comes through here once, an emit too, so `_executor` and `_emitter` make closures for one instance: what does not change
-is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
-"""
+"""A pystorm bolt inside of a task: what it is made of, and how it is begun; `passage` has what is done once a tuple."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from stormspark.api import (
-    ACK,
     DEFAULT_STREAM,
-    TICK_SOURCE,
     AutoAckBolt,
     OutputCollector,
-    Send,
     Sender,
     TopologyContext,
     TupleSource,
@@ -25,29 +18,38 @@ from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.bolt import BatchingBolt, TicklessBatchingBolt
 from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
 from stormspark.compat.streamparse.component import Surroundings, begin
+from stormspark.compat.streamparse.passage import Passage
 from stormspark.compat.streamparse.tuples import Tuple, values_type
-from stormspark.compat.streamparse.values import PLAIN, copied
 from stormspark.errors import EmitError
 
 __all__ = ["BoltAdapter", "BoltSurroundings"]
-
-#: A stream: how many values it has, and how to send them.
-_Line = tuple[int, Send]
 
 
 class BoltSurroundings(Surroundings):
     """The task of a bolt: the tuple at hand, and those that wait and may be called by their ids."""
 
-    def __init__(self, context: TopologyContext, collector: OutputCollector) -> None:
+    def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        self.tup: Tuple | None = None
-        #: What emits are anchored to, where that is not the tuple at hand.
-        self.batch: list[Tuple] | None = None
         #: Tuples that are neither acked nor failed, and that somebody has asked for their id.
         self.named: dict[str, Tuple] = {}
-        #: The fast way to streams, by the names that emits call them; see `AutoAckBolt.connected`.
-        self.lines: dict[str | None, _Line] = {}
+        self.passage = Passage(
+            bolt, self, acks=not isinstance(bolt, BatchingBolt)
+        )  # the others ack their batch
+
+    @property
+    def tup(self) -> Tuple | None:
+        """The tuple at hand."""
+        return self.passage.tup  # type: ignore[no-any-return]
+
+    @property
+    def batch(self) -> list[Tuple] | None:
+        """What emits are anchored to, where that is not the tuple at hand."""
+        return self.passage.batch
+
+    @batch.setter
+    def batch(self, batch: list[Tuple] | None) -> None:
+        self.passage.batch = batch
 
     @property
     def anchors(self) -> list[Tuple]:
@@ -115,15 +117,17 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the bolt and let it begin."""
         bolt = self.component()
-        self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(context, collector)
+        self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(bolt, context, collector)
         self.new_tuple = Tuple.maker(surroundings.named)
-        bolt._emit = _emitter(bolt, surroundings)
+        passage = surroundings.passage
+        bolt._emit = passage.emit
         if type(bolt).emit is PystormBolt.emit:
             bolt.emit = bolt._emit  # type: ignore[method-assign]
         begin(bolt, conf, context)
         if isinstance(bolt, TicklessBatchingBolt):
             context.set_timer(bolt.secs_between_batches, _batch_processor(bolt, surroundings))
-        self.execute = _executor(bolt, surroundings, context)  # type: ignore[assignment, method-assign]
+        passage.arriving(_sources(context))
+        self.execute = passage.execute  # type: ignore[method-assign]
 
     def execute(self, tup: ApiTuple) -> object:  # type: ignore[override]
         """Replaced by a function of the instance."""
@@ -131,7 +135,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
 
     def connected(self, sender: Sender) -> None:
         """Make the fast way to each stream."""
-        lines = self._surroundings.lines
+        lines = self._surroundings.passage.lines
         lines.clear()
         for name, stream in self.streams.items():
             send = sender(name)
@@ -139,97 +143,6 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
                 lines[name] = len(stream.output_fields), send
         if DEFAULT_STREAM in lines:
             lines[None] = lines[DEFAULT_STREAM]
-
-
-def _emitter(bolt: PystormBolt, surroundings: BoltSurroundings) -> Callable[..., list[int] | None]:
-    collector, lines, plain = surroundings.collector, surroundings.lines, PLAIN
-
-    def emit(
-        tup: Sequence[Any],
-        stream: str | None = None,
-        anchors: Iterable[Tuple | str] | None = None,
-        direct_task: int | None = None,
-        need_task_ids: bool = False,
-    ) -> list[int] | None:
-        if type(tup) is not list and not isinstance(tup, list | tuple):
-            msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
-            raise TypeError(msg)
-        for value in tup:
-            if type(value) not in plain:
-                tup = copied(tup)
-                break
-        onto: Any
-        if anchors is not None:
-            onto = surroundings.of(anchors)
-        elif not bolt.auto_anchor:
-            onto = ()
-        elif surroundings.batch is None:
-            current = surroundings.tup
-            if current is None:
-                onto = ()  # between two tuples there is nothing to be anchored to
-            else:
-                if direct_task is None and stream in lines and current.state != 1:  # nearly always
-                    width, send = lines[stream]
-                    if len(tup) == width:
-                        tasks = send(tuple(tup), current.roots)
-                        return tasks if need_task_ids else None
-                onto = [current]
-        else:
-            onto = surroundings.of(surroundings.batch)
-        # The collector's methods are looked up each time: they become others when the bolt starts a thread.
-        if direct_task is None:
-            tasks = collector.emit(tuple(tup), DEFAULT_STREAM if stream is None else stream, onto)
-            return tasks if need_task_ids else None
-        collector.emit_direct(direct_task, tuple(tup), stream or DEFAULT_STREAM, onto)
-        return [direct_task] if need_task_ids else None
-
-    return emit
-
-
-def _executor(
-    bolt: PystormBolt, surroundings: BoltSurroundings, context: TopologyContext
-) -> Callable[[ApiTuple], object]:
-    new = tuple.__new__
-    acks = not isinstance(bolt, BatchingBolt)  # the others ack their batch
-    source_of = _sources(context)
-    last: TupleSource | None = None
-    kind: type[tuple[Any, ...]] = tuple
-    shared = False
-
-    def execute(tup: Tuple) -> object:
-        nonlocal last, kind, shared
-        source = tup._source
-        if source is not last:
-            kind, shared = source_of(source)
-            last = source
-        values = tup.values
-        if shared:
-            for value in values:
-                if type(value) not in PLAIN:
-                    values = copied(values)
-                    break
-        tup.values = new(kind, values)
-        tup._id = None
-        surroundings.tup = tup
-        ticks = source is TICK_SOURCE
-        try:
-            if ticks:
-                bolt.process_tick(tup)
-            else:
-                bolt.process(tup)
-            if acks and bolt.auto_ack:
-                if tup._id is not None:
-                    surroundings.forget(tup)
-                return ACK
-        except Exception as error:
-            handle(bolt, error)
-        finally:
-            surroundings.tup = surroundings.batch = None
-        if ticks:
-            surroundings.forget(tup)
-        return None
-
-    return execute  # type: ignore[return-value]
 
 
 def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:

@@ -1,0 +1,134 @@
+"""Where every tuple of a pystorm bolt comes through, and every emit: a part of the tuple path.
+
+So what does not change is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stormspark.api import ACK, DEFAULT_STREAM, TICK_SOURCE
+from stormspark.api.tuples import Tuple, TupleSource
+from stormspark.compat.streamparse.adapter import handle
+from stormspark.compat.streamparse.values import PLAIN, copied
+
+if TYPE_CHECKING:
+    from stormspark.compat.streamparse.bolt import Bolt
+    from stormspark.compat.streamparse.bolt_adapter import BoltSurroundings
+
+__all__ = ["Passage"]
+
+
+class Passage:
+    """The tuple at hand (``tup``), and the ways in and out of one bolt. ``batch`` is what emits are anchored to where that is not
+    the tuple at hand. ``lines`` are the fast ways to streams, by the names that emits call them: how many values, and how to send
+    them; see `AutoAckBolt.connected`.
+    """
+
+    __slots__ = (
+        "_acks",
+        "_bolt",
+        "_kind",
+        "_last",
+        "_plain",
+        "_shared",
+        "_source_of",
+        "_surroundings",
+        "batch",
+        "lines",
+        "tup",
+    )
+
+    def __init__(self, bolt: Bolt, surroundings: BoltSurroundings, *, acks: bool) -> None:
+        self._bolt, self._surroundings = bolt, surroundings
+        self._acks = acks
+        self._plain = PLAIN
+        self._last: TupleSource | None = None
+        self._kind: type[tuple[Any, ...]] = tuple
+        self._shared = False
+        self._source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]
+        self.tup: Any = None
+        self.batch: Any = None
+        self.lines: dict[str | None, tuple[int, Any]] = {}
+
+    def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
+        """``source_of`` tells of a source the type of its tuples' values, and whether others get the same values."""
+        self._source_of = source_of
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        stream: str | None = None,
+        anchors: Iterable[Any] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """`Bolt.emit` of pystorm (C13)."""
+        if type(tup) is not list and not isinstance(tup, list | tuple):
+            msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
+            raise TypeError(msg)
+        values = tuple(tup)
+        for value in values:
+            if type(value) is not str and type(value) not in self._plain:
+                values = copied(values)
+                break
+        surroundings, current = self._surroundings, self.tup
+        onto: Any
+        if anchors is not None:
+            onto = surroundings.of(anchors)
+        elif not self._bolt.auto_anchor:
+            onto = ()
+        elif self.batch is not None:
+            onto = surroundings.of(self.batch)
+        elif current is None:
+            onto = ()  # between two tuples there is nothing to be anchored to
+        else:
+            at: Tuple = current
+            if direct_task is None and at.state != 1:  # nearly always
+                line = self.lines.get(stream)
+                if line is not None and len(values) == line[0]:
+                    tasks = line[1](values, at.roots)
+                    return tasks if need_task_ids else None
+            onto = [current]
+        # The collector's methods are looked up each time: they become others when the bolt starts a thread.
+        if direct_task is None:
+            tasks = surroundings.collector.emit(values, DEFAULT_STREAM if stream is None else stream, onto)
+            return tasks if need_task_ids else None
+        surroundings.collector.emit_direct(direct_task, values, stream or DEFAULT_STREAM, onto)
+        return [direct_task] if need_task_ids else None
+
+    def execute(self, tup: Any) -> object:
+        """Have the bolt process a tuple (C12, C14)."""
+        arrived: Tuple = tup
+        source = arrived._source
+        if source is not self._last:
+            self._kind, self._shared = self._source_of(source)
+            self._last = source
+        values = arrived.values
+        if self._shared:
+            for value in values:
+                if type(value) not in self._plain:
+                    values = copied(values)
+                    break
+        arrived.values = tuple.__new__(self._kind, values)
+        tup._id = None
+        self.tup = tup
+        bolt = self._bolt
+        ticks = source is TICK_SOURCE
+        try:
+            if ticks:
+                bolt.process_tick(tup)
+            else:
+                bolt.process(tup)
+            if self._acks and bolt.auto_ack:
+                if tup._id is not None:
+                    self._surroundings.forget(tup)
+                return ACK
+        except Exception as error:
+            handle(bolt, error)
+        finally:
+            self.tup = self.batch = None
+        if ticks:
+            self._surroundings.forget(tup)
+        return None

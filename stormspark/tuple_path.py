@@ -1,0 +1,39 @@
+"""Which modules are the tuple path, and whether they are compiled here.
+
+    python -m stormspark.tuple_path
+
+What runs once a tuple is a handful of modules. Each is plain Python, and works so; beside it lies a .pxd file with the C types of
+its objects and variables, with which Cython makes an extension module of the same source.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+__all__ = ["MODULES", "compiled"]
+
+#: Those that have a .pxd beside them.
+MODULES = (
+    "stormspark.acker.ledger",
+    "stormspark.acker.tree",
+    "stormspark.api.tuples",
+    "stormspark.compat.streamparse.passage",
+    "stormspark.grouping.key",
+    "stormspark.grouping.text_index",
+    "stormspark.worker.collectors",
+    "stormspark.worker.execution",
+    "stormspark.worker.lanes",
+    "stormspark.worker.outlets",
+    "stormspark.worker.verdicts",
+)
+
+
+def compiled() -> bool:
+    """Whether all of the tuple path is compiled. It is all or nothing: half of it would be slower than none."""
+    found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
+    return not any(origin.endswith(".py") for origin in found)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"the tuple path is {'compiled' if compiled() else 'Python'}\n")

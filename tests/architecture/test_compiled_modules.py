@@ -1,0 +1,49 @@
+"""The tuple path's modules, and what the compiler is told of them, do not drift apart."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from stormspark.tuple_path import MODULES, compiled
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_each_module_of_the_tuple_path_has_its_types_beside_it() -> None:
+    """`setup.py` compiles what has a .pxd; `stormspark.tuple_path` knows the same modules."""
+    found = {path.relative_to(ROOT).with_suffix("") for path in (ROOT / "stormspark").rglob("*.pxd")}
+    assert {".".join(path.parts) for path in found} == set(MODULES)
+
+
+def test_all_is_compiled_or_nothing_is() -> None:
+    """Half of it would be slower than none, and a module that was edited would not be the one that runs."""
+    extensions = list((ROOT / "stormspark").rglob("*.so"))
+    assert len(extensions) == (len(MODULES) if compiled() else 0)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_attribute_in_c_is_one_in_python(module: str) -> None:
+    """A .pxd names the attributes of the source's ``__slots__``, where the class has some, and no others."""
+    source = ROOT / Path(*module.split(".")).with_suffix(".py")
+    slots = {
+        node.name: {ast.literal_eval(name) for name in ast.walk(value) if isinstance(name, ast.Constant)}
+        for node in ast.walk(ast.parse(source.read_text()))
+        if isinstance(node, ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.Assign) and statement.targets[0].id == "__slots__"  # type: ignore[attr-defined]
+        for value in [statement.value]
+    }
+    name = ""
+    declared: dict[str, set[str]] = {}
+    for line in source.with_suffix(".pxd").read_text().splitlines():
+        words = line.replace("(", " ").replace(":", " ").split()
+        if line.startswith("cdef class"):
+            name = words[2]
+        elif line.startswith("    cdef ") and "(" not in line:
+            declared.setdefault(name, set()).add(words[-1])
+    for kind, attributes in declared.items():
+        if kind in slots:
+            assert attributes == slots[kind]
