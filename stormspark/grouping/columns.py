@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ascii_hashes", "boolean_hashes", "long_hashes", "task_indices"]
+__all__ = ["ascii_hashes", "boolean_hashes", "double_hashes", "long_hashes", "task_indices"]
 
 Hashes = NDArray[np.uint32]
 
@@ -56,6 +56,16 @@ def boolean_hashes(values: NDArray[np.bool_]) -> Hashes:
     array([1231, 1237], dtype=uint32)
     """
     return np.where(values, np.uint32(1231), np.uint32(1237))
+
+
+def double_hashes(numbers: NDArray[np.float64]) -> Hashes:
+    """Hash each as a Double: its bits, folded. All NaNs are one; 0.0 and -0.0 differ.
+
+    >>> double_hashes(np.array([1.5, 0.0, -0.0]))
+    array([1073217536,          0, 2147483648], dtype=uint32)
+    """
+    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+    return (bits ^ (bits >> 32)).astype(np.uint32)
 
 
 def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hashes:
