@@ -45,6 +45,10 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
         return _hashes_one_by_one(column, ints)
     if len(column) == column.null_count:
         return np.zeros(len(column), np.uint32)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        hashed = _text_hashes(column.fill_null("") if column.null_count else column)
+        if hashed is not None:
+            return _without_nulls(hashed, column)
     encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
     distinct = _text_hashes(encoded.dictionary)
     if distinct is None:

@@ -38,9 +38,10 @@ from stormspark.worker.spout_task import SpoutTask
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: Batches below this many rows are put together, up to so many; and so many tuples make a batch.
-_SMALL = 4096
-_MOST_ROWS = 8192
+#: Batches below this many rows are put together, up to so many; and so many tuples make a batch at most.
+_SMALL = 16384
+_MOST_ROWS = 65536
+_MOST_TUPLES = 8192
 #: A spout is called once a turn where a call emits so many rows, else as often as it takes.
 _ROWS_A_TURN = 4096
 
@@ -240,7 +241,7 @@ class ArrowBoltTask(BoltTask):
         taken, first = self._taken, self._next
         source = taken[first][1]
         place = source.component, source.stream
-        most = min(len(taken), first + _MOST_ROWS)
+        most = min(len(taken), first + _MOST_TUPLES)
         end = first + 1
         while end < most and (
             taken[end][1] is source or (taken[end][1].component, taken[end][1].stream) == place

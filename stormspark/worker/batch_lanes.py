@@ -122,9 +122,10 @@ class BatchLanes:
             if roots.rows is None:
                 numbers.append(places.setdefault(roots.keys[0], len(places)))
             else:
-                there, rows = np.unique(roots.rows, return_inverse=True)
-                of_keys = [places.setdefault(roots.keys[number], len(places)) for number in there.tolist()]
-                numbers.append(np.array(of_keys, np.int32)[rows].tobytes())
+                there = np.flatnonzero(np.bincount(roots.rows))
+                place_of = np.empty(len(roots.keys), np.int32)
+                place_of[there] = [places.setdefault(roots.keys[at], len(places)) for at in there.tolist()]
+                numbers.append(place_of[roots.rows].tobytes())
             for key, count in roots.counted(one.batch.num_rows):
                 for tree in key if isinstance(key, tuple) else (key,):
                     if tree is not None:

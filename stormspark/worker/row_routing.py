@@ -70,6 +70,14 @@ def _by_key(grouping: FieldsGrouping, context: GroupingContext) -> Route:
     return route
 
 
+def _always_has_hash(kind: pa.DataType) -> bool:
+    """Whether no value of the type is refused as a key (D2)."""
+    types = pa.types
+    return bool(
+        types.is_string(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_floating(kind)
+    )
+
+
 def _in_turn(choose: Callable[[Sequence[Any]], int], number: int) -> Route:
     turn = [choose(()) for _ in range(number)]  # once around: the next one to be chosen is the first again
     if number == 1:
