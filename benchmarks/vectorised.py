@@ -5,8 +5,8 @@
 The topology is that of `benchmarks.word_count`: spouts, split by a shuffle, count by the word; its spout and bolts take batches.
 ``--ids batch``: each batch that a spout emits is one message; ``--ids row``: each sentence is one, as in the tuple form; ``--ids
 none``: nothing is tracked. ``--combine``: the split bolt counts the words of its batch and emits (word, number), which is what
-Spark's planner makes of the bare query. ``--vs-spark`` runs both forms of `benchmarks.bare_pyspark` in turn with it and prints the
-ratios of each round. One JSON line a run, with the keys of `benchmarks.word_count`.
+Spark's planner makes of the bare query. ``--vs-spark`` runs both forms of `benchmarks.bare_pyspark` in turn with it and prints
+the ratios of each round. One JSON line a run, with the keys of `benchmarks.word_count`.
 """
 
 from __future__ import annotations

@@ -328,7 +328,9 @@ class ArrowBoltTask(BoltTask):
         if raised is None:
             self._raised_in_row = 0
         else:
-            self._raised("execute_batch", raised, None)
+            settled = Tuple((), source)
+            settled.state = 1
+            self._raised("execute_batch", raised, settled)
         return count
 
     def _tell(

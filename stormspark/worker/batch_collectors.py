@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from stormspark.acker import Outcome, Roots, Tree, Verdict
+from stormspark.acker import Outcome, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, EmitInfo
 from stormspark.errors import EmitError
 from stormspark.worker.batch_outlets import BatchOutlet
@@ -142,15 +142,12 @@ class ArrowSpoutCollector(SpoutCollector):
         ids = self._ids(count, message_id, message_ids, outlet.place)
         if -1 < self.pause_at <= self.emitted:
             task.pause()
-        self.emitted += max(count, 1)  # a message, even without rows
+        before, self.emitted = self.emitted, self.emitted + max(count, 1)  # a message, even without rows
         trees: list[Tree] = []
         roots = UNTRACKED
         if ids and self._acking:
-            # One by one: who makes trees may be another one for the next, while some are to be traced.
-            keys: list[Roots] = [
-                None if one is None else self.new_tree(self._account, one, self.now) for one in ids
-            ]
-            trees = [key for key in keys if key is not None]  # type: ignore[misc]
+            keys = self._new_trees(ids, before)
+            trees = [key for key in keys if key is not None]
             roots = BatchRoots(keys, None if message_ids is None else np.arange(count))
         if count:
             routed = outlet.send(batch, roots)
@@ -162,6 +159,20 @@ class ArrowSpoutCollector(SpoutCollector):
             for one in ids:
                 if one is not None:
                     self._acked_at_once(one)
+
+    def _new_trees(self, ids: list[Any], before: int) -> list[Tree | None]:
+        """A tree for each id that there is."""
+        account, now = self._account, self.now
+        if self.new_tree is Tree:
+            return [None if one is None else Tree(account, one, now) for one in ids]
+        # One by one, as if each were an emit: who makes trees may be another one for the next, while some are to be traced.
+        after = self.emitted
+        trees: list[Tree | None] = []
+        for place, one in enumerate(ids, before + 1):
+            self.emitted = place
+            trees.append(None if one is None else self.new_tree(account, one, now))
+        self.emitted = after
+        return trees
 
     def _ids(self, count: int, message_id: Any, message_ids: Any, place: str) -> list[Any]:
         if message_ids is None:
