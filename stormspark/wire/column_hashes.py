@@ -40,8 +40,13 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
         return _without_nulls(hashes, column)
     if pa.types.is_floating(kind) and ints != "json":
         return _without_nulls(double_hashes(_doubles(column)), column)
-    # Not for floats, where a dictionary may take 0.0 and -0.0 for one; and there is none of nested values.
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
+    # Not for floats, where a dictionary may take 0.0 and -0.0 for one; and there is none of these others.
+    if (
+        pa.types.is_floating(kind)
+        or pa.types.is_nested(kind)
+        or pa.types.is_null(kind)
+        or _is_extension(kind)
+    ):
         return _hashes_one_by_one(column, ints)
     if len(column) == column.null_count:
         return np.zeros(len(column), np.uint32)
@@ -54,6 +59,10 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
     if distinct is None:
         distinct = _hashes_one_by_one(encoded.dictionary, ints)
     return _without_nulls(distinct[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)], column)
+
+
+def _is_extension(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType)
 
 
 def _doubles(column: pa.Array) -> NDArray[np.float64]:

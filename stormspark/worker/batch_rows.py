@@ -29,7 +29,7 @@ def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordB
     """A batch of rows with these values; raises where one is not of its column's type."""
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))
-    columns = zip(*values, strict=True)
+    columns = zip(*values, strict=True) if values else [()] * len(schema)
     arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
