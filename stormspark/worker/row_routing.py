@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from stormspark.errors import EmitError
+from stormspark.errors import EmitError, ValueNotHashableError
 from stormspark.grouping import (
     AllGrouping,
     FieldsGrouping,
@@ -60,11 +60,18 @@ def _by_key(grouping: FieldsGrouping, context: GroupingContext) -> Route:
     columns = [context.fields.index(name) for name in grouping.fields]
 
     def route(batch: pa.RecordBatch) -> list[Share]:
-        hashes = [column_hashes(batch.column(at), ints) for at in columns]
+        if len(targets) == 1 and all(_always_has_hash(batch.column(at).type) for at in columns):
+            return [(targets[0], None)]
+        hashes = []
+        for at in columns:
+            try:
+                hashes.append(column_hashes(batch.column(at), ints))
+            except ValueNotHashableError as error:
+                place = f"field {context.fields[at]!r} of stream {context.stream!r} of {context.source!r}"
+                msg = f"{place}: {error}"
+                raise ValueNotHashableError(msg) from None
         if len(targets) == 1:
-            return [
-                (targets[0], None)
-            ]  # hashed all the same: a value without a hash is an error for one task, too
+            return [(targets[0], None)]
         return _shares(task_indices(hashes, len(targets)), targets)
 
     return route

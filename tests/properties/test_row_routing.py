@@ -172,10 +172,11 @@ def test_what_has_no_hash_is_refused_in_a_column_too() -> None:
     context = GroupingContext("source", "default", ("a",), 1, (3,), (), Random(1))
     grouping = FieldsGrouping("a")
     choose = grouping.chooser(context)
-    with pytest.raises(ValueNotHashableError, match="object"):
+    with pytest.raises(ValueNotHashableError) as of_tuple:
         choose((object(),))
-    with pytest.raises(ValueNotHashableError, match="object"):
+    with pytest.raises(ValueNotHashableError) as of_row:
         make_route(grouping, choose, context)(pa.record_batch([opaque], ["a"]))
+    assert str(of_row.value) == str(of_tuple.value)
 
 
 class _OpaqueScalar(pa.ExtensionScalar):
