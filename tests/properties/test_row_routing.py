@@ -158,7 +158,7 @@ def test_what_has_no_hash_is_refused_in_a_column_too() -> None:
     column = pa.array([{"x": (1, 2, 3)}], pa.struct({"x": pa.month_day_nano_interval()}))
     assert column_hashes(column).tolist() == [value_hash(column.to_pylist()[0]) & 0xFFFF_FFFF]
 
-    class Opaque(pa.ExtensionType):
+    class Opaque(pa.ExtensionType):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__(pa.int64(), "tests.opaque")
 
@@ -179,7 +179,7 @@ def test_what_has_no_hash_is_refused_in_a_column_too() -> None:
     assert str(of_row.value) == str(of_tuple.value)
 
 
-class _OpaqueScalar(pa.ExtensionScalar):
+class _OpaqueScalar(pa.ExtensionScalar):  # type: ignore[misc]
     def as_py(self, **_: Any) -> Any:
         return object()
 

@@ -127,7 +127,8 @@ class ArrowCount(ArrowBolt):
         self.counts.update(batch.filter(pc.invert(strange))["word"].to_pylist())
 
 
-def count_words(lines: Any, split: Any, count: Any, grouping: str = "shuffle_grouping") -> TopologyBuilder:
+def count_words(form: Any, grouping: str = "shuffle_grouping") -> TopologyBuilder:
+    lines, split, count = (component() for component in form)
     builder = TopologyBuilder()
     builder.set_spout("lines", lines, 2)
     getattr(builder.set_bolt("split", split, 3), grouping)("lines")
@@ -153,7 +154,7 @@ def outcome(rig: Rig) -> dict[str, Any]:
 def test_every_mix_of_tuple_and_vectorised_components_does_the_same(workers: int) -> None:
     """D1, D5, E2, E5: same counts, same task for each tuple, same acks and fails, same counters."""
     rigs = {
-        form: Rig(count_words(*(component() for component in form)), workers)
+        form: Rig(count_words(form), workers)
         for form in product(
             (TupleLines, ArrowLines), (TupleSplit, ArrowSplit, FrameSplit), (TupleCount, ArrowCount)
         )
@@ -173,7 +174,7 @@ def test_rows_go_where_tuples_go(grouping: str) -> None:
     """D7, D9, D10."""
     outcomes = []
     for form in ((TupleLines, TupleSplit, TupleCount), (ArrowLines, ArrowSplit, ArrowCount)):
-        rig = Rig(count_words(*(component() for component in form), grouping=grouping), 2)
+        rig = Rig(count_words(form, grouping=grouping), 2)
         rig.batches(4)
         outcomes.append(outcome(rig))
     assert outcomes[0] == outcomes[1]
