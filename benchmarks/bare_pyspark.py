@@ -26,7 +26,6 @@ from pyspark.sql import functions as sf
 from benchmarks.cpu import CpuMeter
 from benchmarks.data import sentences
 from stormspark.spark import local_session
-from stormspark.spark.query import session_for_query
 
 __all__ = ["FORMS", "run"]
 
@@ -59,7 +58,7 @@ def run(
     spark: SparkSession, form: str, workers: int, seconds: float, warmup: float, rows: int = ROWS_A_BATCH
 ) -> dict[str, Any]:
     """Measure one form once."""
-    session = session_for_query(spark)
+    session = spark.newSession()  # with Spark's own settings
     session.conf.set("spark.sql.shuffle.partitions", str(workers))
     folder = tempfile.mkdtemp(prefix="bare-pyspark-")
     writer = word_counts(session, form, workers, rows).writeStream.outputMode("update").format("noop")
