@@ -145,12 +145,19 @@ class ArrowBoltTask(BoltTask):
                     yield (), one.source, next(each)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """See `BoltTask.not_reached`: those that wait in the inbox first, then rows."""
+        """See `BoltTask.not_reached`: those that wait in the inbox first, then one delivery for all trees of a batch."""
         waiting, done = self._seen
         self._seen = (self.waiting, self._done)
-        if not waiting:
-            return iter(())
-        return islice(self.waiting_deliveries(), max(0, waiting - (self._done - done)))
+        left = max(0, waiting - (self._done - done))
+        for delivery in islice(super().waiting_deliveries(), left):
+            left -= 1
+            yield delivery
+        for one in self._batches:
+            if left <= 0:
+                return
+            if one is not None:
+                left -= one.rows.num_rows
+                yield (), one.source, tuple(one.roots.branches(one.rows.num_rows))
 
     def size_of_one(self) -> int:
         """See `BoltTask.size_of_one`."""

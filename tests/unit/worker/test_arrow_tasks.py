@@ -693,6 +693,9 @@ def test_who_holds_a_row_that_times_out_is_told() -> None:
     assert task.waiting == 3 and task.load().queued == 3 and task.size_of_one() >= 8
     deliveries = list(task.waiting_deliveries())
     assert [roots.message_id for _, _, roots in deliveries] == [1, 2, 3]
+    assert list(task.not_reached()) == []  # they have not waited since an earlier look
+    ((_, _, spared),) = task.not_reached()
+    assert {tree.message_id for tree in spared} == {1, 2, 3}
 
 
 @pytest.mark.parametrize("strategy", ["drop", "fail"])
