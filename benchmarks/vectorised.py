@@ -6,7 +6,7 @@ The topology is that of `benchmarks.word_count`: spouts, split by a shuffle, cou
 ``--ids batch``: each batch that a spout emits is one message; ``--ids row``: each sentence is one, as in the tuple form; ``--ids
 none``: nothing is tracked. ``--combine``: the split bolt counts the words of its batch and emits (word, number), which is what
 Spark's planner makes of the bare query. ``--vs-spark`` runs both forms of `benchmarks.bare_pyspark` in turn with it and prints
-the ratios of each round. One JSON line a run, with the keys of `benchmarks.word_count`.
+the ratios of each round, by time and by CPU. One JSON line a run, with the keys of `benchmarks.word_count`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stormspark.config import parse_assignment
 __all__ = ["build"]
 
 #: Sentences a batch.
-_ROWS = 8192
+_ROWS = 16384
 
 
 class Sentences(ArrowSpout):
@@ -128,7 +128,9 @@ def build(workers: int, ids: str = "batch", combine: bool = False, rows: int = _
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure it once."""
-    conf = {"topology.workers": args.workers, **dict(map(parse_assignment, args.conf))}
+    # The bare queries' batches are about as long.
+    conf = {"topology.workers": args.workers, "stormspark.batch.target.ms": 2000}
+    conf |= dict(map(parse_assignment, args.conf))
     topology = build(args.workers, args.ids, args.combine, args.rows)
     first, last = word_count.measure_on(args.engine, topology, conf, args.warmup, args.seconds)
     acked = args.ids != "none"
@@ -152,6 +154,7 @@ def against_spark(args: argparse.Namespace) -> None:
 
     spark = local_session(args.workers)
     ratios: dict[str, list[float]] = {form: [] for form in bare_pyspark.FORMS}
+    by_cpu: dict[str, list[float]] = {form: [] for form in bare_pyspark.FORMS}
     for _ in range(args.rounds):
         ours = run(args)
         print(json.dumps(ours), flush=True)
@@ -159,7 +162,9 @@ def against_spark(args: argparse.Namespace) -> None:
             bare = bare_pyspark.run(spark, form, args.workers, args.seconds, args.warmup)
             print(json.dumps(bare), flush=True)
             ratios[form].append(ours["words_per_s"] / bare["words_per_s"])
+            by_cpu[form].append(ours["words_per_cpu_s"] / bare["words_per_cpu_s"])
     told = {f"ratio_to_{form}": word_count.spread(values) for form, values in ratios.items()}
+    told |= {f"cpu_ratio_to_{form}": word_count.spread(values) for form, values in by_cpu.items()}
     print(json.dumps({"case": ours["form"], "engine": args.engine, **told, "rounds": args.rounds}))
 
 
