@@ -128,12 +128,14 @@ bench: java $(INSTALLED) ## word count against Storm (STORM_PEER names its sourc
 	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --vs-storm --rounds 3
 	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine local --workers 1
 	@$(BIN)/python -m benchmarks.idle_batch --rounds 4
+	@$(BIN)/python -m benchmarks.vectorised --vs-spark --rounds 5
 
 .PHONY: bench-smoke
 bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do they still run?
 	@$(BIN)/python -m benchmarks.word_count --case heron_acked --engine local --workers 1 --seconds 2
 	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
 	@$(BIN)/python -m benchmarks.tuple_path --front-end streamparse --workers 2 --seconds 1
+	@$(BIN)/python -m benchmarks.vectorised --engine local --workers 2 --seconds 1 --warmup 1 --ids row
 	@$(BIN)/python -m benchmarks.multilang --engine local --seconds 2 --warmup 1
 
 ROUNDS ?= 10

@@ -20,6 +20,9 @@ The names below are what users import; nothing here needs Java.
 """
 
 from stormspark.api import (
+    ROW_BY_ROW,
+    ArrowBolt,
+    ArrowSpout,
     BasicBolt,
     BasicOutputCollector,
     Bolt,
@@ -30,6 +33,7 @@ from stormspark.api import (
     GlobalStreamId,
     OutputCollector,
     OutputFieldsDeclarer,
+    PandasBolt,
     Spout,
     SpoutOutputCollector,
     TaskHook,
@@ -50,6 +54,9 @@ from stormspark.state_reading import state
 __version__ = "0.1.0"
 
 __all__ = [
+    "ROW_BY_ROW",
+    "ArrowBolt",
+    "ArrowSpout",
     "BasicBolt",
     "BasicOutputCollector",
     "Bolt",
@@ -63,6 +70,7 @@ __all__ = [
     "KeyValueState",
     "OutputCollector",
     "OutputFieldsDeclarer",
+    "PandasBolt",
     "ReportedFailedException",
     "Spout",
     "SpoutOutputCollector",

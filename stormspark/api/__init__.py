@@ -1,5 +1,14 @@
 """What users write topologies with."""
 
+from stormspark.api.arrow_components import (
+    ROW_BY_ROW,
+    ArrowBolt,
+    ArrowOutputCollector,
+    ArrowSpout,
+    ArrowSpoutOutputCollector,
+    PandasBolt,
+    PandasOutputCollector,
+)
 from stormspark.api.automatic import ACK, AutoAckBolt, Send, Sender
 from stormspark.api.batches import COMMIT, FINISH, BatchAware, TransactionAttempt
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
@@ -39,9 +48,14 @@ __all__ = [
     "DEFAULT_STREAM",
     "FINISH",
     "LATE_TUPLE_FIELD",
+    "ROW_BY_ROW",
     "SYSTEM_COMPONENT",
     "TICK_SOURCE",
     "TICK_STREAM",
+    "ArrowBolt",
+    "ArrowOutputCollector",
+    "ArrowSpout",
+    "ArrowSpoutOutputCollector",
     "AutoAckBolt",
     "BasicBolt",
     "BasicOutputCollector",
@@ -64,6 +78,8 @@ __all__ = [
     "LocalSource",
     "OutputCollector",
     "OutputFieldsDeclarer",
+    "PandasBolt",
+    "PandasOutputCollector",
     "PerTrigger",
     "RangeSpout",
     "Routed",

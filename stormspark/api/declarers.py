@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from stormspark.api.arrow_components import ArrowBolt, ArrowSpout
 from stormspark.api.batches import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
@@ -63,6 +64,8 @@ class ComponentDeclaration:
     kind_of_state: str = ""
     #: For one that knows its batches: ``part``, or when its batch ends; else empty. See `stormspark.api.batches`.
     kind_of_batch: str = ""
+    #: Whether it takes and emits whole batches of rows: an `ArrowBolt` or `ArrowSpout`.
+    vectorised: bool = False
     #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
@@ -119,6 +122,7 @@ class Declarer(ComponentConfiguration):
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
             kind_of_batch=kind_of_batch(component),
+            vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )
 

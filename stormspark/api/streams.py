@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from stormspark.api.fields import Fields
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import DEFAULT_STREAM, GlobalStreamId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "DEFAULT_STREAM",
@@ -25,11 +30,15 @@ TICK_STREAM = "__tick"
 
 @dataclass(frozen=True)
 class StreamDeclaration:
-    """An output stream; tuples of a ``direct`` one go to a task that the producer names (A10, D11)."""
+    """An output stream; tuples of a ``direct`` one go to a task that the producer names (A10, D11).
+
+    ``schema`` says of which types its values are, where that was declared: vectorised bolts need it.
+    """
 
     id: str
     fields: Fields
     direct: bool = False
+    schema: pa.Schema | None = None
 
 
 class OutputFieldsDeclarer:
@@ -40,17 +49,26 @@ class OutputFieldsDeclarer:
     >>> declarer.declare_stream("long words", Fields("word", "length"))
     >>> sorted(declarer.streams)
     ['default', 'long words']
+
+    The stream is *typed* where its fields are declared by a ``pyarrow.Schema``: its tuples may then go to vectorised bolts.
+
+    >>> import pyarrow as pa
+    >>> declarer.declare_stream("typed", pa.schema({"word": pa.string(), "length": pa.int64()}))
+    >>> declarer.streams["typed"].fields
+    Fields('word', 'length')
     """
 
     def __init__(self, component: str) -> None:
         self._component = component
         self._streams: dict[str, StreamDeclaration] = {}
 
-    def declare(self, fields: Fields | Iterable[str], direct: bool = False) -> None:
+    def declare(self, fields: Fields | Iterable[str] | pa.Schema, direct: bool = False) -> None:
         """Declare the default stream."""
         self.declare_stream(DEFAULT_STREAM, fields, direct=direct)
 
-    def declare_stream(self, stream: str, fields: Fields | Iterable[str], direct: bool = False) -> None:
+    def declare_stream(
+        self, stream: str, fields: Fields | Iterable[str] | pa.Schema, direct: bool = False
+    ) -> None:
         """Declare a stream; raises `InvalidTopologyError` when it is declared already or has no name."""
         if not isinstance(stream, str) or not stream:
             msg = f"component {self._component!r} declares a stream without a name: {stream!r} (A10)"
@@ -58,10 +76,19 @@ class OutputFieldsDeclarer:
         if stream in self._streams:
             msg = f"component {self._component!r} declares stream {stream!r} twice (A10)"
             raise InvalidTopologyError(msg)
+        schema = _schema(fields)
+        if schema is not None:
+            fields = schema.names
         named = fields if isinstance(fields, Fields) else Fields(fields)
-        self._streams[stream] = StreamDeclaration(stream, named, direct)
+        self._streams[stream] = StreamDeclaration(stream, named, direct, schema)
 
     @property
     def streams(self) -> Mapping[str, StreamDeclaration]:
         """What has been declared, by stream id."""
         return self._streams
+
+
+def _schema(fields: Any) -> pa.Schema | None:
+    """``fields`` where that is a schema. Whoever has made one has imported pyarrow, so that nobody else needs to."""
+    pyarrow = sys.modules.get("pyarrow")
+    return fields if pyarrow is not None and isinstance(fields, pyarrow.Schema) else None

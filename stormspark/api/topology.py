@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self, TypeVar
 
+from stormspark.api.arrow_components import ArrowBolt
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout
 from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, Declarer, SpoutDeclarer, described
 from stormspark.api.fields import Fields
@@ -76,7 +77,7 @@ class TopologyBuilder:
     def set_bolt(
         self,
         component_id: str,
-        bolt: Bolt | BasicBolt | WindowedBolt | Callable[..., Any],
+        bolt: Bolt | BasicBolt | WindowedBolt | ArrowBolt | Callable[..., Any],
         parallelism: int = 1,
         fields: Fields | Iterable[str] = (),
     ) -> BoltDeclarer:
@@ -87,9 +88,9 @@ class TopologyBuilder:
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no bolt (A2).
         """
         where = user_line()
-        if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt):
+        if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt | ArrowBolt):
             if isinstance(bolt, type | Component) or not callable(bolt):
-                wanted = "an instance of Bolt, BasicBolt or WindowedBolt, or a function"
+                wanted = "an instance of Bolt, BasicBolt, WindowedBolt or ArrowBolt, or a function"
                 _refuse(where, "bolt", component_id, wanted, bolt)
             function = bolt
             bolt = _made(where, "bolt", component_id, lambda: bolt_of(function, fields))

@@ -63,7 +63,9 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 id=one.id,
                 kind=one.kind,
                 pickled=one.pickled,
-                streams={s.id: StreamPlan(s.id, tuple(s.fields), s.direct) for s in one.streams.values()},
+                streams={
+                    s.id: StreamPlan(s.id, tuple(s.fields), s.direct, s.schema) for s in one.streams.values()
+                },
                 conf=for_component(one.conf),
                 parallelism=sizes[one.id].executors,
                 tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
@@ -71,6 +73,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 kind_of_source=one.kind_of_source,
                 kind_of_state=kind_of_state(one, conf, exactly_once),
                 kind_of_batch=one.kind_of_batch,
+                vectorised=one.vectorised,
                 own_conf=one.conf,
                 wanted_tasks=wanted_tasks(one, settings),
             )

@@ -6,22 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stormspark.api import WorkerHookDeclaration
 from stormspark.config import Settings
 from stormspark.grouping.base import Grouping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["ComponentPlan", "EdgePlan", "PhysicalPlan", "StreamPlan", "TaskPlan"]
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """An output stream of a component; ``direct`` streams are emitted to a named task (A10)."""
+    """An output stream of a component; ``direct`` streams are emitted to a named task (A10), typed ones have a schema."""
 
     id: str
     fields: tuple[str, ...]
     direct: bool
+    schema: pa.Schema | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class ComponentPlan:
     kind_of_state: str = ""
     #: Of one that knows its batches; see `stormspark.api.batches`.
     kind_of_batch: str = ""
+    #: Whether it takes and emits whole batches of rows.
+    vectorised: bool = False
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 

@@ -16,6 +16,8 @@ from stormspark.grouping import DirectGrouping, Grouping
 
 __all__ = ["problems", "validate"]
 
+#: How a typed stream is declared.
+_TYPED = 'declarer.declare(pa.schema({"word": pa.string()}))'
 _NAME = re.compile(r"[^/.:\\]+")
 
 
@@ -51,6 +53,7 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
     for component in topology.components.values():
         yield from _of_ids(component)
         yield from _of_numbers(component)
+        yield from _of_types(component)
         for problem in conf_problems(component.conf):
             yield f"{_place(component)}: configuration of the component: {problem}"
         if component.kind == "spout" and component.inputs:
@@ -86,6 +89,15 @@ def _of_numbers(component: ComponentDeclaration) -> Iterator[str]:
         yield f"{_place(component)}: the number of executors must be positive, got {executors!r}{tasks} (A2, J5)"
 
 
+def _of_types(component: ComponentDeclaration) -> Iterator[str]:
+    for stream in component.streams.values() if component.vectorised else ():
+        if stream.schema is None:
+            yield (
+                f"{_place(component)} is vectorised and declares stream {stream.id!r} without types: declare it with a "
+                f"pyarrow.schema, as in {_TYPED}"
+            )
+
+
 def _of_input(
     component: ComponentDeclaration, input: GlobalStreamId, grouping: Grouping, topology: Topology
 ) -> Iterator[str]:
@@ -112,6 +124,11 @@ def _of_input(
                 f"{place} groups stream {stream!r} of {source!r} by {grouping.describe()}, but that stream has no field "
                 f"{name!r}; it has {_listed(declared.fields)} (J5){elsewhere}"
             )
+    if component.vectorised and declared.schema is None:
+        yield (
+            f"{place} is vectorised and subscribes to stream {stream!r} of {source!r} (declared at {emitter.declared_at}), which "
+            f"declares no types: declare it with a pyarrow.schema, as in {_TYPED}"
+        )
     if isinstance(grouping, DirectGrouping) and not declared.direct:
         yield (
             f"{place} takes stream {stream!r} of {source!r} by a direct grouping, but it is not declared direct (D11): "

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Any, assert_never, cast
+from typing import assert_never, cast
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -22,8 +20,7 @@ from pyspark.sql.types import ArrayType, IntegerType
 
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping.base import GroupingContext
-from stormspark.grouping.columns import ascii_hashes, boolean_hashes, long_hashes, task_indices
-from stormspark.grouping.hashing import value_hasher
+from stormspark.grouping.columns import task_indices
 from stormspark.grouping.repartitioning import (
     ByChooser,
     ById,
@@ -34,8 +31,9 @@ from stormspark.grouping.repartitioning import (
     SinglePartition,
     Stay,
 )
+from stormspark.wire.column_hashes import column_hashes
 
-__all__ = ["column_hashes", "repartition", "sender_context"]
+__all__ = ["repartition", "sender_context"]
 
 #: What a DataFrame is called as the source of tuples.
 _SOURCE = "DataFrame"
@@ -89,33 +87,6 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
             assert_never(repartitioning)
 
 
-def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
-    """Hash each value of an Arrow column as `value_hash` does the Python value it stands for (D2, D3).
-
-    Null stands for None, a struct for a dict, a map too. The result is unsigned. Raises as `value_hash`.
-
-    >>> column_hashes(pa.array(["a", None, "b"]))
-    array([97,  0, 98], dtype=uint32)
-    """
-    kind = column.type
-    if pa.types.is_integer(kind):
-        # A null's hash is 0, and so is that of the number 0.
-        return long_hashes(column.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False), ints)
-    if pa.types.is_boolean(kind):
-        hashes = boolean_hashes(column.fill_null(False).to_numpy(zero_copy_only=False))
-        return _without_nulls(hashes, column)
-    # Not for floats, where a dictionary may take 0.0 and -0.0 for one; and there is none of nested values.
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
-        return _hashes_one_by_one(column, ints)
-    if len(column) == column.null_count:
-        return np.zeros(len(column), np.uint32)
-    encoded = column.dictionary_encode()
-    distinct = _text_hashes(encoded.dictionary)
-    if distinct is None:
-        distinct = _hashes_one_by_one(encoded.dictionary, ints)
-    return _without_nulls(distinct[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)], column)
-
-
 def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch: str) -> GroupingContext:
     """What the chooser for one partition of a DataFrame knows; ``batch`` is that of a stream, else empty.
 
@@ -166,30 +137,6 @@ def _task_index(key: Sequence[Column], tasks: int, ints: str) -> Column:
 
     # Variadic, so there is no overload for it; Spark passes a whole batch of each column.
     return cast("Column", arrow_udf(task_index, "int")(*key))  # type: ignore[call-overload]
-
-
-def _text_hashes(texts: pa.Array) -> NDArray[np.uint32] | None:
-    """The hashes of strings without nulls, or None if they are no strings or not only ASCII."""
-    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
-        return None
-    _, offset_buffer, data = texts.buffers()
-    width = np.dtype(np.int32 if pa.types.is_string(texts.type) else np.int64)
-    offsets = np.frombuffer(offset_buffer, width)[texts.offset : texts.offset + len(texts) + 1]
-    units = np.frombuffer(data or b"", np.uint8)[: offsets[-1]]
-    return ascii_hashes(units, offsets) if units.max(initial=0) < 0x80 else None
-
-
-def _hashes_one_by_one(column: pa.Array, ints: str) -> NDArray[np.uint32]:
-    hash_of = value_hasher(ints)
-    values: list[Any] = column.to_pylist(maps_as_pydicts="strict")
-    return np.array([hash_of(value) & 0xFFFF_FFFF for value in values], np.uint32)
-
-
-def _without_nulls(hashes: NDArray[np.uint32], column: pa.Array) -> NDArray[np.uint32]:
-    """The hashes with 0 where ``column`` is null."""
-    if column.null_count:
-        hashes[column.is_null().to_numpy(zero_copy_only=False)] = 0
-    return hashes
 
 
 def _column(df: DataFrame, name: str) -> Column:

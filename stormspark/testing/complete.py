@@ -231,7 +231,11 @@ def _with_mocks(topology: Topology, mocks: Mapping[str, MockedTuples]) -> Topolo
         for one in mock.source_tuples:
             _check_mock(original, one)
         components[name] = replace(
-            original, pickled=cloudpickle.dumps(mock), kind_of_source="", type_name="FixedTupleSpout"
+            original,
+            pickled=cloudpickle.dumps(mock),
+            kind_of_source="",
+            type_name="FixedTupleSpout",
+            vectorised=False,
         )
     return replace(topology, components=components)
 

@@ -123,7 +123,9 @@ class FixedTupleSpout(Spout):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare what was given."""
         for stream in self._streams:
-            declarer.declare_stream(stream.id, stream.fields, stream.direct)
+            declarer.declare_stream(
+                stream.id, stream.fields if stream.schema is None else stream.schema, stream.direct
+            )
 
 
 class TestWordSpout(Spout):

@@ -25,6 +25,7 @@ class FrameKind(IntEnum):
     ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
     REPORT = 3  # what a worker tells the driver at the end of a batch; target is the worker itself
     ROWS = 5  # rows of a source for task ``sender``: partition ``sequence``, an Arrow IPC stream
+    BATCHES = 6  # rows for vectorised tasks of the target worker, or of theirs for others, as Arrow
     LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6); no count
 
 

@@ -34,10 +34,13 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
-from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
+from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.acker_log import AckerLog, change_table
+from stormspark.worker.arrow_tasks import ArrowBoltTask, ArrowSpoutTask
+from stormspark.worker.batch_lanes import BatchLanes, unpack_batches
+from stormspark.worker.batch_outlets import BatchOutlet, BatchReceiver, BatchSubscription, Receive, as_tuples
 from stormspark.worker.batch_state import BatchState, StateAccess
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.collectors import reset_timeouts
@@ -48,6 +51,7 @@ from stormspark.worker.messages import Busy
 from stormspark.worker.outlets import Delivery, Subscription, make_outlet
 from stormspark.worker.outside import Watch
 from stormspark.worker.recording_inputs import InputRecording
+from stormspark.worker.row_routing import make_route
 from stormspark.worker.source_rows import decode
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, TransactionReport, WorkerReport, merge_progress
@@ -139,6 +143,12 @@ class Worker:
             for worker in range(plan.workers)
             if worker != index
         }
+        #: The same for batches, where the topology has vectorised components.
+        vectorised = any(component.vectorised for component in plan.components.values())
+        self._batch_lanes = {
+            worker: BatchLanes(worker, self.ledger) for worker in (self._lanes if vectorised else ())
+        }
+        self._all_lanes: list[Lanes | BatchLanes] = [*self._lanes.values(), *self._batch_lanes.values()]
         self._ready: list[Frame] = []  # sealed frames that wait for the superstep's end
         self._ready_bytes = 0
         self._sequence = 0
@@ -161,6 +171,12 @@ class Worker:
         self._spouts = [task for task in self.tasks.values() if isinstance(task, SpoutTask)]
         self._bolts = [task for task in self._downstream() if isinstance(task, BoltTask)]
         self._inboxes = {task.id: task.inbox for task in self._bolts}
+        self._arrow_bolts = [task for task in self._bolts if isinstance(task, ArrowBoltTask)]
+        #: Who takes rows of a batch.
+        self._receivers: dict[int, Receive] = {
+            task.id: task.receive if isinstance(task, ArrowBoltTask) else as_tuples(task.inbox)
+            for task in self._bolts
+        }
         #: Those that have something at work outside of this process, and what waits for that.
         self._outside: list[BoltTask] = []
         self._watch = Watch()
@@ -179,7 +195,7 @@ class Worker:
         self._ended = 0
         for bolt in self._bolts:
             bolt.fails_batch = bool(plan.ends_of_batches)
-        self.stories.connect(self.ledger, self._spouts, self._bolts, self._lanes.values())
+        self.stories.connect(self.ledger, self._spouts, self._bolts, self._all_lanes)
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
         for task in self.tasks.values():
@@ -277,7 +293,7 @@ class Worker:
         """All that came of ``batch`` here is taken back; after ``committed``, the batch comes again."""
         self._hear_of_commit(committed)  # the batch that it has known as the last may be committed after all
         self.ledger.roll_back(reason)
-        for lanes in self._lanes.values():
+        for lanes in self._all_lanes:
             lanes.clear()
         self._ready, self._ready_bytes = [], 0
         for bolt in self._bolts:
@@ -442,6 +458,12 @@ class Worker:
             scene = self.stories.scene
             scene.peer = frame.sender
             unpack(frame.payload, self.ledger, self._sources, self._inboxes, scene.arriving)
+        elif frame.kind == FrameKind.BATCHES:
+            scene = self.stories.scene
+            scene.peer = frame.sender
+            unpack_batches(
+                frame.payload, self.ledger, self._sources, self._schema_of, self._receivers, scene.arriving
+            )
         elif frame.kind == FrameKind.ROWS:
             task = self.tasks[frame.sender]
             assert isinstance(task, SpoutTask) and self._begun is not None
@@ -455,7 +477,7 @@ class Worker:
             if frame.kind == FrameKind.LOADS:
                 self._loads.take(frame.payload)
         in_lanes: Counter[int] = Counter()
-        for lanes in self._lanes.values():
+        for lanes in self._all_lanes:
             in_lanes.update(lanes.waiting())
         self._loads.refresh(self._waiting_for, in_lanes)
 
@@ -669,12 +691,26 @@ class Worker:
 
         Where bolts shed what does not fit spouts pause for nobody's queue, only for what has to leave this worker first.
         """
-        too_many = self._tuple_marks.observe(self._leaving() if self._sheds else self._waiting())
-        return self._byte_marks.observe(self._ready_bytes) or too_many
+        waiting, waiting_bytes = self._leaving() if self._sheds else self._waiting(), self._ready_bytes
+        if self._batch_lanes or self._arrow_bolts:
+            # Rows of batches are no objects: it is their bytes that count.
+            rows, waiting_rows_bytes = self._waiting_rows()
+            waiting, waiting_bytes = waiting - rows, waiting_bytes + waiting_rows_bytes
+        too_many = self._tuple_marks.observe(waiting)
+        return self._byte_marks.observe(waiting_bytes) or too_many
 
     def _waiting(self) -> int:
         """Tuples in inboxes and lanes, and all that waits in sealed frames."""
         return sum(bolt.waiting for bolt in self._bolts) + self._leaving()
+
+    def _waiting_rows(self) -> tuple[int, int]:
+        """Rows of batches among what waits, and the bytes of those that are not in sealed frames."""
+        bolts = () if self._sheds else self._arrow_bolts
+        lanes = self._batch_lanes.values()
+        rows = sum(bolt.rows_waiting for bolt in bolts) + sum(map(len, lanes))
+        sealed = sum(frame.count for frame in self._ready if frame.kind == FrameKind.BATCHES)
+        size = sum(bolt.batch_bytes for bolt in bolts) + sum(one.bytes for one in lanes)
+        return rows + sealed, size
 
     def _at_work(self) -> int:
         """Tuples that bolts have outside of this process."""
@@ -682,7 +718,7 @@ class Worker:
 
     def _leaving(self) -> int:
         """Of these, what is for other workers."""
-        return sum(map(len, self._lanes.values())) + sum(frame.count for frame in self._ready)
+        return sum(map(len, self._all_lanes)) + sum(frame.count for frame in self._ready)
 
     # -- frames ----------------------------------------------------------------------------------------------
 
@@ -691,6 +727,15 @@ class Worker:
             waiting = len(lanes)
             if waiting >= _FRAME_TUPLES or (waiting and lanes.estimated_bytes() >= _FRAME_BYTES):
                 self._seal(lanes)
+        for batches in self._batch_lanes.values():
+            if batches.bytes >= _FRAME_BYTES:
+                self._seal_batches(batches)
+
+    def _seal_batches(self, lanes: BatchLanes) -> None:
+        self.stories.scene.peer = lanes.worker
+        sealed = lanes.seal()
+        if sealed is not None:
+            self._add_frame(lanes.worker, FrameKind.BATCHES, *sealed)
 
     def _seal(self, lanes: Lanes) -> None:
         self.stories.scene.peer = lanes.worker
@@ -706,6 +751,8 @@ class Worker:
     def _hand_out(self) -> list[Frame]:
         for lanes in self._lanes.values():
             self._seal(lanes)
+        for batches in self._batch_lanes.values():
+            self._seal_batches(batches)
         # After the tuples: sealing may have drained parts, and fails of values that can't be pickled.
         for home, parts in self.ledger.parts_to_send.items():
             self._add_frame(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
@@ -812,8 +859,10 @@ class Worker:
         component = plan.components[task.component]
         conf = merged(plan.conf, component.conf)
         if component.kind == "bolt":
-            return BoltTask(task, component, conf, self)
-        return SpoutTask(task, component, conf, self, acking=plan.settings.acking)
+            bolt = ArrowBoltTask if component.vectorised else BoltTask
+            return bolt(task, component, conf, self)
+        spout = ArrowSpoutTask if component.vectorised else SpoutTask
+        return spout(task, component, conf, self, acking=plan.settings.acking)
 
     # What tasks need of their worker; see `stormspark.worker.task.Host`.
 
@@ -866,6 +915,15 @@ class Worker:
 
     def _connect(self, task: Task) -> None:
         """Build the outlets of a task's streams."""
+        if isinstance(task, ArrowBoltTask):
+            for edge in self.plan.edges:
+                if edge.target == task.component.id:
+                    schema = self.plan.components[edge.source].streams[edge.stream].schema
+                    task.subscribe(edge.source, edge.stream, schema)
+        if isinstance(task, ArrowBoltTask | ArrowSpoutTask):
+            for typed in task.component.streams.values():
+                task.batch_outlets[typed.id] = self._batch_outlet(task, typed)
+            return
         for stream in task.component.streams:
             edges = [e for e in self.plan.edges if (e.source, e.stream) == (task.component.id, stream)]
             source = self._sources[task.id, stream]
@@ -874,6 +932,32 @@ class Worker:
             if isinstance(task, BoltTask) and task.inputs is not None:
                 outlet = task.inputs.observed(outlet)
             task.outlets[stream] = outlet
+
+    def _batch_outlet(self, task: Task, stream: StreamPlan) -> BatchOutlet:
+        """The outlet of a stream of a vectorised task."""
+        source = self._sources[task.id, stream.id]
+        edges = [e for e in self.plan.edges if (e.source, e.stream) == (task.component.id, stream.id)]
+        subscriptions = []
+        for edge in edges:
+            context, choose = self._chooser(source, edge)
+            receivers: dict[int, BatchReceiver] = {}
+            for target in context.targets:
+                placed = self.plan.tasks[target]
+                here = placed.worker == self.index
+                receive = self._receivers[target] if here else self._batch_lanes[placed.worker].inbox(target)
+                receivers[target] = BatchReceiver(receive, f"{placed.component}[{placed.index}]", here)
+            subscriptions.append(
+                BatchSubscription(
+                    edge.target,
+                    make_route(edge.grouping, choose, context),
+                    isinstance(edge.grouping, DirectGrouping),
+                    receivers,
+                )
+            )
+        return BatchOutlet(source, stream.schema, subscriptions, self.stories.scene)
+
+    def _schema_of(self, source: TupleSource) -> pa.Schema:
+        return self.plan.components[source.component].streams[source.stream].schema
 
     def _subscription(self, source: TupleSource, edge: EdgePlan) -> Subscription:
         targets = self.plan.components[edge.target].tasks
@@ -884,6 +968,18 @@ class Worker:
                 inboxes[target] = self._inboxes[target]
             else:
                 inboxes[target] = self._lanes[worker].inbox(source.task, target)
+        _, choose = self._chooser(source, edge)
+        return Subscription(
+            consumer=edge.target,
+            choose=choose,
+            single=edge.grouping.single,
+            direct=isinstance(edge.grouping, DirectGrouping),
+            inboxes=inboxes,
+        )
+
+    def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:
+        """The chooser of one sender for one subscription, and what it knows."""
+        targets = self.plan.components[edge.target].tasks
         context = GroupingContext(
             source=edge.source,
             stream=edge.stream,
@@ -901,13 +997,7 @@ class Worker:
         )
         choose = edge.grouping.chooser(context)
         self._loads.follow(edge, choose)
-        return Subscription(
-            consumer=edge.target,
-            choose=choose,
-            single=edge.grouping.single,
-            direct=isinstance(edge.grouping, DirectGrouping),
-            inboxes=inboxes,
-        )
+        return context, choose
 
     def _downstream(self) -> Iterator[Task]:
         """The tasks, senders before receivers, so that one pass carries every tuple to its end, but for loops."""

@@ -16,6 +16,7 @@ from stormspark.acker import Branch, Roots
 from stormspark.worker.story import Holder
 
 if TYPE_CHECKING:
+    from stormspark.worker.batch_lanes import BatchLanes
     from stormspark.worker.bolt_task import BoltTask
     from stormspark.worker.lanes import Lanes
 
@@ -27,7 +28,7 @@ _roots_of = itemgetter(2)
 def find_holders(
     wanted: Mapping[Any, Hashable],
     bolts: Iterable[BoltTask],
-    lanes: Iterable[Lanes],
+    lanes: Iterable[Lanes | BatchLanes],
     names: Mapping[int, str],
     now: float,
 ) -> dict[Hashable, list[Holder]]:

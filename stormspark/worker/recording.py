@@ -62,9 +62,13 @@ class Scene:
         self._find_inboxes = inboxes
         self._inboxes: dict[str, Sequence[Inbox]] = {}
         self._seen: dict[int, _Seen] = {}  # by the inbox's identity
+        #: Where rows of a batch go just now.
+        self.sending: Inbox | None = None
 
     def newest_inbox(self, task: str, branch: Branch) -> Inbox | None:
         """The inbox to which ``task`` has added a tuple of ``branch`` just now."""
+        if self.sending is not None:
+            return self.sending
         inboxes = self._inboxes.get(task)
         if inboxes is None:
             inboxes = self._inboxes[task] = self._find_inboxes(task)

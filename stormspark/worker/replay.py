@@ -197,6 +197,9 @@ def _checked(plan: PhysicalPlan, component: str, index: int) -> ComponentPlan:
             f"{declared.place} is a {declared.kind}: inputs are recorded of bolts, only these can be replayed"
         )
         raise CheckpointError(msg)
+    if declared.vectorised:
+        msg = f"{declared.place} is vectorised: inputs are recorded of bolts that take tuples, only these can be replayed"
+        raise CheckpointError(msg)
     if not 0 <= index < len(declared.tasks):
         msg = f"{declared.place} has {len(declared.tasks)} tasks, {component}[0] to {component}[{len(declared.tasks) - 1}]"
         raise CheckpointError(msg)

@@ -49,6 +49,7 @@ class SpoutTask(Task):
     """One task of a `Spout`. ``max_pending`` is its limit of open trees, None for none (B4)."""
 
     _first_call = "open"
+    _collector_type = SpoutCollector
 
     def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -85,7 +86,7 @@ class SpoutTask(Task):
         """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
         self._end_call()
         self._ledger.forget(self.account)
-        self._collector = SpoutCollector(
+        self._collector = self._collector_type(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
         if self._host.guarded:

@@ -29,6 +29,7 @@ from stormspark.worker.recording import Inbox, Recording, Scene
 from stormspark.worker.story import Holder, root_text, sentences
 
 if TYPE_CHECKING:
+    from stormspark.worker.batch_lanes import BatchLanes
     from stormspark.worker.bolt_task import BoltTask
     from stormspark.worker.collectors import SpoutCollector
     from stormspark.worker.lanes import Lanes
@@ -102,7 +103,7 @@ class Stories:
         ledger: Ledger,
         spouts: Iterable[SpoutTask],
         bolts: Sequence[BoltTask],
-        lanes: Collection[Lanes],
+        lanes: Collection[Lanes | BatchLanes],
     ) -> None:
         """The worker's ledger, tasks and lanes; before the first tuple."""
         self._ledger = self.scene.ledger = ledger

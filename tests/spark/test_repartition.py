@@ -40,7 +40,8 @@ from stormspark.grouping import (
 )
 from stormspark.grouping.hashing import value_hash
 from stormspark.spark import repartition as module
-from stormspark.spark.repartition import column_hashes, repartition, sender_context
+from stormspark.spark.repartition import repartition, sender_context
+from stormspark.wire.column_hashes import column_hashes
 from tests.conformance.grouping_components import NotReady, OwnCount, Pick
 
 pytestmark = pytest.mark.spark

@@ -1,0 +1,94 @@
+"""Storm's hash of every value of an Arrow column at once: what a fields grouping of whole batches goes by (D1-D3).
+
+The hashes are those of `stormspark.grouping.hashing`, so rows and tuples with equal keys go to the same tasks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from stormspark.grouping.columns import ascii_hashes, boolean_hashes, double_hashes, long_hashes
+from stormspark.grouping.hashing import value_hasher
+
+__all__ = ["column_hashes"]
+
+#: The greatest Long of Java.
+_LONGEST = 2**63 - 1
+
+
+def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
+    """Hash each value of an Arrow column as `value_hash` does the Python value it stands for (D2, D3).
+
+    Null stands for None, a struct for a dict, a map too. The result is unsigned. Raises as `value_hash`.
+
+    >>> column_hashes(pa.array(["a", None, "b"]))
+    array([97,  0, 98], dtype=uint32)
+    """
+    kind = column.type
+    if pa.types.is_integer(kind):
+        # A null's hash is 0, and so is that of the number 0.
+        numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
+        if numbers.dtype != np.uint64 or numbers.max(initial=0) <= np.uint64(_LONGEST):
+            return long_hashes(numbers.astype(np.int64, copy=False), ints)
+        return _hashes_one_by_one(column, ints)  # a BigInteger among them
+    if pa.types.is_boolean(kind):
+        hashes = boolean_hashes(column.fill_null(False).to_numpy(zero_copy_only=False))
+        return _without_nulls(hashes, column)
+    if pa.types.is_floating(kind) and ints != "json":
+        return _without_nulls(double_hashes(_doubles(column)), column)
+    # Not for floats, where a dictionary may take 0.0 and -0.0 for one; and there is none of these others.
+    if (
+        pa.types.is_floating(kind)
+        or pa.types.is_nested(kind)
+        or pa.types.is_null(kind)
+        or _is_extension(kind)
+    ):
+        return _hashes_one_by_one(column, ints)
+    if len(column) == column.null_count:
+        return np.zeros(len(column), np.uint32)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        hashed = _text_hashes(column.fill_null("") if column.null_count else column)
+        if hashed is not None:
+            return _without_nulls(hashed, column)
+    encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
+    distinct = _text_hashes(encoded.dictionary)
+    if distinct is None:
+        distinct = _hashes_one_by_one(encoded.dictionary, ints)
+    return _without_nulls(distinct[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)], column)
+
+
+def _is_extension(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType)
+
+
+def _doubles(column: pa.Array) -> NDArray[np.float64]:
+    """The numbers, with 0 for null; every shorter float is a double too."""
+    return column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # type: ignore[no-any-return]
+
+
+def _text_hashes(texts: pa.Array) -> NDArray[np.uint32] | None:
+    """The hashes of strings without nulls, or None if they are no strings or not only ASCII."""
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)) or texts.null_count:
+        return None
+    _, offset_buffer, data = texts.buffers()
+    width = np.dtype(np.int32 if pa.types.is_string(texts.type) else np.int64)
+    offsets = np.frombuffer(offset_buffer, width)[texts.offset : texts.offset + len(texts) + 1]
+    units = np.frombuffer(data or b"", np.uint8)[: offsets[-1]]
+    return ascii_hashes(units, offsets) if units.max(initial=0) < 0x80 else None
+
+
+def _hashes_one_by_one(column: pa.Array, ints: str) -> NDArray[np.uint32]:
+    hash_of = value_hasher(ints)
+    values: list[Any] = column.to_pylist(maps_as_pydicts="strict")
+    return np.array([hash_of(value) & 0xFFFF_FFFF for value in values], np.uint32)
+
+
+def _without_nulls(hashes: NDArray[np.uint32], column: pa.Array) -> NDArray[np.uint32]:
+    """The hashes with 0 where ``column`` is null."""
+    if column.null_count:
+        hashes[column.is_null().to_numpy(zero_copy_only=False)] = 0
+    return hashes
