@@ -45,7 +45,7 @@ class BoltSurroundings(Surroundings):
     @property
     def batch(self) -> list[Tuple] | None:
         """What emits are anchored to, where that is not the tuple at hand."""
-        return self.passage.batch
+        return self.passage.batch  # type: ignore[no-any-return]
 
     @batch.setter
     def batch(self, batch: list[Tuple] | None) -> None:
