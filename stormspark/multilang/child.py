@@ -179,6 +179,11 @@ class Child:
 
     def read(self) -> list[Any] | None:
         """The messages that have come; None if nothing has. Raises `MultilangError` when it has ended."""
+        data = self.receive()
+        return None if data is None else self.messages.feed(data)
+
+    def receive(self) -> bytes | None:
+        """What has come, in bytes; None if nothing has. Raises `MultilangError` when it has ended."""
         if self.closed:
             what = "was asked after its end"
             raise self.failed(what)
@@ -189,7 +194,7 @@ class Child:
         if not data:
             raise self.died()
         self._heard = True
-        return self.messages.feed(data)
+        return data
 
     def take_lines(self) -> tuple[list[str], int]:
         """What it has written to stderr since the last call, and how many lines more there were."""
