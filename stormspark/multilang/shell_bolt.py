@@ -31,13 +31,14 @@ from stormspark.api import (
 )
 from stormspark.config import Settings
 from stormspark.errors import MultilangError, ReportedFailedException
+from stormspark.multilang.answers import AHEAD, keeps_answers, only_answer
 from stormspark.multilang.component import ShellComponent
 from stormspark.multilang.conversation import Conversation, Surroundings
 from stormspark.multilang.messages import TICK, Ack, Emit, Fail, Sync
 
 __all__ = ["ShellBolt"]
 
-_DEFAULT_PENDING = 100
+_DEFAULT_PENDING = 1000
 #: More than a child is given in one write makes it wait for nothing.
 _WRITE_BYTES = 16384
 #: What is kept of a tuple: what the engine gives, or the tuple where somebody calls ``execute`` with it.
@@ -157,10 +158,12 @@ class _BoltConversation(Conversation):
         self._held: dict[str, _Kept] = {}
         # When they were given: the number of the first of each lot, and when that was.
         self._lots: list[tuple[int, float]] = []
-        #: Whether the child has ever wanted the task ids of an emit.
+        #: Whether the child waits for answers: it has wanted the task ids of an emit, and has none ahead.
         self.asks = False
+        self._only_answer = only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
         #: For each question that is not answered yet, the last tuple before it.
         self._asked: deque[int] = deque()
+        self._answers_ahead = False
         # The width of each stream and the short way there, as far as there is one.
         self._streams = {name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams}
         self._ways: dict[str | None, tuple[int, Send]] = {}
@@ -343,8 +346,13 @@ class _BoltConversation(Conversation):
     def _answer(self, tasks: list[int], need_task_ids: Any, answers: list[bytes]) -> None:
         """Answer an emit, unless the child says no (I8), with all others of its kind: at once, since the child waits for it."""
         if need_task_ids in (None, True):
-            self.asks = True
-            answers.append(self.child.messages.task_ids(tasks))
+            answer = self.child.messages.task_ids(tasks)
+            answers.append(answer)
+            if self._only_answer is None:
+                self.asks = True
+            elif not self._answers_ahead:
+                self._answers_ahead = True
+                answers.append(answer * AHEAD)
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
         """The tuples with these ids; raises ValueError for one that is settled."""
