@@ -77,7 +77,7 @@ class WorksOutside(LivesOutside):
 class KeepsOutside(WorksOutside):
     """A `WorksOutside` that knows by itself what it has not settled yet, and is given many tuples at a time.
 
-    So nothing is kept twice, and no `Tuple` is made that no user sees: what it is given is what tuples are made of, ``Tuple(*given)``
+    So nothing is kept twice, and no `Tuple` is made that no user sees: it is given what tuples are made of, ``Tuple(*given)``
     where one is wanted after all.
     """
 
@@ -88,7 +88,7 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """From now on, until the next call, streams are reached by these, and tuples are acked so; see `AutoAckBolt.connected`."""
+        """From now on, until the next call, streams are reached by these and tuples acked so; see `AutoAckBolt.connected`."""
 
     @abstractmethod
     def execute_all(self, given: Sequence[Given], now: float) -> int:

@@ -41,7 +41,7 @@ __all__ = ["Child"]
 #: How much is read and written at once.
 _CHUNK = 65536
 #: What a pipe may hold, so that neither side has to stop while the other one does something else.
-_PIPE = int(__import__("os").environ.get("ML_PIPE", 4 * _CHUNK))
+_PIPE = 4 * _CHUNK
 #: How often a child is asked for a sign of life.
 _BEAT_SECS = 1.0
 #: How long a child that is told to end may take for it.
@@ -108,9 +108,9 @@ class Child:
         for file in (self._input, self._output, self._process.stderr.fileno()):
             os.set_blocking(file, False)
         for file in (self._input, self._output):
-            with contextlib.suppress(OSError, AttributeError):  # not everywhere, and not more than a user may have
+            # Not everywhere, and not more than a user may have.
+            with contextlib.suppress(OSError, AttributeError):
                 fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE)
-        if os.environ.get("ML_BATCH"): os.sched_setscheduler(self._process.pid, os.SCHED_BATCH, os.sched_param(0))
         self._epoll = select.epoll()
         self._epoll.register(self._output, select.EPOLLIN)
         self._wants_to_write = False

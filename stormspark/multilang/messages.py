@@ -38,7 +38,9 @@ class Unreadable(NamedTuple):
     why: str
 
 
-class Emit(msgspec.Struct, tag_field="command", tag="emit", omit_defaults=True, gc=False):
+class Emit(
+    msgspec.Struct, tag_field="command", tag="emit", omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
     """A bolt's emit (I7)."""
 
     values: tuple[Any, ...] = msgspec.field(name="tuple")
@@ -48,19 +50,19 @@ class Emit(msgspec.Struct, tag_field="command", tag="emit", omit_defaults=True, 
     need_task_ids: Any = None
 
 
-class Ack(msgspec.Struct, tag_field="command", tag="ack", gc=False):
+class Ack(msgspec.Struct, tag_field="command", tag="ack", forbid_unknown_fields=True, gc=False):
     """A tuple is done (I7)."""
 
     id: str
 
 
-class Fail(msgspec.Struct, tag_field="command", tag="fail", gc=False):
+class Fail(msgspec.Struct, tag_field="command", tag="fail", forbid_unknown_fields=True, gc=False):
     """A tuple has failed (I7)."""
 
     id: str
 
 
-class Sync(msgspec.Struct, tag_field="command", tag="sync", gc=False):
+class Sync(msgspec.Struct, tag_field="command", tag="sync", forbid_unknown_fields=True, gc=False):
     """The answer to a heartbeat (I13)."""
 
 

@@ -160,12 +160,16 @@ class _BoltConversation(Conversation):
         self._lots: list[tuple[int, float]] = []
         #: Whether the child waits for answers: it has wanted the task ids of an emit, and has none ahead.
         self.asks = False
-        self._only_answer = only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
+        self._only_answer = (
+            only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
+        )
         #: For each question that is not answered yet, the last tuple before it.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
         # The width of each stream and the short way there, as far as there is one.
-        self._streams = {name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams}
+        self._streams = {
+            name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
+        }
         self._ways: dict[str | None, tuple[int, Send]] = {}
         self._ack_all: Callable[[Sequence[Any]], None] = self._ack_each
         # There can be no sync before the hands are shaken, but a question may be asked.

@@ -21,7 +21,14 @@ from stormspark.worker.outlets import Delivery
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
 
-__all__ = ["ack_kept", "execute_automatic", "execute_basic", "execute_kept", "execute_outside", "execute_plain"]
+__all__ = [
+    "ack_kept",
+    "execute_automatic",
+    "execute_basic",
+    "execute_kept",
+    "execute_outside",
+    "execute_plain",
+]
 
 
 def _unshared_count() -> int:
