@@ -155,7 +155,8 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: 
 def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
     """Ack what a `KeepsOutside` was given (E5)."""
     ticks = 0
-    for _, source, roots in given:
+    for one in given:
+        _, source, roots = one
         if roots is None:
             ticks += source is TICK_SOURCE
             continue
