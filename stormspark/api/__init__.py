@@ -26,7 +26,7 @@ from stormspark.api.hooks import (
     SpoutFailInfo,
     TaskHook,
 )
-from stormspark.api.outside import LivesOutside, WorksOutside
+from stormspark.api.outside import Given, KeepsOutside, LivesOutside, WorksOutside
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import LocalSource, PerTrigger, RangeSpout, Routed, SourceProgress, SourceSpout
 from stormspark.api.streams import (
@@ -73,7 +73,9 @@ __all__ = [
     "EmitInfo",
     "ExponentialBackoff",
     "Fields",
+    "Given",
     "GlobalStreamId",
+    "KeepsOutside",
     "LivesOutside",
     "LocalSource",
     "OutputCollector",

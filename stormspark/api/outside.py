@@ -9,8 +9,16 @@ what it has not done by then counts as waiting (backpressure, transactions, the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-__all__ = ["LivesOutside", "WorksOutside"]
+from stormspark.api.automatic import Sender
+from stormspark.api.tuples import TupleSource
+
+__all__ = ["Given", "KeepsOutside", "LivesOutside", "WorksOutside"]
+
+#: What a tuple is made of: its values, where it comes from, and its trees.
+Given: TypeAlias = tuple[tuple[Any, ...], TupleSource, Any]
 
 
 class LivesOutside(ABC):
@@ -64,3 +72,28 @@ class WorksOutside(LivesOutside):
 
         Called when `fileno` is readable, and when the worker has waited for it in vain.
         """
+
+
+class KeepsOutside(WorksOutside):
+    """A `WorksOutside` that knows by itself what it has not settled yet, and is given many tuples at a time.
+
+    So nothing is kept twice, and no `Tuple` is made that no user sees: it is given what tuples are made of, ``Tuple(*given)``
+    where one is wanted after all.
+    """
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it is one of these: a subclass may want to see each tuple. Asked once, after ``prepare``."""
+        return True
+
+    @abstractmethod
+    def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
+        """From now on, until the next call, streams are reached by these and tuples acked so; see `AutoAckBolt.connected`."""
+
+    @abstractmethod
+    def execute_all(self, given: Sequence[Given], now: float) -> int:
+        """Execute these, at most `room`; returns how many of them it has taken. What raises is the first one's fault."""
+
+    @abstractmethod
+    def kept(self) -> list[tuple[Given, float]]:
+        """What it was given and has neither acked nor failed, each with the ``now`` of that."""

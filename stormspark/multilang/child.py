@@ -38,8 +38,10 @@ from stormspark.multilang.reaper import kill_session, reaper
 
 __all__ = ["Child"]
 
-#: How much is read at once; a pipe holds so much by default.
+#: How much is read and written at once.
 _CHUNK = 65536
+#: What a pipe may hold, so that neither side has to stop while the other one does something else.
+_PIPE = 4 * _CHUNK
 #: How often a child is asked for a sign of life.
 _BEAT_SECS = 1.0
 #: How long a child that is told to end may take for it.
@@ -105,6 +107,10 @@ class Child:
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         for file in (self._input, self._output, self._process.stderr.fileno()):
             os.set_blocking(file, False)
+        for file in (self._input, self._output):
+            # Not everywhere, and not more than a user may have.
+            with contextlib.suppress(OSError, AttributeError):
+                fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE)
         self._epoll = select.epoll()
         self._epoll.register(self._output, select.EPOLLIN)
         self._wants_to_write = False
@@ -179,6 +185,11 @@ class Child:
 
     def read(self) -> list[Any] | None:
         """The messages that have come; None if nothing has. Raises `MultilangError` when it has ended."""
+        data = self.receive()
+        return None if data is None else self.messages.feed(data)
+
+    def receive(self) -> bytes | None:
+        """What has come, in bytes; None if nothing has. Raises `MultilangError` when it has ended."""
         if self.closed:
             what = "was asked after its end"
             raise self.failed(what)
@@ -189,7 +200,7 @@ class Child:
         if not data:
             raise self.died()
         self._heard = True
-        return self.messages.feed(data)
+        return data
 
     def take_lines(self) -> tuple[list[str], int]:
         """What it has written to stderr since the last call, and how many lines more there were."""

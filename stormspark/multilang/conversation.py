@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+import msgspec
+
 from stormspark.api import DEFAULT_STREAM, OutputCollector, SpoutOutputCollector, TopologyContext
 from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import AssignableMetric, CountMetric, Metric
@@ -161,6 +163,8 @@ class Conversation:
         if type(message) is Unreadable:
             what = f"said {message.quoted!r}: {message.why}. Its stdout is for messages alone (I1); print to stderr, or log"
         else:
+            if isinstance(message, msgspec.Struct):
+                message = msgspec.to_builtins(message)
             try:
                 said = json.dumps(message)
             except (TypeError, ValueError):
@@ -168,20 +172,22 @@ class Conversation:
             what = f"said {said if len(said) <= _QUOTED else said[:_QUOTED] + '...'}: {why}"
         raise self.child.failed(what) from cause
 
-    @staticmethod
-    def emit_of(message: dict[str, Any]) -> tuple[Any, str, int]:
-        """The values, the stream and the task of an emit (I5, I7); no task, or task 0: it is not direct (I9).
-
-        Raises ValueError for what is none.
-        """
-        values, stream, task = message.get("tuple"), message.get("stream"), message.get("task") or 0
+    @classmethod
+    def emit_of(cls, message: dict[str, Any]) -> tuple[Any, str, int]:
+        """The values, the stream and the task of an emit (I5, I7); raises ValueError for what is none."""
+        values = message.get("tuple")
         if type(values) is not list:
             msg = f"a tuple is a list of values, got {values!r}"
             raise ValueError(msg)
-        if type(task) is not int:
+        return cls.target_of(tuple(values), message.get("stream"), message.get("task"))
+
+    @staticmethod
+    def target_of(values: tuple[Any, ...], stream: Any, task: Any) -> tuple[Any, str, int]:
+        """The same of what it says; no task, or task 0: it is not direct (I9)."""
+        if type(task or 0) is not int:
             msg = f"a task is a number, got {task!r} (I9)"
             raise ValueError(msg)
-        return tuple(values), DEFAULT_STREAM if stream is None else stream, task
+        return values, DEFAULT_STREAM if stream is None else stream, task or 0
 
 
 def _update(metric: Metric, params: Any) -> None:

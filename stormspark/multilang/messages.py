@@ -1,20 +1,27 @@
 """The two ways in which messages go between a worker and a child: JSON lines, and msgpack (I1, I15).
 
-JSON is Python's own, but for texts and numbers, which tuples are mostly made of: they are said without an encoder. A faster
-library (orjson) was tried: it makes a float of an integer beyond 64 bits and null of NaN, without a word.
+What is said is Python's own JSON, but for texts and numbers, which tuples are mostly made of: they are said without an encoder.
+What a bolt's child says mostly is read by msgspec, straight into an object, with its types checked; whatever that does not take
+is read by Python's own JSON, which says what is wrong with it. So nothing is read in another way, as the tests have it.
+Another library (orjson) makes a float of an integer beyond 64 bits and null of NaN, without a word.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from stormspark.api import TupleSource
+import msgspec
+
+from stormspark.api import SYSTEM_COMPONENT, TICK_STREAM, Given, TupleSource
 from stormspark.errors import InvalidTopologyError
 
-__all__ = ["Json", "Messages", "Msgpack", "Unreadable", "messages_for"]
+__all__ = ["TICK", "Ack", "Emit", "Fail", "Json", "Messages", "Msgpack", "Sync", "Unreadable", "messages_for"]
+
+#: Ids of ticks begin so: they belong to no tree, and nothing is kept for one that is never acked (I17).
+TICK = "-"
 
 _END = b"\nend\n"
 _END_TEXT = _END.decode()
@@ -31,6 +38,34 @@ class Unreadable(NamedTuple):
     why: str
 
 
+class Emit(
+    msgspec.Struct, tag_field="command", tag="emit", omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
+    """A bolt's emit (I7)."""
+
+    values: tuple[Any, ...] = msgspec.field(name="tuple")
+    anchors: list[str] | str | None = None
+    stream: str | None = None
+    task: Any = None
+    need_task_ids: Any = None
+
+
+class Ack(msgspec.Struct, tag_field="command", tag="ack", forbid_unknown_fields=True, gc=False):
+    """A tuple is done (I7)."""
+
+    id: str
+
+
+class Fail(msgspec.Struct, tag_field="command", tag="fail", forbid_unknown_fields=True, gc=False):
+    """A tuple has failed (I7)."""
+
+    id: str
+
+
+class Sync(msgspec.Struct, tag_field="command", tag="sync", forbid_unknown_fields=True, gc=False):
+    """The answer to a heartbeat (I13)."""
+
+
 class Messages(Protocol):
     """One side of a conversation: turns messages into bytes, and the bytes that come into messages."""
 
@@ -38,6 +73,12 @@ class Messages(Protocol):
 
     def tuple_message(self, number: str, source: TupleSource, values: Iterable[Any]) -> bytes:
         """A tuple for a bolt (I6); raises TypeError, ValueError or OverflowError for values that can't be said."""
+
+    def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
+        """Many of them, which are numbered on from ``number``: their ids, and what is to be said.
+
+        Ends before the first that can't be said; raises where that is the first of all.
+        """
 
     def task_ids(self, tasks: list[int]) -> bytes:
         """The answer to an emit (I8)."""
@@ -47,6 +88,9 @@ class Messages(Protocol):
 
     def feed(self, data: bytes) -> list[Any]:
         """The messages that are complete with ``data``, in order; the last one may be an `Unreadable`."""
+
+    def hear(self, data: bytes) -> list[Any]:
+        """The same of a bolt's child, where some may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
 
     @property
     def unfinished(self) -> str:
@@ -74,6 +118,7 @@ class Json:
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
         # Without its wrapper: raw_decode adds a call and nothing else.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
+        self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
         self._heads: dict[TupleSource, str] = {}
         self._answers: dict[int, bytes] = {}  # to emits that one task got
         self._rest = bytearray()
@@ -81,13 +126,41 @@ class Json:
 
     def tuple_message(self, number: str, source: TupleSource, values: Iterable[Any]) -> bytes:
         """See `Messages`."""
-        head = self._heads.get(source)
-        if head is None:  # the same for all tuples of a stream
-            told = {"comp": source.component, "stream": source.stream, "task": source.task}
-            head = self._heads[source] = self._encode(told)[1:-1]
+        head = self._heads.get(source) or self._head(source)
         says, encode = self._says, self._encode
         said = ",".join([says.get(type(value), encode)(value) for value in values])
-        return f'{{"id":"{number}",{head},"tuple":[{said}]}}\nend\n'.encode()
+        return f'{{"id":"{number}{head}{said}]}}\nend\n'.encode()
+
+    def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
+        """See `Messages`."""
+        names: list[str] = []
+        texts: list[str] = []
+        says, encode, quoted = self._says, self._encode, encode_basestring_ascii
+        last, head, prefix = None, "", ""
+        try:
+            for values, source, _ in given:
+                number += 1
+                if source is not last:
+                    head = self._heads.get(source) or self._head(source)
+                    prefix = _prefix(source)
+                    last = source
+                if len(values) == 1 and type(values[0]) is str:
+                    said = quoted(values[0])
+                else:
+                    said = ",".join([says.get(type(value), encode)(value) for value in values])
+                name = f"{prefix}{number}"
+                texts.append(f'{{"id":"{name}{head}{said}]}}\nend\n')
+                names.append(name)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            if not names:
+                raise
+        return names, "".join(texts).encode()
+
+    def _head(self, source: TupleSource) -> str:
+        """What stands between the id and the values, the same for all tuples of a stream."""
+        told = {"comp": source.component, "stream": source.stream, "task": source.task}
+        head = self._heads[source] = f'",{self._encode(told)[1:-1]},"tuple":['
+        return head
 
     def task_ids(self, tasks: list[int]) -> bytes:
         """See `Messages`."""
@@ -104,11 +177,21 @@ class Json:
 
     def feed(self, data: bytes) -> list[Any]:
         """See `Messages`."""
-        rest = self._rest
-        if not rest and data.endswith(_END):  # as it mostly is
+        if not self._rest and data.endswith(_END):  # as it mostly is
             read = self._decode_plain(data)
             if read is not None:
                 return read
+        return self._framed(data, self._decode_all)
+
+    def hear(self, data: bytes) -> list[Any]:
+        """See `Messages`."""
+        if not self._rest and data.endswith(_END) and b"\r" not in data:
+            return self._decode_typed(data)
+        return self._framed(data, self._decode_typed)
+
+    def _framed(self, data: bytes, decode: Callable[[bytes], list[Any]]) -> list[Any]:
+        """The messages that are complete with ``data``."""
+        rest = self._rest
         rest += data
         if b"\r" in rest:  # a raw one only ends a line: inside of a JSON text it is escaped
             rest[:] = rest.replace(b"\r\n", b"\n")
@@ -117,7 +200,7 @@ class Json:
         if end >= 0:
             complete = bytes(rest[: end + len(_END)])
             del rest[: len(complete)]
-            messages = self._decode_plain(complete) or self._decode_each(complete)
+            messages = decode(complete)
             if type(messages[-1]) is Unreadable:
                 return messages
         self._looked = len(rest)
@@ -149,6 +232,27 @@ class Json:
                 messages.append(message)
         except (StopIteration, ValueError, RecursionError):
             return None
+        return messages
+
+    def _decode_all(self, data: bytes) -> list[Any]:
+        return self._decode_plain(data) or self._decode_each(data)
+
+    def _decode_typed(self, data: bytes) -> list[Any]:
+        """The messages in ``data``, which ends with the last one's end."""
+        texts, typed = data[: -len(_END)].split(_END), self._typed
+        try:
+            return list(map(typed, texts))
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            pass
+        messages: list[Any] = []
+        for text in texts:
+            try:
+                message = typed(text)
+            except (msgspec.DecodeError, ValueError, RecursionError):
+                message = self._decode(text)
+            messages.append(message)
+            if type(message) is Unreadable:
+                break
         return messages
 
     def _decode_each(self, data: bytes) -> list[Any]:
@@ -199,6 +303,20 @@ class Msgpack:
             }
         )
 
+    def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
+        """See `Messages`."""
+        names: list[str] = []
+        said: list[bytes] = []
+        try:
+            for values, source, _ in given:
+                name = f"{_prefix(source)}{number + len(names) + 1}"
+                said.append(self.tuple_message(name, source, values))
+                names.append(name)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            if not names:
+                raise
+        return names, b"".join(said)
+
     def task_ids(self, tasks: list[int]) -> bytes:
         """See `Messages`."""
         return self.encode(tasks)
@@ -217,6 +335,8 @@ class Msgpack:
         except Exception as error:  # its errors have no root of their own
             messages.append(Unreadable(_shown(data), f"it is no msgpack: {type(error).__name__}: {error}"))
         return messages
+
+    hear = feed
 
     @property
     def unfinished(self) -> str:
@@ -237,6 +357,10 @@ def messages_for(serializer: str | None) -> Messages:
         return Msgpack()
     msg = f"topology.multilang.serializer must be json or msgpack, or the class name of one of these, got {serializer!r} (I15)"
     raise InvalidTopologyError(msg)
+
+
+def _prefix(source: TupleSource) -> str:
+    return TICK if source.stream == TICK_STREAM and source.component == SYSTEM_COMPONENT else ""
 
 
 def _no_constant(name: str) -> NoReturn:

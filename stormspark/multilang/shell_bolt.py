@@ -11,34 +11,41 @@ of these (I13). What is not acked by then is held, and nobody waits for it.
 
 from __future__ import annotations
 
+import math
 import time
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from stormspark.api import (
     DEFAULT_STREAM,
     Bolt,
+    Given,
+    KeepsOutside,
     OutputCollector,
+    Send,
+    Sender,
     TopologyContext,
     Tuple,
-    WorksOutside,
 )
 from stormspark.config import Settings
 from stormspark.errors import MultilangError, ReportedFailedException
+from stormspark.multilang.answers import AHEAD, keeps_answers, only_answer
 from stormspark.multilang.component import ShellComponent
 from stormspark.multilang.conversation import Conversation, Surroundings
+from stormspark.multilang.messages import TICK, Ack, Emit, Fail, Sync
 
 __all__ = ["ShellBolt"]
 
-_DEFAULT_PENDING = 100
+_DEFAULT_PENDING = 1000
 #: More than a child is given in one write makes it wait for nothing.
 _WRITE_BYTES = 16384
-#: Ids of ticks begin so: they belong to no tree, and nothing is kept for one that is never acked (I17).
-_TICK = "-"
+#: What is kept of a tuple: what the engine gives, or the tuple where somebody calls ``execute`` with it.
+_Kept: TypeAlias = Given | Tuple
 
 
-class ShellBolt(ShellComponent, Bolt, WorksOutside):
+class ShellBolt(ShellComponent, Bolt, KeepsOutside):
     """Runs a child that speaks Storm's multilang protocol as a bolt.
 
     ``command`` are its words; ``outputs`` the fields of the default stream, or of each stream by name; ``env`` are variables
@@ -79,6 +86,27 @@ class ShellBolt(ShellComponent, Bolt, WorksOutside):
         if self._talk is not None:
             self._talk.child.kill()
             self._talk = None
+
+    # -- see KeepsOutside ----------------------------------------------------------------------------------------
+
+    @property
+    def keeps(self) -> bool:
+        """Unless a subclass wants to see each tuple."""
+        return type(self).execute is ShellBolt.execute
+
+    def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
+        """What the child says takes the short way from now on."""
+        if self._talk is not None:
+            self._talk.connected(sender, ack)
+
+    def execute_all(self, given: Sequence[Given], now: float) -> int:
+        """Send the child these tuples."""
+        assert self._talk is not None, "execute comes after prepare"
+        return self._talk.give_all(given, now)
+
+    def kept(self) -> list[tuple[Given, float]]:
+        """What the child has neither acked nor failed."""
+        return self._talk.kept() if self._talk is not None else []
 
     # -- see WorksOutside --------------------------------------------------------------------------------------
 
@@ -126,16 +154,27 @@ class _BoltConversation(Conversation):
         self._number = 0
         self._done = 0
         #: By id: tuples that the child has not got through yet, oldest first; and those that it holds.
-        self.before_it: dict[str, Tuple] = {}
-        self._held: dict[str, Tuple] = {}
-        #: Whether the child has ever wanted the task ids of an emit.
+        self.before_it: dict[str, _Kept] = {}
+        self._held: dict[str, _Kept] = {}
+        # When they were given: the number of the first of each lot, and when that was.
+        self._lots: list[tuple[int, float]] = []
+        #: Whether the child waits for answers: it has wanted the task ids of an emit, and has none ahead.
         self.asks = False
+        self._only_answer = (
+            only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
+        )
         #: For each question that is not answered yet, the last tuple before it.
         self._asked: deque[int] = deque()
+        self._answers_ahead = False
+        # The width of each stream and the short way there, as far as there is one.
+        self._streams = {
+            name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
+        }
+        self._ways: dict[str | None, tuple[int, Send]] = {}
+        self._ack_all: Callable[[Sequence[Any]], None] = self._ack_each
         # There can be no sync before the hands are shaken, but a question may be asked.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
-        self._say, self._task_ids = self.child.say, self.child.messages.task_ids
         self._heartbeat = self.child.messages.encode(
             {"id": "0", "comp": context.this_component_id, "stream": "__heartbeat", "task": -1, "tuple": []}
         )
@@ -143,9 +182,39 @@ class _BoltConversation(Conversation):
         if timeout is not None:
             context.set_timer(timeout / 4, self._spare)
 
+    def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
+        """Use these from now on."""
+        self._ack_all = ack
+        self._ways = {}
+        for stream, width in self._streams.items():
+            send = sender(stream)
+            if send is not None:
+                self._ways[stream] = width, send
+        if DEFAULT_STREAM in self._ways:
+            self._ways[None] = self._ways[DEFAULT_STREAM]
+
+    def _ack_each(self, kept: Sequence[_Kept]) -> None:
+        for one in kept:
+            self._collector.ack(_as_tuple(one))
+
     @property
     def room(self) -> int:
         return self._most - len(self.before_it)
+
+    def give_all(self, given: Sequence[Given], now: float) -> int:
+        """Send these tuples, up to the first that can't be told; there is room for them. Returns how many that were."""
+        child, before_it = self.child, self.before_it
+        try:
+            names, data = child.messages.tuple_messages(self._number, given)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise ReportedFailedException(self._unspeakable(Tuple(*given[0]), error)) from error
+        if not before_it and not self._held:
+            self._lots.clear()
+        self._lots.append((self._number + 1, now))
+        before_it.update(zip(names, given, strict=False))
+        self._number += len(names)
+        child.say(data)
+        return len(names)
 
     def give(self, tup: Tuple) -> None:
         """Send a tuple."""
@@ -155,7 +224,7 @@ class _BoltConversation(Conversation):
             self.take_in()
         child = self.child
         number = self._number + 1
-        name = f"{_TICK}{number}" if tup.is_tick else str(number)
+        name = f"{TICK}{number}" if tup.is_tick else str(number)
         try:
             data = child.messages.tuple_message(name, tup._source, tup.values)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -166,6 +235,16 @@ class _BoltConversation(Conversation):
         self.before_it[name] = tup
         if len(child.unsent) >= _WRITE_BYTES:
             child.flush()
+
+    def kept(self) -> list[tuple[Given, float]]:
+        """What is with the child, and since when."""
+        kept = []
+        for one in (self._held, self.before_it):
+            for name, given in one.items():
+                assert type(given) is tuple
+                lot = bisect_right(self._lots, (int(name.removeprefix(TICK)), math.inf)) - 1
+                kept.append((given, self._lots[lot][1]))
+        return kept
 
     def _unspeakable(self, tup: Tuple, error: Exception) -> str:
         name, why = self.child.messages.name, str(error)
@@ -198,62 +277,86 @@ class _BoltConversation(Conversation):
         child, done = self.child, self._done
         if child.unsent:
             child.flush()
-        messages = child.read()
-        if messages is None:
+        data = child.receive()
+        if data is None:
             if self.before_it:
                 self.ask()
             return 0
-        before_it, ack = self.before_it, self._collector.ack
-        for message in messages:
-            try:
-                # What is said most, as it is said mostly, without a call more.
-                command = message.get("command") if type(message) is dict else None
-                if command == "emit":
-                    self._emit(message)
-                elif command == "ack" and (tup := before_it.pop(message.get("id"), None)) is not None:
-                    self._done += 1
-                    ack(tup)
-                else:
-                    self._do(message, command)
-            except MultilangError:
-                raise
-            except Exception as error:
-                self.broken(message, str(error), error)
+        before_it, ways = self.before_it, self._ways
+        acked: list[_Kept] = []
+        answers: list[bytes] = []
+        try:
+            for message in child.messages.hear(data):
+                try:
+                    # What is said most, as it is said mostly, without a call more.
+                    kind = type(message)
+                    if kind is Emit:
+                        way, ids = ways.get(message.stream), message.anchors
+                        if way is not None and message.task is None and type(ids) is list and len(ids) == 1:
+                            values, anchor = message.values, before_it.get(ids[0])
+                            if anchor is not None and len(values) == way[0]:
+                                tasks = way[1](values, anchor[2])
+                                if message.need_task_ids is not False:
+                                    self._answer(tasks, message.need_task_ids, answers)
+                                continue
+                        said = (message.values, message.stream, message.task)
+                        self._emit(*self.target_of(*said), ids, message.need_task_ids, answers)
+                    elif kind is Ack and (kept := before_it.pop(message.id, None)) is not None:
+                        acked.append(kept)
+                    else:
+                        self._do(message, acked, answers)
+                except MultilangError:
+                    raise
+                except Exception as error:
+                    self.broken(message, str(error), error)
+        finally:
+            # All at once; what was anchored to them has been emitted by then.
+            if acked:
+                self._done += len(acked)
+                self._ack_all(acked)
+        if answers:
+            child.say(b"".join(answers))
         return self._done - done
 
-    def _do(self, message: Any, command: Any) -> None:
-        if command == "ack":
-            tup = self._settled(message)
-            if tup is not None:
-                self._collector.ack(tup)
-        elif command == "fail":
-            tup = self._settled(message)
-            if tup is not None:
-                self._collector.fail(tup, "its child failed it")
-        elif command == "sync":
+    def _do(self, message: Any, acked: list[_Kept], answers: list[bytes]) -> None:
+        kind = type(message)
+        command = message.get("command") if kind is dict else None
+        if kind is Ack or command == "ack":
+            kept = self._settled(message.id if kind is Ack else message.get("id"))
+            if kept is not None:
+                acked.append(kept)
+        elif kind is Fail or command == "fail":
+            kept = self._settled(message.id if kind is Fail else message.get("id"))
+            if kept is not None:
+                self._done += 1
+                self._collector.fail(_as_tuple(kept), "its child failed it")
+        elif kind is Sync or command == "sync":
             self._got_through()
+        elif command == "emit":
+            said = message.get("anchors"), message.get("need_task_ids")
+            self._emit(*self.emit_of(message), *said, answers)
         elif command is None or not self._said(message):
             self.broken(message, "a bolt says emit, ack, fail, log, error, metrics or sync (I12)")
 
-    def _emit(self, message: dict[str, Any]) -> None:
-        if len(message) == 3:  # as most do: with values and one anchor, and nothing else
-            values, ids = message.get("tuple"), message.get("anchors")
-            if type(values) is list and type(ids) is list and len(ids) == 1:
-                anchor = self.before_it.get(ids[0])
-                if anchor is not None:
-                    tasks = self._collector.emit(tuple(values), DEFAULT_STREAM, anchor)
-                    self.asks = True
-                    self._say(self._task_ids(tasks))
-                    return
-        values, stream, task = self.emit_of(message)
-        anchors = self._anchors(message.get("anchors"))
+    def _emit(
+        self, values: Any, stream: str, task: int, ids: Any, need_task_ids: Any, answers: list[bytes]
+    ) -> None:
+        anchors = self._anchors(ids)
         if task:
             self._collector.emit_direct(task, values, stream, anchors)
-            return
-        tasks = self._collector.emit(values, stream, anchors)
-        if message.get("need_task_ids") in (None, True):  # which it is unless the child says no (I8)
-            self.asks = True
-            self._say(self._task_ids(tasks))  # at once: the child waits for it
+        else:
+            self._answer(self._collector.emit(values, stream, anchors), need_task_ids, answers)
+
+    def _answer(self, tasks: list[int], need_task_ids: Any, answers: list[bytes]) -> None:
+        """Answer an emit, unless the child says no (I8), with all others of its kind: at once, since the child waits for it."""
+        if need_task_ids in (None, True):
+            answer = self.child.messages.task_ids(tasks)
+            answers.append(answer)
+            if self._only_answer is None:
+                self.asks = True
+            elif not self._answers_ahead:
+                self._answers_ahead = True
+                answers.append(answer * AHEAD)
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
         """The tuples with these ids; raises ValueError for one that is settled."""
@@ -261,26 +364,24 @@ class _BoltConversation(Conversation):
             return []
         anchors = []
         for one in [ids] if isinstance(ids, str) else ids:
-            tup = self.before_it.get(one)
-            if tup is None:
-                tup = self._held.get(one)
-            if tup is not None:
-                anchors.append(tup)
-            elif not one.startswith(_TICK):
+            kept = self.before_it.get(one)
+            if kept is None:
+                kept = self._held.get(one)
+            if kept is not None:
+                anchors.append(_as_tuple(kept))
+            elif not one.startswith(TICK):
                 msg = f"there is no tuple {one!r} to anchor to, or it was acked or failed already (I12); emit first, then ack"
                 raise ValueError(msg)
         return anchors[0] if len(anchors) == 1 else anchors
 
-    def _settled(self, message: dict[str, Any]) -> Tuple | None:
-        name = message.get("id")
-        tup = self.before_it.pop(name, None)  # type: ignore[arg-type]
-        if tup is None:
-            tup = self._held.pop(name, None)  # type: ignore[arg-type]
-        if tup is None and not (isinstance(name, str) and name.startswith(_TICK)):
+    def _settled(self, name: Any) -> _Kept | None:
+        kept = self.before_it.pop(name, None)
+        if kept is None:
+            kept = self._held.pop(name, None)
+        if kept is None and not (isinstance(name, str) and name.startswith(TICK)):
             msg = f"there is no tuple {name!r}, or it was acked or failed already (I12)"
             raise ValueError(msg)
-        self._done += 1
-        return tup
+        return kept
 
     def _got_through(self) -> None:
         """The child has come to a heartbeat: it has been given all tuples before it."""
@@ -292,14 +393,18 @@ class _BoltConversation(Conversation):
         before_it = self.before_it
         while before_it:
             name = next(iter(before_it))
-            if int(name.removeprefix(_TICK)) > last:
+            if int(name.removeprefix(TICK)) > last:
                 break
-            tup = before_it.pop(name)
+            kept = before_it.pop(name)
             self._done += 1
-            if not name.startswith(_TICK):
-                self._held[name] = tup
+            if not name.startswith(TICK):
+                self._held[name] = kept
 
     def _spare(self) -> None:
         """A tuple that the child could not look at yet is not late (W2)."""
-        for tup in self.before_it.values():
-            self._collector.reset_timeout(tup)
+        for kept in self.before_it.values():
+            self._collector.reset_timeout(_as_tuple(kept))
+
+
+def _as_tuple(kept: _Kept) -> Tuple:
+    return kept if isinstance(kept, Tuple) else Tuple(*kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import chain, islice
 from sys import getsizeof
 from typing import Any
@@ -19,6 +19,8 @@ from stormspark.api import (
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
+    Given,
+    KeepsOutside,
     Send,
     TopologyContext,
     TransactionAttempt,
@@ -29,7 +31,14 @@ from stormspark.api import (
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.collectors import BasicCollector, BoltCollector, fail_roots
-from stormspark.worker.execution import execute_automatic, execute_basic, execute_outside, execute_plain
+from stormspark.worker.execution import (
+    ack_kept,
+    execute_automatic,
+    execute_basic,
+    execute_kept,
+    execute_outside,
+    execute_plain,
+)
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
@@ -86,10 +95,11 @@ class BoltTask(Task):
         self._seen = (0, 0)  # what waited at the last look, and what had been done by then
         self._outside: WorksOutside | None = None  # the bolt, if it is one of those
         self._automatic: AutoAckBolt | None = None  # and the same for these
+        self._keeper: KeepsOutside | None = None  # and for these
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
         """Prepare the bolt; let ticks begin."""
-        self._automatic = None
+        self._automatic = self._keeper = None
         self.connect()
         if self._settings.tick_freq_secs:
             self.set_timer(self._settings.tick_freq_secs, self._tick)
@@ -111,6 +121,9 @@ class BoltTask(Task):
         if isinstance(instance, AutoAckBolt):
             self._automatic = instance
             instance.connected(self._sender)
+        if isinstance(instance, KeepsOutside) and instance.keeps:
+            self._keeper = instance
+            instance.connected(self._sender, self._ack_kept)
         self._outside = instance if isinstance(instance, WorksOutside) else None
         if self.state is not None:
             self.state.after(instance, context=context, collector=self._collector, conf=self._conf)
@@ -154,6 +167,8 @@ class BoltTask(Task):
         self._basic.connect(guarded=self._host.guarded)
         if self._automatic is not None:
             self._automatic.connected(self._sender)
+        if self._keeper is not None:
+            self._keeper.connected(self._sender, self._ack_kept)
 
     def _sender(self, stream: str) -> Send | None:
         """See `AutoAckBolt.connected`."""
@@ -221,6 +236,10 @@ class BoltTask(Task):
             self._raised_in_row = 0
         return done
 
+    def _ack_kept(self, given: Sequence[Given]) -> None:
+        """See `KeepsOutside.connected`."""
+        ack_kept(given, self._ledger, self)
+
     def waited(self, seconds: float) -> None:
         """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
         self.counters.latency.seconds += seconds
@@ -239,6 +258,8 @@ class BoltTask(Task):
 
     def held(self) -> list[tuple[Tuple, float]]:
         """The tuples that were executed and neither acked nor failed, each with since when."""
+        if self._keeper is not None:
+            return [(Tuple(*given), since) for given, since in self._keeper.kept() if given[2] is not None]
         return list(self._held.items())
 
     def load(self) -> BoltLoad:
@@ -391,6 +412,8 @@ class BoltTask(Task):
             execute_automatic(
                 batch, self._automatic, self._collector, self._held, self._begun, self._ledger, self
             )
+        elif self._keeper is not None:
+            execute_kept(batch, self._keeper, self._begun, self)
         elif self._outside is None:
             execute_plain(batch, execute, self._held, self._begun, self)
         else:
@@ -456,7 +479,7 @@ class BoltTask(Task):
             self.component.id,
             self.id,
         )
-        for held in list(self._held):
+        for held, _ in self.held():
             held.state = 1
             self.counters.failed += 1
             fail_roots(self._ledger, held.roots, lost)

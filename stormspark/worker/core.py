@@ -74,6 +74,9 @@ _MOST_PASSES = 1000
 _SLICE_SECONDS = 0.01
 #: For so long is taken in what comes from outside before bolts get their turn again: each turn has a price.
 _TAKE_IN_SECONDS = 0.002
+#: What took less was little, and where some bolt has enough to do more of it is waited for: each look has a price, too.
+_SHORT_SECONDS = 0.00015
+_ENOUGH = 32
 #: But where so many tuples wait for a bolt that has room now, it gets them at once: it might run dry.
 _WORTH_A_TURN = 25
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
@@ -636,7 +639,10 @@ class Worker:
                 if not bolts or any(bolt.ready >= _WORTH_A_TURN for bolt in self._outside):
                     break
                 watch.set(bolts)
-            now = clock()
+            before, now = now, clock()
+            if now - before < _SHORT_SECONDS and any(bolt.outside >= _ENOUGH for bolt in bolts):
+                watch.gather(bolts)
+                now = clock()
         waited = self._clock() - begun
         for bolt in self._outside:
             if bolt.outside:

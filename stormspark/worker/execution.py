@@ -7,13 +7,13 @@ again for the next tuple if nobody has kept it, which its reference count tells:
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt
+from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Given, KeepsOutside
 from stormspark.api.tuples import Tuple
 from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges
 from stormspark.worker.outlets import Delivery
@@ -21,7 +21,14 @@ from stormspark.worker.outlets import Delivery
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
 
-__all__ = ["execute_automatic", "execute_basic", "execute_outside", "execute_plain"]
+__all__ = [
+    "ack_kept",
+    "execute_automatic",
+    "execute_basic",
+    "execute_kept",
+    "execute_outside",
+    "execute_plain",
+]
 
 
 def _unshared_count() -> int:
@@ -132,6 +139,41 @@ def execute_outside(
     except Exception:
         task.position, task.current = position, tup
         raise
+
+
+def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: BoltTask) -> None:
+    """For a `KeepsOutside`, which takes them as they are."""
+    taken = 0
+    try:
+        while taken < len(batch):
+            taken += bolt.execute_all(batch[taken:] if taken else batch, begun)
+    except Exception:
+        task.position, task.current = taken, Tuple(*batch[taken])
+        raise
+
+
+def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
+    """Ack what a `KeepsOutside` was given (E5)."""
+    ticks = 0
+    for one in given:
+        _, source, roots = one
+        if roots is None:
+            ticks += source is TICK_SOURCE
+            continue
+        kind = type(roots)
+        if kind is Tree or kind is Part:
+            branch: Any = roots
+            branch.count -= 1
+            if not branch.count:
+                ledger.drained(branch)
+        else:
+            close_edges(ledger, roots)
+    task.counters.acked += len(given) - ticks
+    if task.hooks:
+        for one in given:
+            tup = Tuple(*one)
+            tup.state = 1
+            task.tell_acked(tup)
 
 
 def execute_automatic(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import select
+import time
 from collections.abc import Callable, Iterable
 
 from stormspark.worker.bolt_task import BoltTask
 
 __all__ = ["Watch"]
+
+#: For so long more is gathered.
+_GATHER_SECONDS = 0.0003
 
 
 class Watch:
@@ -41,3 +45,8 @@ class Watch:
             enter(bolt)
             done += bolt.take_in()
         return done
+
+    def gather(self, bolts: Iterable[BoltTask]) -> None:
+        """Let more come of these before the next look, unless one asks: who does is waiting."""
+        if not any(bolt.asks for bolt in bolts):
+            time.sleep(_GATHER_SECONDS)

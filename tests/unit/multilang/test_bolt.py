@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import pickle
 import sys
@@ -24,9 +25,17 @@ from stormspark.metrics import (
     ReducedMetric,
 )
 from stormspark.multilang import ShellBolt
+from stormspark.multilang.answers import AHEAD
 from stormspark.testing import Emitted
 from tests.legacy.multilang.languages import CHILDREN, OBEY
 from tests.unit.multilang.rig import Obedient, until
+
+
+@pytest.fixture(params=["through the collector", "the short way"], autouse=True)
+def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """All of this is the same both ways."""
+    monkeypatch.setattr(Obedient, "short", request.param == "the short way")
+    return Obedient.short
 
 
 def test_a_child_emits_anchored_and_acks() -> None:
@@ -302,6 +311,57 @@ def test_msgpack_has_bytes() -> None:
             rig.give("any", 2**70)
 
 
+def test_what_comes_before_a_tuple_that_can_not_be_told_is_taken() -> None:
+    """C5: and it alone raises, when it is the first."""
+    source = TupleSource("source", 7, "default", Fields("order", "value"))
+    for values in (("echo", b"\x00"), ("echo", math.nan), ([object()], 1)):
+        with Obedient(short=True) as rig:
+            tuples = [Tuple(("echo", n), source) for n in range(3)]
+            given: list[Any] = [(tup.values, source, tup) for tup in tuples]
+            given[2:2] = [(values, source, None)]
+            assert rig.bolt.execute_all(given, 1.0) == 2
+            with pytest.raises(ReportedFailedException, match="can't be told to the child in JSON"):
+                rig.bolt.execute_all(given[2:], 2.0)
+            assert rig.bolt.execute_all(given[3:], 3.0) == 1
+            rig.settle()
+            assert rig.collector.acked == tuples
+
+
+def test_what_a_child_has_is_known_with_since_when() -> None:
+    """I12: it fails with the child, and a tree that has timed out can say who held it (W4)."""
+    with Obedient(short=True) as rig:
+        source = TupleSource("source", 7, "default", Fields("order", "value"))
+        orders = ["hold", "echo", "hold", "sleep", "echo"]
+        given = [((order, 0.2), source, n) for n, order in enumerate(orders)]
+        rig.bolt.connected(rig._sender, lambda acked: None)
+        rig.collector.emit = lambda *_: [4]  # type: ignore[method-assign]
+        assert rig.bolt.execute_all(given[:2], 10.0) == 2
+        assert rig.bolt.kept() == [(given[0], 10.0), (given[1], 10.0)]
+        rig.settle()
+        assert rig.bolt.kept() == [(given[0], 10.0)]
+        assert rig.bolt.execute_all(given[2:], 20.0) == 3
+        rig.serve(lambda: rig.bolt.outside <= 2)
+        assert (
+            rig.bolt.kept() == [(given[0], 10.0), *((one, 20.0) for one in given[2:])][: len(rig.bolt.kept())]
+        )
+        rig.settle()
+        assert rig.bolt.kept() == [(given[0], 10.0), (given[2], 20.0)]
+
+
+def test_answers_that_can_only_be_one_are_there_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """I8: from the first question on, for a child that keeps them; it waits for none, so that nobody takes it for waiting."""
+    monkeypatch.setattr("stormspark.multilang.shell_bolt.keeps_answers", lambda command, folder: True)
+    monkeypatch.setattr("stormspark.multilang.shell_bolt.only_answer", lambda context: [4, 5])
+    with Obedient() as rig:
+        rig.do("lists")
+        assert json.loads(rig.last()) == []
+        for n in range(1, 4):
+            rig.do("emit", {"tuple": ["x", 0]})
+            rig.do("lists")
+            assert json.loads(rig.last()) == [[4, 5]] * (AHEAD + n)
+        assert not rig.bolt.asks
+
+
 def test_no_more_tuples_are_sent_ahead_than_asked_for() -> None:
     """I14: who executes more waits; Storm bounds what is not written yet, and the child may hold any number."""
     with Obedient(conf={"topology.shellbolt.max.pending": 3}) as rig:
@@ -353,9 +413,8 @@ def test_a_batch_of_tuples_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None
 
         monkeypatch.setattr(os, "write", write)
         source = TupleSource("source", 7, "default", Fields("order", "value"))
-        for n in range(50):
-            rig.bolt.execute(Tuple(("echo", n), source))
-        assert not writes
+        rig.execute([Tuple(("echo", n), source) for n in range(50)])
+        assert not writes or rig.short
         rig.bolt.send()
         assert len(writes) == 1
         monkeypatch.undo()

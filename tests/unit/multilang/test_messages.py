@@ -8,13 +8,14 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormspark.api import Fields, TupleSource
+from stormspark.api import TICK_SOURCE, Fields, TupleSource
 from stormspark.errors import InvalidTopologyError
-from stormspark.multilang.messages import Json, Msgpack, Unreadable, messages_for
+from stormspark.multilang.messages import Ack, Emit, Fail, Json, Msgpack, Sync, Unreadable, messages_for
 
 SOURCE = TupleSource("split", 4, "words", Fields("word"))
 _PIECES = [b"\nend\n", b"{", b"}", b"[1,", b"2]", b'"x"', b",", b" ", b"\n", b"1", b'{"a":1}', b'"', b"end"]
@@ -121,6 +122,138 @@ def test_what_json_does_not_have_is_refused_as_by_pythons_own_encoder(values: li
 
     plain = json.JSONEncoder(allow_nan=False)
     assert outcome(lambda: Json().tuple_message("1", SOURCE, values)) == outcome(lambda: plain.encode(values))
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.lists(
+                VALUES | st.text() | st.sampled_from([_Text("x"), _Whole.SEVEN, b"x", math.nan, 10**5000]),
+                max_size=2,
+            ).map(tuple),
+            st.sampled_from([SOURCE, TupleSource("split", 5, "words", Fields("word")), TICK_SOURCE]),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    number=st.integers(0, 10**9),
+    kind=st.sampled_from([Json, Msgpack]),
+)
+def test_many_tuples_are_said_as_each_one_is(rows: list[Any], number: int, kind: Any) -> None:
+    """I6, I17: numbered on, up to the first that can't be said."""
+    names: list[str] = []
+    said = b""
+    error: Exception | None = None
+    for values, source in rows:
+        name = f"{'-' if source is TICK_SOURCE else ''}{number + len(names) + 1}"
+        try:
+            said += kind().tuple_message(name, source, values)
+        except (TypeError, ValueError, OverflowError) as raised:
+            error = raised
+            break
+        names.append(name)
+    given = [(values, source, None) for values, source in rows]
+    if error is not None and not names:
+        with pytest.raises(type(error)):
+            kind().tuple_messages(number, given)
+    else:
+        assert kind().tuple_messages(number, given) == (names, said)
+
+
+def as_said(message: Any) -> Any:
+    """A message of a bolt's child, as far as anybody looks at it, whoever has read it."""
+    if isinstance(message, Emit | Ack | Fail | Sync):
+        message = json.loads(json.dumps(msgspec.to_builtins(message)))
+    if isinstance(message, dict) and message.get("command") in ("emit", "ack", "fail", "sync"):
+        told = ("command", "id") if message["command"] in ("ack", "fail") else ("command", *_EMIT)
+        return {
+            key: message[key] for key in told if message.get(key) is not None and message["command"] != "sync"
+        } or "sync"
+    return message
+
+
+_EMIT = ("tuple", "anchors", "stream", "task", "need_task_ids")
+#: Fields as they should be, and as they should not.
+_ANY = VALUES | st.sampled_from([[], ["1"], "1", ["1", "2"], 0, 4, 1.0, True, False, "words"])
+SAID = st.fixed_dictionaries(
+    {"command": st.sampled_from(["emit", "emit", "ack", "fail", "sync", "log", "no", 1])},
+    optional={
+        "tuple": st.lists(VALUES, max_size=3) | _ANY,
+        "anchors": st.lists(st.text(), max_size=3) | _ANY,
+        "id": st.text() | _ANY,
+        "stream": st.none() | st.text() | _ANY,
+        "task": _ANY,
+        "need_task_ids": _ANY,
+        "msg": VALUES,
+    },
+)
+#: What other libraries than Python's may read in another way.
+_ODD = st.sampled_from(
+    [
+        "1e400", "-1e400", "NaN", "-Infinity", "1E5", "1.0", "-0", "-0.0", "01", "1.", "+1", ".5", "tru", " 1 ", "[1,]",
+        '"\\ud800"', '"\\udc00\\ud800"', '"\\ud83d\\ude00"', '"\x00"', '"\t"', '"\x7f"', '"\\x"', '"\\/"',
+        '"é"', "\u20281", "\ufeff1",
+        "18446744073709551616", "-9223372036854775809", "9" * 400, "9" * 5000, "[" * 2000 + "]" * 2000, "/* */ 1",
+        "0.1234567890123456789012345", "123456789012345678901234567890.5", "{'a': 1}", '{"a": 1, "a": 2}',
+    ]
+)  # fmt: skip
+
+
+def check_both_ways(said: bytes, cuts: list[int]) -> None:
+    typed, plain = Json(), Json()
+    heard, read, begin = [], [], 0
+    for cut in [*sorted(cut % (len(said) + 1) for cut in cuts), len(said)]:
+        heard += typed.hear(said[begin:cut])
+        read += plain.feed(said[begin:cut])
+        if heard and type(heard[-1]) is Unreadable:
+            break  # the end of all reading
+        begin = cut
+    assert [as_said(message) for message in heard] == [as_said(message) for message in read]
+    assert typed.unfinished == plain.unfinished
+
+
+@given(
+    said=st.lists(SAID, max_size=5),
+    indent=st.none() | st.just(1),
+    ends=st.sampled_from(["\nend\n", "\r\nend\r\n"]),
+    ascii_only=st.booleans(),
+    cuts=st.lists(st.integers(0), max_size=3),
+)
+def test_what_a_bolt_says_is_heard_as_it_is_read(
+    said: list[Any], indent: int | None, ends: str, ascii_only: bool, cuts: list[int]
+) -> None:
+    """I7: a fast reader and Python's own make the same of it."""
+    texts = [json.dumps(one, indent=indent, ensure_ascii=ascii_only) + ends for one in said]
+    check_both_ways("".join(texts).encode("utf-8", "replace"), cuts)
+
+
+@given(
+    parts=st.lists(_ODD | VALUES.map(json.dumps), min_size=1, max_size=4),
+    key=st.sampled_from(["tuple", "tuple", "anchors", "id", "more"]),
+    command=st.sampled_from(["emit", "ack"]),
+    noise=st.lists(st.tuples(st.integers(0), st.sampled_from([*_PIECES, b"\xff", b"\r"])), max_size=2),
+    cuts=st.lists(st.integers(0), max_size=2),
+)
+def test_what_is_odd_or_wrong_is_heard_as_it_is_read(
+    parts: list[str], key: str, command: str, noise: list[tuple[int, bytes]], cuts: list[int]
+) -> None:
+    """I1, I12, W27: big integers, numbers beyond all bounds, halves of characters, and what is no JSON."""
+    for value in (f"[{', '.join(parts)}]", parts[0]):
+        text = f'{{"command": "{command}", "tuple": ["x"], "id": "1", "{key}": {value}}}\nend\n'
+        said = text.encode("utf-8", "replace") * 2
+        for place, piece in noise:
+            at = place % (len(said) + 1)
+            said = said[:at] + piece + said[at:]
+        check_both_ways(said, cuts)
+
+
+def test_what_a_bolt_says_mostly_is_read_into_objects() -> None:
+    """I7: with the types that are looked at."""
+    data = (
+        b'{"command": "emit", "anchors": ["1"], "tuple": ["a", [1, 36893488147419103232]]}\nend\n'
+        b'{"id": "1", "command": "ack"}\nend\n{"command": "fail", "id": "2"}\nend\n{"command": "sync"}\nend\n'
+    )
+    assert Json().hear(data) == [Emit(("a", [1, 2**65]), ["1"]), Ack("1"), Fail("2"), Sync()]
 
 
 @given(tasks=st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=4))

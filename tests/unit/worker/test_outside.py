@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from stormspark import Bolt, TopologyBuilder
-from stormspark.api import WorksOutside
+from stormspark.api import KeepsOutside, WorksOutside
+from stormspark.errors import FailedException
 from stormspark.local import LocalCluster
 from tests.unit.worker.components import Script
 from tests.unit.worker.rig import Rig, two
@@ -78,6 +79,43 @@ class Outside(Bolt, WorksOutside):
             if file >= 0:
                 os.close(file)
         self.read = self.write = -1
+
+
+class Keeping(Outside, KeepsOutside):
+    """The same, which is given what tuples are made of, some at a time; raises for the numbers in ``refuses``."""
+
+    def __init__(self, raises: tuple[int, ...] = (), refuses: tuple[int, ...] = ()) -> None:
+        super().__init__(raises)
+        self.refuses = set(refuses)
+
+    def connected(self, sender: Any, ack: Any) -> None:
+        assert sender("nothing") is None
+        self.ack = ack
+
+    def execute_all(self, given: Any, now: float) -> int:
+        assert 0 < len(given) <= self.room
+        for taken, one in enumerate(given):
+            if one[0][0] in self.refuses:
+                if taken:
+                    return taken
+                raise FailedException(one[0][0])
+            self.at_work.append(one)
+        return len(given)
+
+    def kept(self) -> list[tuple[Any, float]]:
+        return [(one, 7.0) for one in self.at_work]
+
+    def take_in(self) -> int:
+        while select.select([self.read], [], [], 0)[0]:
+            os.read(self.read, 1)
+        if not self.at_work:
+            return 0
+        if (number := self.at_work[-1][0][0]) in self.raises and number not in RAISED:
+            RAISED.add(number)
+            raise KeyError(number)
+        done, self.at_work = self.at_work, []
+        self.ack(done)
+        return len(done)
 
 
 class Hung(Outside):
@@ -164,6 +202,33 @@ def test_what_it_raises_begins_its_task_anew_and_lets_the_old_instance_go() -> N
     assert "KeyError: 7" in rig.errors[0]
     rig.cluster.abandon()
     assert second.let_go_calls == 1
+
+
+def test_one_that_keeps_its_tuples_settles_many_at_a_time() -> None:
+    """E5, B14, W22: each tuple once, with the counts of one that does so one by one, ticks left out (J15)."""
+    rig = Rig(two(Keeping(), ROWS), 1, topology_tick_tuple_freq_secs=1)
+    rig.advance(0, 2)
+    rig.advance(5, 2)
+    (task,) = rig.tasks("b")
+    assert heard(rig, "ack") == list(range(20))
+    assert (task.counters.executed, task.counters.acked, task.counters.failed) == (20, 20, 0)
+    rig.cluster.abandon()
+
+
+def test_what_it_refuses_fails_alone_and_what_it_keeps_fails_with_it() -> None:
+    """C5, B14: a tuple that raises does so at its place in the chunk; who held what is known (W4)."""
+    rig = Rig(two(Keeping(refuses=(4, 5, 18)), ROWS), 1)
+    rig.batches(2)
+    assert heard(rig, "fail") == [4, 5, 18]
+    assert heard(rig, "ack") == [n for n in range(20) if n not in (4, 5, 18)]
+    rig.cluster.abandon()
+    Outside.closed = True
+    rig = Rig(two(Keeping(raises=(1,)), ROWS[:2]), 1)
+    rig.batches(1)
+    (task,) = rig.tasks("b")
+    assert [(tup.values, since) for tup, since in task.held()] in ([], [((0,), 7.0), ((1,), 7.0)])
+    assert heard(rig, "fail") == [0, 1] and task.counters.failed == 2
+    rig.cluster.abandon()
 
 
 def test_to_execute_is_no_success() -> None:
