@@ -47,9 +47,9 @@ def peer_folder() -> Path:
 
 
 def run_storm(
-    case: str, seconds: float, warmup: float, *options: str, programs: Path | None = None
+    case: str, seconds: float, warmup: float, *options: str, programs: Path | None = None, tuned: bool = True
 ) -> dict[str, Any]:
-    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON.
+    """Measure tuned Storm in LocalCluster mode, or one with Storm's own settings; returns the peer's JSON.
 
     ``options`` are more words for its run.sh; it finds programs in the folder ``programs`` first.
     """
@@ -62,7 +62,7 @@ def run_storm(
         str(int(warmup)),
     ]
     command += options
-    environment = {**os.environ, "JAVA_OPTS": TUNED}
+    environment = {**os.environ, "JAVA_OPTS": TUNED if tuned else ""}
     if programs is not None:
         environment["PATH"] = os.pathsep.join((str(programs), environment["PATH"]))
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
