@@ -5,7 +5,8 @@
 The same sentences as everywhere here, split, keyed by word, counted in Bytewax's keyed state. Its documentation counts
 words by ``count_final``, which ends with its input; over an endless one it is ``stateful_batch``, whose logic is called once
 for all words of a key that came together, and is a fifth faster than a function a word (``stateful_flat_map``). It emits
-nothing, as the peers' counting bolts. There are no acks and, without a recovery store, no snapshots: if a process dies the counts are gone.
+nothing, as the peers' counting bolts. There are no acks and, without a recovery store, no snapshots: if a process dies
+the counts are gone.
 Each line on stdin is answered with the number of words that this process has counted.
 """
 
