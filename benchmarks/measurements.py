@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 __all__ = ["MEASUREMENTS", "Asked", "UnavailableError", "measure"]
@@ -93,12 +94,47 @@ def _idle_batch(asked: Asked) -> Figures:
     return {"topology_ms": ours, "bare_ms": bare, "batches": batches, "stages": plan.last_superstep + 1}
 
 
-def _not_yet(module: str) -> Callable[[Asked], Figures]:
+def _vectorised(combine: bool) -> Callable[[Asked], Figures]:
     def run(asked: Asked) -> Figures:
-        msg = f"benchmarks/{module}.py is not there yet"
-        raise UnavailableError(msg)
+        vectorised = import_module("benchmarks.vectorised")
+        settings = {
+            "engine": asked.engine,
+            "workers": 2,
+            "ids": "batch",
+            "combine": combine,
+            "rows": 8192,
+            "conf": [],
+        }
+        figures: Figures = vectorised.run(
+            argparse.Namespace(**settings, seconds=asked.seconds, warmup=asked.warmup)
+        )
+        return figures
 
     return run
+
+
+def _bare(form: str) -> Callable[[Asked], Figures]:
+    def run(asked: Asked) -> Figures:
+        bare_pyspark = import_module("benchmarks.bare_pyspark")
+        from stormspark.spark import local_session
+
+        figures: Figures = bare_pyspark.run(local_session(2), form, 2, asked.seconds, asked.warmup)
+        return figures
+
+    return run
+
+
+def _latency(engine: str) -> Callable[[Asked], Figures]:
+    def run(asked: Asked) -> Figures:
+        figures: Figures = import_module("benchmarks.latency").run(engine, asked.seconds, asked.warmup)
+        return figures
+
+    return run
+
+
+def _idle_cpu(asked: Asked) -> Figures:
+    figures: Figures = import_module("benchmarks.idle_cpu").run(asked.seconds, asked.warmup)
+    return figures
 
 
 def _open_trees(asked: Asked) -> Figures:
@@ -132,7 +168,12 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "ours/open_trees": _open_trees,
     "ours/state_keys": _state_keys,
     "ours/slow_bolt": _slow_bolt,
+    "ours/vectorised": _vectorised(combine=False),
+    "ours/vectorised_combined": _vectorised(combine=True),
+    "ours/latency_local": _latency("local"),
+    "ours/idle_cpu": _idle_cpu,
     "both/idle_batch": _idle_batch,
+    "both/latency": _latency("spark"),
     "storm/acked": _storm("wordcount_acked"),
     "storm/unacked": _storm("wordcount_unacked"),
     "storm/heron_acked": _storm("heron_acked"),
@@ -141,6 +182,8 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "storm/pystorm": _storm("pystorm_acked"),
     "storm/idle_spin": _storm("latency", "--rate", "1", tuned=False),
     "bytewax/unacked": _bytewax,
+    "bare/map_in_arrow": _bare("python"),
+    "bare/sql": _bare("native"),
 }
 
 

@@ -89,6 +89,12 @@ ROWS = (
     Row("arrow", "Arrow bolts / bare PySpark, mapInArrow", _VECTORISED, Side("bare/map_in_arrow"), 0.8, None),
     Row("arrow_sql", "Arrow bolts / bare PySpark, native SQL", _VECTORISED, Side("bare/sql"), None, 1.0),
     Row(
+        "arrow_combined",
+        "Arrow bolts that count within a batch first / native SQL, which does too",
+        Side("ours/vectorised_combined"),
+        Side("bare/sql"),
+    ),
+    Row(
         "idle_batch",
         "a batch with nothing to do / bare query of as many stages",
         Side("both/idle_batch", "topology_ms"),

@@ -3,10 +3,10 @@
     python -m benchmarks.slow_bolt [--engine spark] [--seconds 60]
 
 A spout emits rows of 200 bytes, no two alike, as fast as it is asked; a bolt in another worker sleeps a millisecond over each
-(a spout alone does 100 k rows a second and more). Looked at from the first tuple on, five times a second: the resident memory of all workers
-together, and what waits for the bolt. Counted is how much memory has grown over what the workers had when nothing waited yet,
-against the high mark of the bolt's queue (``stormspark.queue.high.mark.bytes``). ``later_mb`` is what it grew by from
-the first half of the run to the second: of a queue that is bounded next to nothing.
+(a spout alone does 100 k rows a second and more). Looked at from the first tuple on, five times a second: the memory of all
+workers together, and what waits for the bolt. Counted is how much memory has grown over what the workers had when nothing
+waited yet, against the high mark of the bolt's queue (``stormspark.queue.high.mark.bytes``). ``later_mb`` is what it grew by
+from the first half of the run to the second: of a queue that is bounded next to nothing.
 """
 
 from __future__ import annotations
