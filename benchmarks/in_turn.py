@@ -17,7 +17,7 @@ from stormspark.backpressure import Limits
 from stormspark.local import InProcessWorkers
 from stormspark.worker.garbage import GarbageBetweenBatches
 
-__all__ = ["Case", "Prepared", "Turn", "in_turn"]
+__all__ = ["Case", "Prepared", "Turn", "in_this_process", "in_turn"]
 
 
 class Prepared(NamedTuple):
@@ -44,27 +44,46 @@ class Case:
     arguments: tuple[Any, ...] = ()
 
 
+class _Runner:
+    """A case that has been made; `turn` after `turn`."""
+
+    def __init__(self, case: Case, garbage: GarbageBetweenBatches | None) -> None:
+        self._cluster, counted, self._limits = case.make(*case.arguments)
+        self._garbage = garbage
+        self._tasks: list[Any] = [
+            task
+            for worker in self._cluster.workers
+            for task in worker.tasks.values()
+            if task.component.id in counted
+        ]
+
+    def turn(self, seconds: float) -> Turn:
+        """Run batches until so many seconds of CPU are gone, at least one that does something."""
+        before, batches = self._executed(), 0
+        began = time.process_time()
+        while time.process_time() - began < seconds or self._executed() == before:
+            self._cluster.run_batch(self._limits)
+            if self._garbage is not None:
+                self._garbage.collect()
+            batches += 1
+        used, tuples = time.process_time() - began, self._executed() - before
+        return Turn(used / tuples * 1e9, tuples, batches)
+
+    def _executed(self) -> int:
+        return sum(task.counters.executed for task in self._tasks)
+
+
+def in_this_process(case: Case, seconds: float) -> Turn:
+    """One turn here, to see that it runs: garbage is collected as Python sees fit, and figures mean nothing."""
+    return _Runner(case, None).turn(seconds)
+
+
 def _serve(case: Case, asked: Connection) -> None:
-    """Make the cluster, then answer each request for a turn of so many seconds."""
-    garbage = GarbageBetweenBatches()
-    cluster, counted, limits = case.make(*case.arguments)
-    tasks: list[Any] = [
-        task for worker in cluster.workers for task in worker.tasks.values() if task.component.id in counted
-    ]
-
-    def executed() -> int:
-        return sum(task.counters.executed for task in tasks)
-
+    """Make the case, then answer each request for a turn of so many seconds."""
+    runner = _Runner(case, GarbageBetweenBatches())
     asked.send(None)
     while (seconds := asked.recv()) is not None:
-        before, batches = executed(), 0
-        used, ends = time.process_time(), time.process_time() + seconds
-        while time.process_time() < ends or executed() == before:
-            cluster.run_batch(limits)
-            garbage.collect()
-            batches += 1
-        used, tuples = time.process_time() - used, executed() - before
-        asked.send(Turn(used / tuples * 1e9, tuples, batches))
+        asked.send(runner.turn(seconds))
 
 
 def in_turn(cases: Sequence[Case], rounds: int, seconds: float = 1.0) -> list[list[Turn]]:

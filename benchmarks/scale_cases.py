@@ -3,7 +3,8 @@
     source --shuffle--> fan --fields--> end          fan emits so many tuples for each that it gets, each anchored to it
 
 A tuple is a key, one of ten thousand as in the word count, and a payload of so many bytes, no two of the source's alike.
-Each source emits so many tuples a batch, so that a batch is the same work for each worker, whatever is varied; there is no clock in it.
+Each source emits so many tuples a batch, so that a batch is the same work for each worker, whatever is varied; there is no
+clock in it.
 Counted is what fan and end have executed.
 """
 
@@ -24,8 +25,15 @@ from stormspark.plan import plan_topology
 __all__ = ["anchors", "fan", "held"]
 
 _KEYS = [f"key {number}" for number in range(10_000)]
-#: Bytes that the sources of a worker emit in a batch at most, and tuples that its bolts execute.
-_BATCH_BYTES, _BATCH_TUPLES = 16_000_000, 40_000
+
+
+class Batch:
+    """How large a batch is for each worker: so many tuples that its bolts execute, and bytes of them at most."""
+
+    tuples = 40_000
+    payload_bytes = 16_000_000
+
+
 _SETTINGS = {
     "topology.message.timeout.secs": 36_000,
     # No batch is cut short: how much there is to do is said by the sources' limits alone.
@@ -110,11 +118,11 @@ class End(BasicBolt):
 
 
 def _prepared(topology: Topology, workers: int, sources: int, per_root: float, size: int) -> Prepared:
-    """Open it, with as many roots a batch as are `_BATCH_TUPLES` for each worker, where each is ``per_root`` tuples."""
+    """Open it, with as many roots a batch as `Batch` says, where each is ``per_root`` tuples."""
     conf = {"topology.workers": workers, **_SETTINGS}
     cluster = InProcessWorkers(plan_topology(topology, conf), time.monotonic, Random(5))
     cluster.open()
-    a_worker = min(_BATCH_TUPLES / per_root, _BATCH_BYTES / (size * per_root))
+    a_worker = min(Batch.tuples / per_root, Batch.payload_bytes / (size * per_root))
     roots = max(1, round(a_worker * workers / sources))
     limits = dict.fromkeys(cluster.plan.components["source"].tasks, roots)
     return Prepared(cluster, ("fan", "end"), limits)
