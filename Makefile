@@ -123,16 +123,20 @@ parity: $(INSTALLED) ## write docs/reference/parity.md: what behaves like Storm,
 notebooks: java $(INSTALLED) ## execute the notebooks
 	@$(BIN)/pytest tests/notebooks
 
+BENCH_ROUNDS ?= 5
+BENCH_ROWS ?=
 .PHONY: bench
-bench: java $(INSTALLED) ## word count against Storm (STORM_PEER names its sources; Maven), idle batch against bare Spark
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --vs-storm --rounds 3
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine local --workers 1
-	@$(BIN)/python -m benchmarks.idle_batch --rounds 4
+bench: java $(INSTALLED) ## the whole table of docs/benchmarks.md against Storm (STORM_PEER: its sources; Maven), Bytewax and bare Spark: two hours; again: goes on
+	@$(BIN)/python -m benchmarks.table --rounds $(BENCH_ROUNDS) $(if $(BENCH_ROWS),--rows $(BENCH_ROWS))
+
+.PHONY: bench-scale
+bench-scale: $(INSTALLED) ## what a tuple costs against how much there is of everything: docs/scale.md and its plot
+	@$(BIN)/python -m benchmarks.scale --write
 
 .PHONY: bench-smoke
 bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do they still run?
-	@$(BIN)/python -m benchmarks.word_count --case heron_acked --engine local --workers 1 --seconds 2
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
+	@$(BIN)/python -m benchmarks.table --smoke
+	@$(BIN)/python -m benchmarks.scale --smoke
 	@$(BIN)/python -m benchmarks.tuple_path --front-end streamparse --workers 2 --seconds 1
 	@$(BIN)/python -m benchmarks.multilang --engine local --seconds 2 --warmup 1
 

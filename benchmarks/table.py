@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,37 +133,40 @@ def run_rounds(
                 figures["busy_before"] = round(before, 2)
             records.add(round_, name, figures)
             took = time.monotonic() - began
-            print(f"round {round_} {name} ({took:.0f} s): {json.dumps(figures)}", file=sys.stderr, flush=True)
+            told = (
+                f"not measured: {figures['unavailable']}" if "unavailable" in figures else json.dumps(figures)
+            )
+            print(f"round {round_} {name} ({took:.0f} s): {told}", file=sys.stderr, flush=True)
 
 
 def line_of(row: Row, records: Records, rounds: int) -> Line:
-    """A row's rounds in which both sides were measured."""
+    """A row's rounds: ratios of those in which both sides were measured, and what there is of either side."""
     line = Line(row, [], [], [], [], [])
     for round_ in range(1, rounds + 1):
-        found = [records.figures.get((round_, name)) for name in row.measurements]
-        sides = [figures for figures in found if figures is not None]
-        if len(sides) < len(found):
-            continue
-        ours, theirs = sides[0], sides[-1]
-        line.ours.append(row.ours.of(ours))
-        if row.peer is not None:
+        ours = records.figures.get((round_, row.ours.measurement))
+        theirs = records.figures.get((round_, row.peer.measurement)) if row.peer is not None else None
+        if ours is not None:
+            line.ours.append(row.ours.of(ours))
+        if row.peer is not None and theirs is not None:
             line.peer.append(row.peer.of(theirs))
+        if ours is None or (theirs is None and row.peer is not None):
+            continue
         line.values.append(line.ours[-1] / line.peer[-1] if row.peer is not None else line.ours[-1])
-        if len(sides) == 2 and ours.get(_PER_CPU) and theirs.get(_PER_CPU):
+        if theirs is not None and theirs is not ours and ours.get(_PER_CPU) and theirs.get(_PER_CPU):
             line.per_cpu.append(ours[_PER_CPU] / theirs[_PER_CPU])
-        told = [figures for figures in sides if figures.get("other_cpu_s") is not None]
+        told = [one for one in (ours, theirs) if one is not None and one.get("other_cpu_s") is not None]
         line.others.extend(figures["other_cpu_s"] / figures["wall_s"] for figures in told)
     if line.values:
         return line
     reasons = [f"{name}: {records.missing[name]}" for name in row.measurements if name in records.missing]
-    return Line(row, [], [], [], [], [], "; ".join(reasons) or "not measured")
+    return replace(line, missing="; ".join(reasons) or "not measured")
 
 
 def number(value: float) -> str:
     """Three digits of it, or whole thousands and millions."""
-    for size, letter in ((1e6, " M"), (1e4, " k")):
-        if value >= size:
-            return f"{value / size * (10 if letter == ' k' else 1):.3g}{letter}"
+    for least, size, letter in ((1e6, 1e6, " M"), (1e4, 1e3, " k")):
+        if value >= least:
+            return f"{value / size:.3g}{letter}"
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
@@ -178,23 +181,22 @@ def promise(row: Row, bound: float | None, middle: float) -> str:
 def cells(line: Line) -> list[str]:
     """The table's cells of a line."""
     row = line.row
+    unit = "" if row.unit == "words/s" else f" {row.unit}"
+    sides = [number(statistics.median(side)) + unit if side else "-" for side in (line.ours, line.peer)]
     if line.missing:
         return [
             row.title,
-            "-",
-            "-",
+            *sides,
             line.missing,
             "-",
             *(_bound(row, b) for b in (row.first, row.goal)),
             "0",
             "-",
         ]
-    unit = "" if row.unit == "words/s" else f" {row.unit}"
     digits = [f"{value:.2f}" for value in (min(line.values), line.middle, max(line.values))]
     return [
         row.title,
-        number(statistics.median(line.ours)) + unit,
-        number(statistics.median(line.peer)) + unit if line.peer else "-",
+        *sides,
         " / ".join(digits) + ("" if row.peer is not None else unit),
         f"{statistics.median(line.per_cpu):.2f}" if line.per_cpu else "-",
         promise(row, row.first, line.middle),
@@ -285,11 +287,12 @@ def plot(lines: Sequence[Line], path: Path) -> None:
     figure.savefig(path)
 
 
-def write(lines: Sequence[Line], folder: Path, heading: str) -> None:
-    """Print the table, and put all forms of it into the folder."""
+def write(lines: Sequence[Line], folder: Path, heading: str, *, quiet: bool = False) -> None:
+    """Print the table, unless ``quiet``, and put all forms of it into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     text = f"{heading}\n\n{markdown(lines)}"
-    print(text)
+    if not quiet:
+        print(text)
     (folder / "table.md").write_text(text)
     (folder / "table.jsonl").write_text("".join(json.dumps(told(line)) + "\n" for line in lines))
     plot(lines, folder / "table.svg")
@@ -343,11 +346,10 @@ def main() -> None:
         measured = in_this_process if args.smoke else in_own_process
         run_rounds(rows, args.rounds, records, lambda name: measured(name, asked), args.patience)
     lines = [line_of(row, records, args.rounds) for row in rows]
-    what = (
-        f"{args.seconds:g} s after {args.warmup:g} s of warm-up"
-        if not args.smoke
-        else "smoke form: figures mean nothing"
-    )
+    if args.smoke:
+        write(lines, folder, "The smoke form: these figures mean nothing.", quiet=True)
+        return
+    what = f"{args.seconds:g} s after {args.warmup:g} s of warm-up"
     write(lines, folder, f"{machine()}; package {code}; {what}.")
 
 
