@@ -5,8 +5,9 @@
 
 Workers, tasks, streams, bytes of a tuple, open trees, fan-out and anchors are varied one at a time (`benchmarks.scale_cases`),
 without an engine, as `benchmarks.tuple_path` does it. Each point has a process of its own, points take turns
-(`benchmarks.in_turn`), and the least CPU that a tuple took in any turn counts: other work makes figures larger, never smaller. Prints a JSON line for each
-dimension, then the table. ``--write`` puts that into docs/scale.md and draws benchmarks/scale.svg.
+(`benchmarks.in_turn`), and the least CPU that a tuple took in any turn counts: other work makes figures larger, never
+smaller. Prints a JSON line for each dimension, then the table. ``--write`` puts that into docs/scale.md and draws
+benchmarks/scale.svg.
 """
 
 from __future__ import annotations
