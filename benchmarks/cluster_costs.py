@@ -1,12 +1,12 @@
 """The fixed costs that a cluster multiplies: of a Spark task, a block between two partitions, a frame, a report.
 
-    python -m benchmarks.cluster_costs [--tasks 8 32 128 512] [--rounds 5]
+    python -m benchmarks.cluster_costs [--tasks 8 32 128 512] [--rounds 5] [--write]
 
 docs/scale.md works out from these which resource ends first. *Spark*: a job of two stages of n tasks each with a shuffle
 between them, nothing in it, on local[2]: n tasks a stage and n x n blocks. The least CPU of the JVM over all rounds is
 fitted by a + b (2 n) + c n^2, where none may be below zero; so b, of a task, has both the driver's share and the
 executor's. *Frames*: sealing and unpacking a frame of one tuple. *Reports*: unpickling one, in the driver. Prints one
-JSON line.
+JSON line, and what it comes to with 10, 100 and 1,000 workers; ``--write`` puts that into docs/scale.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,8 +24,15 @@ import numpy as np
 
 from benchmarks import scale_cases
 from benchmarks.cpu import CpuMeter
+from benchmarks.document import write_between
 
 _CALLS = 300
+_DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scale.md"
+_BEGIN, _END = "<!-- costs: python -m benchmarks.cluster_costs --write -->", "<!-- end of costs -->"
+#: Of the word count: shuffle, fields, and acks home; and for how many workers it is worked out.
+_EXCHANGES, _WORKERS = 3, (10, 100, 1_000)
+#: Up to so many partitions Spark writes a file for each pair of them (`spark.shuffle.sort.bypassMergeThreshold`).
+_BYPASS = 200
 
 
 def least_us(call: Callable[[], object], rounds: int) -> float:
@@ -106,6 +114,36 @@ def report_us(rounds: int) -> tuple[int, float]:
     return len(data), least_us(lambda: pickle.loads(data), rounds)
 
 
+def markdown(figures: dict[str, Any]) -> str:
+    """What a batch of the word count costs on so many workers."""
+    task_ms, block_us, frame_us = figures["task_ms"], figures["block_us"], figures["frame_us"]
+    rows = {
+        f"driver and executors: {_EXCHANGES + 1} w tasks of {task_ms:.2f} ms, at most": (
+            lambda w: _ms((_EXCHANGES + 1) * w * task_ms)
+        ),
+        f"driver: w reports of {figures['report_us']:.0f} us": lambda w: _ms(w * figures["report_us"] / 1000),
+        f"driver: sizes of blocks, {_EXCHANGES} w^2 bytes": lambda w: f"{_EXCHANGES * w * w / 1e3:,.1f} kB",
+        f"each worker: 2 x {_EXCHANGES} (w - 1) frames of {frame_us:.0f} us": (
+            lambda w: _ms(2 * _EXCHANGES * (w - 1) * frame_us / 1000)
+        ),
+        f"each executor: {_EXCHANGES} w blocks of {block_us:.1f} us": (
+            lambda w: _ms(_EXCHANGES * w * block_us / 1000)
+        ),
+        "all: files of the shuffle": (
+            lambda w: f"{_EXCHANGES * w * w if w <= _BYPASS else 2 * _EXCHANGES * w:,}"
+        ),
+    }
+    lines = ["| a batch of the word count | " + " | ".join(f"w = {w:,}" for w in _WORKERS) + " |"]
+    lines.append("| --- |" + " --- |" * len(_WORKERS))
+    for name, of in rows.items():
+        lines.append(f"| {name} | " + " | ".join(of(w) for w in _WORKERS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _ms(value: float) -> str:
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:,.1f} ms"
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -113,10 +151,15 @@ def main() -> None:
     )
     parser.add_argument("--tasks", type=int, nargs="+", default=[8, 32, 128, 512])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="put it into docs/scale.md")
     args = parser.parse_args()
     size, took = report_us(args.rounds)
-    figures = {"frame_us": frame_us(args.rounds), "report_bytes": size, "report_us": took}
-    print(json.dumps({"benchmark": "cluster_costs", **figures, **spark_costs(args.tasks, args.rounds)}))
+    figures: dict[str, Any] = {"frame_us": frame_us(args.rounds), "report_bytes": size, "report_us": took}
+    figures |= spark_costs(args.tasks, args.rounds)
+    print(json.dumps({"benchmark": "cluster_costs", **figures}))
+    print(markdown(figures))
+    if args.write:
+        write_between(_DOCUMENT, _BEGIN, _END, markdown(figures))
 
 
 if __name__ == "__main__":

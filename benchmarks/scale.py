@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks import scale_cases
+from benchmarks.document import write_between
 from benchmarks.in_turn import Case, Turn, in_this_process, in_turn
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -192,14 +193,6 @@ def plot(curves: Sequence[Curve], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def into_document(table: str) -> None:
-    """Put the table between the marks of docs/scale.md."""
-    text = DOCUMENT.read_text()
-    before, rest = text.split(_BEGIN, 1)
-    _, after = rest.split(_END, 1)
-    DOCUMENT.write_text(f"{before}{_BEGIN}\n{table}{_END}{after}")
-
-
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -219,7 +212,7 @@ def main() -> None:
         print(json.dumps(curves[-1].told()), flush=True)
     print(markdown(curves))
     if args.write:
-        into_document(markdown(curves))
+        write_between(DOCUMENT, _BEGIN, _END, markdown(curves))
         plot(curves, PLOT)
 
 
