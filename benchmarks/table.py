@@ -2,7 +2,7 @@
 
     python -m benchmarks.table [--rows acked pystorm] [--rounds 5] [--seconds 15] [--warmup 15]
     python -m benchmarks.table --list            # the rows, and what each is made of
-    python -m benchmarks.table --show            # the table of what has been measured so far
+    python -m benchmarks.table --show [--write]  # the table of what has been measured so far, into docs/benchmarks.md too
     python -m benchmarks.table --smoke           # a round that is too short to mean anything: does it still run?
 
 A round measures each row's own side and then its peer's; what several rows need is measured once a round. Every
@@ -32,12 +32,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cpu import machine_busy
+from benchmarks.document import write_between
 from benchmarks.measurements import Asked, UnavailableError, measure
 from benchmarks.records import Records, code_state
 from benchmarks.rows import ROWS, Row, rows_named
 
 _ROOT = Path(__file__).resolve().parent.parent
 FOLDER = _ROOT / "build" / "bench"
+_DOCUMENT = _ROOT / "docs" / "benchmarks.md"
+_BEGIN, _END = "<!-- table: python -m benchmarks.table --show --write -->", "<!-- end of table -->"
 #: A measurement that takes longer than this beside its own seconds is stuck: building the Storm peer takes a minute or two.
 _SLACK_SECS = 600.0
 #: So many cores of others' work are quiet.
@@ -324,6 +327,7 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=20.0, help="seconds to wait for a quiet machine")
     parser.add_argument("--anew", action="store_true", help="put earlier results aside")
     parser.add_argument("--show", action="store_true", help="measure nothing")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     parser.add_argument("--list", action="store_true", help="the rows")
     parser.add_argument("--smoke", action="store_true", help="a very short round, on the local engine mostly")
     args = parser.parse_args()
@@ -350,7 +354,10 @@ def main() -> None:
         write(lines, folder, "The smoke form: these figures mean nothing.", quiet=True)
         return
     what = f"{args.seconds:g} s after {args.warmup:g} s of warm-up"
-    write(lines, folder, f"{machine()}; package {code}; {what}.")
+    heading = f"{machine()}; package {code}; {what}."
+    write(lines, folder, heading)
+    if args.write:
+        write_between(_DOCUMENT, _BEGIN, _END, f"\n{heading}\n\n{markdown(lines)}\n")
 
 
 if __name__ == "__main__":
