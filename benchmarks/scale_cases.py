@@ -50,18 +50,23 @@ class Source(Spout):
     """Emits payloads of so many bytes, each with an id."""
 
     def __init__(self, size: int) -> None:
-        self.rest = "x" * max(0, size - 8)
+        self.size = size
 
     def open(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
         """Begin at 0."""
         self.collector, self.emitted = collector, 0
+        self.rest = "x" * max(0, self.size - 8)
+        # Large ones are made now: to make a megabyte takes as long as to send it.
+        few = 64_000_000 // self.size if self.size >= 100_000 else 0
+        self.made = [f"{number:08}{self.rest}" for number in range(few)]
         self.random = Random(context.this_task_id).random
 
     def next_tuple(self) -> None:
         """Emit one."""
-        self.emitted += 1
-        key = _KEYS[int(self.random() * 10_000)]
-        self.collector.emit((key, f"{self.emitted:08}{self.rest}"), message_id=self.emitted)
+        self.emitted = number = self.emitted + 1
+        made = self.made
+        payload = made[number % len(made)] if made else f"{number:08}{self.rest}"
+        self.collector.emit((_KEYS[int(self.random() * 10_000)], payload), message_id=number)
 
     def declare_output_fields(self, declarer: Any) -> None:
         """Key and payload."""
