@@ -210,6 +210,8 @@ def main() -> None:
             continue
         curves.append(smoke(dimension) if args.smoke else measure(dimension, args.rounds, args.seconds))
         print(json.dumps(curves[-1].told()), flush=True)
+    if args.smoke:
+        return
     print(markdown(curves))
     if args.write:
         write_between(DOCUMENT, _BEGIN, _END, markdown(curves))

@@ -128,11 +128,12 @@ def run_rounds(
         for name in dict.fromkeys(name for row in rows for name in row.measurements):
             if (round_, name) in records.figures or name in given_up:
                 continue
-            before, began = wait_until_quiet(patience), time.monotonic()
+            before = wait_until_quiet(patience) if patience else None
+            began = time.monotonic()
             figures = dict(measured(name))
             if "unavailable" in figures:
                 given_up.add(name)
-            else:
+            elif before is not None:
                 figures["busy_before"] = round(before, 2)
             records.add(round_, name, figures)
             took = time.monotonic() - began
