@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import scale_cases
-from benchmarks.cpu import CpuMeter
+from benchmarks.cpu import CpuMeter, busy_cores, machine
 from benchmarks.document import write_between
 
 _CALLS = 300
@@ -153,13 +153,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put it into docs/scale.md")
     args = parser.parse_args()
+    heading = f"\nOn {machine()}; other work used {busy_cores():.1f} cores when it began.\n\n"
     size, took = report_us(args.rounds)
     figures: dict[str, Any] = {"frame_us": frame_us(args.rounds), "report_bytes": size, "report_us": took}
     figures |= spark_costs(args.tasks, args.rounds)
     print(json.dumps({"benchmark": "cluster_costs", **figures}))
     print(markdown(figures))
     if args.write:
-        write_between(_DOCUMENT, _BEGIN, _END, markdown(figures))
+        write_between(_DOCUMENT, _BEGIN, _END, heading + markdown(figures))
 
 
 if __name__ == "__main__":

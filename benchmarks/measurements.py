@@ -155,7 +155,7 @@ def _state_keys(asked: Asked) -> Figures:
 def _slow_bolt(asked: Asked) -> Figures:
     from benchmarks import slow_bolt
 
-    return slow_bolt.run(asked.engine, max(asked.seconds, 1.0))
+    return slow_bolt.run(asked.engine, asked.seconds if asked.smoke else max(asked.seconds, 60.0))
 
 
 _PENDING = {"topology.max.spout.pending": 1000}

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks import scale_cases
+from benchmarks.cpu import busy_cores, machine
 from benchmarks.document import write_between
 from benchmarks.in_turn import Case, Turn, in_this_process, in_turn
 
@@ -204,6 +205,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="docs/scale.md and benchmarks/scale.svg")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
+    heading = f"\nOn {machine()}; other work used {busy_cores():.1f} cores when it began.\n\n"
     curves = []
     for dimension in DIMENSIONS:
         if args.dimensions and dimension.key not in args.dimensions:
@@ -214,7 +216,7 @@ def main() -> None:
         return
     print(markdown(curves))
     if args.write:
-        write_between(DOCUMENT, _BEGIN, _END, markdown(curves))
+        write_between(DOCUMENT, _BEGIN, _END, heading + markdown(curves))
         plot(curves, PLOT)
 
 

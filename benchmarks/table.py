@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cpu import machine_busy
+from benchmarks.cpu import busy_cores, machine
 from benchmarks.document import write_between
 from benchmarks.measurements import Asked, UnavailableError, measure
 from benchmarks.records import Records, code_state
@@ -64,13 +64,6 @@ class Line:
     def middle(self) -> float:
         """The median of its values."""
         return statistics.median(self.values)
-
-
-def busy_cores(seconds: float = 0.5) -> float:
-    """How many cores are in use just now."""
-    before, began = machine_busy(), time.perf_counter()
-    time.sleep(seconds)
-    return (machine_busy() - before) / (time.perf_counter() - began)
 
 
 def wait_until_quiet(patience: float) -> float:
@@ -300,20 +293,6 @@ def write(lines: Sequence[Line], folder: Path, heading: str, *, quiet: bool = Fa
     (folder / "table.md").write_text(text)
     (folder / "table.jsonl").write_text("".join(json.dumps(told(line)) + "\n" for line in lines))
     plot(lines, folder / "table.svg")
-
-
-def machine() -> str:
-    """What it ran on."""
-    models = (
-        [
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ]
-        if Path("/proc/cpuinfo").exists()
-        else []
-    )
-    return f"{os.cpu_count()} cores{', ' + models[0] if models else ''}, Python {sys.version.split()[0]}"
 
 
 def main() -> None:
