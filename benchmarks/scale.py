@@ -55,7 +55,7 @@ DIMENSIONS = (
     Dimension(
         "tasks",
         "tasks a component, on 2 workers",
-        tuple((n, _fan(2, n)) for n in (2, 8, 32, 128, 512)),
+        tuple((n, _fan(2, n)) for n in (2, 8, 32, 128)),
     ),
     Dimension(
         "streams",
