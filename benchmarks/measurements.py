@@ -102,7 +102,7 @@ def _vectorised(combine: bool) -> Callable[[Asked], Figures]:
             "workers": 2,
             "ids": "batch",
             "combine": combine,
-            "rows": 8192,
+            "rows": vectorised._ROWS,
             "conf": [],
         }
         figures: Figures = vectorised.run(

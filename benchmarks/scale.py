@@ -185,6 +185,7 @@ def plot(curves: Sequence[Curve], path: Path) -> None:
             axes.set_yscale("log")
         else:
             axes.set_ylim(0, max(us) * 1.3)
+        axes.minorticks_off()
         axes.set_title(curve.dimension.title, fontsize=9)
         axes.set_ylabel("us of CPU a tuple", fontsize=8)
         axes.tick_params(labelsize=8)

@@ -151,7 +151,7 @@ def line_of(row: Row, records: Records, rounds: int) -> Line:
         line.values.append(line.ours[-1] / line.peer[-1] if row.peer is not None else line.ours[-1])
         if theirs is not None and theirs is not ours and ours.get(_PER_CPU) and theirs.get(_PER_CPU):
             line.per_cpu.append(ours[_PER_CPU] / theirs[_PER_CPU])
-        told = [one for one in (ours, theirs) if one is not None and one.get("other_cpu_s") is not None]
+        told = [one for one in (ours, theirs) if one is not None and {"other_cpu_s", "wall_s"} <= one.keys()]
         line.others.extend(figures["other_cpu_s"] / figures["wall_s"] for figures in told)
     if line.values:
         return line
