@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 import psutil
 
 from benchmarks.cpu import machine_busy
+from benchmarks.places import CODE, ROOT
 
 __all__ = ["bytewax_python", "run"]
 
-_ROOT = Path(__file__).resolve().parent.parent
-_HOME = _ROOT / "build" / "bench" / "bytewax"
+_HOME = ROOT / "build" / "bench" / "bytewax"
 _BATCH = 1000  # sentences that the source gives at once: of 1, 10, 100, 1000 and 5000 the fastest
 
 
@@ -49,7 +49,7 @@ def bytewax_python() -> Path:
     """The Python that has Bytewax; installs it where there is none. Raises CalledProcessError if that fails."""
     python = _HOME / "bin" / "python"
     if not (_HOME / ".installed").exists():
-        wanted = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        wanted = tomllib.loads((CODE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         subprocess.run([sys.executable, "-m", "venv", "--clear", _HOME], check=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted["bench"]]
         subprocess.run(pip, check=True, stdout=subprocess.DEVNULL)
@@ -71,12 +71,12 @@ class _Cluster:
 
     def __init__(self, processes: int) -> None:
         addresses = ";".join(f"127.0.0.1:{port}" for port in _free_ports(processes))
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(CODE)}
         self.children = [
             subprocess.Popen(
                 [
                     bytewax_python(),
-                    _ROOT / "benchmarks" / "bytewax_dataflow.py",
+                    CODE / "benchmarks" / "bytewax_dataflow.py",
                     str(n),
                     addresses,
                     str(_BATCH),

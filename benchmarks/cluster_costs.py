@@ -16,7 +16,6 @@ import json
 import pickle
 import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -25,9 +24,10 @@ import numpy as np
 from benchmarks import scale_cases
 from benchmarks.cpu import CpuMeter, busy_cores, machine
 from benchmarks.document import write_between
+from benchmarks.places import ROOT
 
 _CALLS = 300
-_DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scale.md"
+_DOCUMENT = ROOT / "docs" / "scale.md"
 _BEGIN, _END = "<!-- costs: python -m benchmarks.cluster_costs --write -->", "<!-- end of costs -->"
 #: Of the word count: shuffle, fields, and acks home; and for how many workers it is worked out.
 _EXCHANGES, _WORKERS = 3, (10, 100, 1_000)

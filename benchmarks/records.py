@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Records", "code_state"]
+from benchmarks.places import ROOT
+from stormspark.tuple_path import compiled
 
-_ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["Records", "code_state"]
 
 
 def code_state() -> str:
@@ -26,7 +27,7 @@ def code_state() -> str:
     """
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True)
         return done.stdout
 
     try:
@@ -35,7 +36,7 @@ def code_state() -> str:
     except (subprocess.CalledProcessError, FileNotFoundError):
         return "no commit"
     state += f"+{hashlib.sha256(changes.encode()).hexdigest()[:6]}" if changes else ""
-    return state + (" compiled" if any((_ROOT / "stormspark").rglob("*.so")) else "")
+    return state + (" compiled" if compiled() else "")
 
 
 class Records:

@@ -24,9 +24,9 @@ from benchmarks import scale_cases
 from benchmarks.cpu import busy_cores, machine
 from benchmarks.document import write_between
 from benchmarks.in_turn import Case, Turn, in_this_process, in_turn
+from benchmarks.places import ROOT
 
-_ROOT = Path(__file__).resolve().parent.parent
-DOCUMENT, PLOT = _ROOT / "docs" / "scale.md", _ROOT / "benchmarks" / "scale.svg"
+DOCUMENT, PLOT = ROOT / "docs" / "scale.md", ROOT / "benchmarks" / "scale.svg"
 _BEGIN, _END = "<!-- figures: python -m benchmarks.scale --write -->", "<!-- end of figures -->"
 
 

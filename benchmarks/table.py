@@ -34,12 +34,12 @@ from typing import Any
 from benchmarks.cpu import busy_cores, machine
 from benchmarks.document import write_between
 from benchmarks.measurements import Asked, UnavailableError, measure
+from benchmarks.places import CODE, ROOT
 from benchmarks.records import Records, code_state
 from benchmarks.rows import ROWS, Row, rows_named
 
-_ROOT = Path(__file__).resolve().parent.parent
-FOLDER = _ROOT / "build" / "bench"
-_DOCUMENT = _ROOT / "docs" / "benchmarks.md"
+FOLDER = ROOT / "build" / "bench"
+_DOCUMENT = ROOT / "docs" / "benchmarks.md"
 _BEGIN, _END = "<!-- table: python -m benchmarks.table --show --write -->", "<!-- end of table -->"
 #: A measurement that takes longer than this beside its own seconds is stuck: building the Storm peer takes a minute or two.
 _SLACK_SECS = 600.0
@@ -82,7 +82,7 @@ def in_own_process(name: str, asked: Asked) -> Mapping[str, Any]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as errors:
         child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=_ROOT, start_new_session=True
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=CODE, start_new_session=True
         )
         try:
             printed, _ = child.communicate(timeout=_SLACK_SECS + 4 * (asked.seconds + asked.warmup))
@@ -96,7 +96,7 @@ def in_own_process(name: str, asked: Asked) -> Mapping[str, Any]:
         figures: Mapping[str, Any] = json.loads(printed.strip().splitlines()[-1])
     except (IndexError, ValueError):
         last = (log.read_text().strip().splitlines() or ["no message"])[-1]
-        return {"unavailable": f"failed: {last[:200]} ({log.relative_to(_ROOT)})"}
+        return {"unavailable": f"failed: {last[:200]} ({log.relative_to(ROOT)})"}
     return figures
 
 
