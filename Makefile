@@ -123,17 +123,23 @@ parity: $(INSTALLED) ## write docs/reference/parity.md: what behaves like Storm,
 notebooks: java $(INSTALLED) ## execute the notebooks
 	@$(BIN)/pytest tests/notebooks
 
+BENCH_ROUNDS ?= 5
+# What is measured is compiled; results and documents are those of this tree.
+IN_COMPILED = BENCH_ROOT=$(CURDIR) STORM_PEER=$(abspath $(or $(STORM_PEER),../shared/peers/storm)) \
+  PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python
+BENCH_ROWS ?=
 .PHONY: bench
-bench: java $(INSTALLED) ## word count against Storm (STORM_PEER names its sources; Maven), idle batch against bare Spark
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --vs-storm --rounds 3
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine local --workers 1
-	@$(BIN)/python -m benchmarks.idle_batch --rounds 4
-	@$(BIN)/python -m benchmarks.vectorised --vs-spark --rounds 5
+bench: java compiled ## all of docs/benchmarks.md against Storm (STORM_PEER: its sources; Maven), Bytewax and bare Spark: two hours; again: goes on
+	@cd $(COMPILED) && $(IN_COMPILED) -m benchmarks.table --rounds $(BENCH_ROUNDS) $(if $(BENCH_ROWS),--rows $(BENCH_ROWS))
+
+.PHONY: bench-scale
+bench-scale: java compiled ## what a tuple costs against how much there is of everything, and what a cluster would add: docs/scale.md and its plot
+	@cd $(COMPILED) && $(IN_COMPILED) -m benchmarks.scale --write && $(IN_COMPILED) -m benchmarks.cluster_costs --write
 
 .PHONY: bench-smoke
 bench-smoke: java $(INSTALLED) ## the benchmarks, too short to mean anything: do they still run?
-	@$(BIN)/python -m benchmarks.word_count --case heron_acked --engine local --workers 1 --seconds 2
-	@$(BIN)/python -m benchmarks.word_count --case wordcount_acked --engine spark --workers 2 --seconds 4
+	@$(BIN)/python -m benchmarks.table --smoke
+	@$(BIN)/python -m benchmarks.scale --smoke
 	@$(BIN)/python -m benchmarks.tuple_path --front-end streamparse --workers 2 --seconds 1
 	@$(BIN)/python -m benchmarks.vectorised --engine local --workers 2 --seconds 1 --warmup 1 --ids row
 	@$(BIN)/python -m benchmarks.multilang --engine local --seconds 2 --warmup 1

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import time
+from pathlib import Path
+
 import psutil
 
-__all__ = ["CpuMeter"]
+__all__ = ["CpuMeter", "busy_cores", "machine", "machine_busy"]
 
 
 class CpuMeter:
@@ -49,3 +54,18 @@ def machine_busy() -> float:
     """CPU seconds that all processes of the machine have used."""
     times = psutil.cpu_times()
     return float(times.user + times.nice + times.system)
+
+
+def busy_cores(seconds: float = 0.5) -> float:
+    """How many cores are in use just now."""
+    before, began = machine_busy(), time.perf_counter()
+    time.sleep(seconds)
+    return (machine_busy() - before) / (time.perf_counter() - began)
+
+
+def machine() -> str:
+    """What this runs on, in words."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text().splitlines() if known.exists() else []
+    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return f"{os.cpu_count()} cores{', ' + models[0] if models else ''}, Python {platform.python_version()}"

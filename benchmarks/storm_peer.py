@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from benchmarks.places import ROOT
+
 __all__ = ["PYSTORM", "peer_folder", "peer_sources", "run_storm"]
 
 #: Storm without its idle spin, which on few cores takes the CPU from its own bolts: the fair and faster
@@ -20,12 +22,9 @@ TUNED = "-Dstorm.options=topology.bolt.wait.progressive.level2.count=0"
 PYSTORM = Path("target", "venv", "bin", "python")
 
 
-_ROOT = Path(__file__).resolve().parent.parent
-
-
 def peer_sources() -> Path:
     """Where the peer's sources should be: STORM_PEER says so."""
-    return Path(os.environ.get("STORM_PEER", _ROOT.parent / "shared" / "peers" / "storm"))
+    return Path(os.environ.get("STORM_PEER", ROOT.parent / "shared" / "peers" / "storm"))
 
 
 def peer_folder() -> Path:
@@ -37,7 +36,7 @@ def peer_folder() -> Path:
     if not (source / "run.sh").exists():
         msg = f"no Storm peer in {source}: set STORM_PEER to the folder that holds its run.sh"
         raise FileNotFoundError(msg)
-    copy = _ROOT / "build" / "storm-peer"
+    copy = ROOT / "build" / "storm-peer"
     if not copy.exists():
         shutil.copytree(source, copy)
         for path in copy.rglob("*"):
@@ -47,9 +46,9 @@ def peer_folder() -> Path:
 
 
 def run_storm(
-    case: str, seconds: float, warmup: float, *options: str, programs: Path | None = None
+    case: str, seconds: float, warmup: float, *options: str, programs: Path | None = None, tuned: bool = True
 ) -> dict[str, Any]:
-    """Measure tuned Storm in LocalCluster mode; returns the peer's JSON.
+    """Measure tuned Storm in LocalCluster mode, or one with Storm's own settings; returns the peer's JSON.
 
     ``options`` are more words for its run.sh; it finds programs in the folder ``programs`` first.
     """
@@ -62,7 +61,7 @@ def run_storm(
         str(int(warmup)),
     ]
     command += options
-    environment = {**os.environ, "JAVA_OPTS": TUNED}
+    environment = {**os.environ, "JAVA_OPTS": TUNED if tuned else ""}
     if programs is not None:
         environment["PATH"] = os.pathsep.join((str(programs), environment["PATH"]))
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
