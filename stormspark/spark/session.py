@@ -70,6 +70,10 @@ def local_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
     }
+    if os.name == "posix":
+        # On loopback TCP each stage waits 40 ms and more: the JVM writes to a Python process in small pieces, and each waits for
+        # the delayed acknowledgement of the one before.
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
         # On the class path itself: as a `spark.jars` entry it would be fetched through the very file system
