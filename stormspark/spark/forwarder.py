@@ -379,4 +379,3 @@ def _freeze() -> None:
     """
     gc.collect()
     gc.freeze()
-
