@@ -17,40 +17,41 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Pacing"]
 
-#: A pause is at most this share of the time since something happened: so what comes after t seconds of silence waits for 0.25 t
-#: at most.
-_SHARE = 0.25
-#: The longest pause, in seconds, where only a batch can tell that there is something to do.
+#: A pause is at most this share of the time since something happened, so that bursts and short silences change nothing. Where
+#: only a batch can tell that there is something to do, what comes after t seconds of silence waits for a quarter of t at most ...
+_SHARE, _SHARE_BLIND = 1.0, 0.25
+#: ... and never longer than this, in seconds.
 _LONGEST_BLIND = 0.25
 
 
 class Pacing:
     """Says how long to wait; knows no clock. Seconds.
 
-    >>> pacing = Pacing(longest=0.75)
+    >>> pacing = Pacing(longest=0.75, share=1.0)
     >>> pacing.pause_after(10.0, idle=False)
     0.0
-    >>> [pacing.pause_after(now, idle=True) for now in (10.2, 11.0, 20.0)]
-    [0.05, 0.25, 0.75]
+    >>> [pacing.pause_after(now, idle=True) for now in (10.2, 10.6, 11.4)]
+    [0.2, 0.6, 0.75]
     >>> pacing.pause_after(20.1, idle=False)
     0.0
     """
 
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
+    def __init__(self, longest: float, share: float) -> None:
+        self._longest, self._share = longest, share
         self._quiet_since: float | None = None
 
     @classmethod
     def of(cls, plan: PhysicalPlan, *, available_now: bool = False) -> Self:
         """What is right for a topology. One that is to end with its sources' rows, or whose trigger is set, is never held up."""
         if available_now or plan.settings.trigger_interval_ms:
-            return cls(0.0)
+            return cls(0.0, _SHARE)
         longest = plan.settings.idle_pause_ms / 1000
-        blind = plan.exactly_once or bool(plan.sources)
-        return cls(min(longest, _LONGEST_BLIND) if blind else longest)
+        if plan.exactly_once or plan.sources:
+            return cls(min(longest, _LONGEST_BLIND), _SHARE_BLIND)
+        return cls(longest, _SHARE)
 
     def pause_after(self, now: float, *, idle: bool) -> float:
         """How long to wait after a batch that ended ``now``."""
         if not idle or self._quiet_since is None:
             self._quiet_since = now
-        return round(min((now - self._quiet_since) * _SHARE, self._longest), 3)
+        return round(min((now - self._quiet_since) * self._share, self._longest), 3)

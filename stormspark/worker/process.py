@@ -73,7 +73,7 @@ _MESSAGE_BYTES = 16 * 1024 * 1024
 _SENT_SECS = 1.0
 _LAST_WORDS_SECS = 5.0
 #: A worker that has nothing to do looks so often whether that is still so. Storm's spouts wait for 1 ms (B12), in a process each.
-_LOOK_SECS = 0.005
+_LOOK_SECS = 0.01
 
 
 def main() -> None:
