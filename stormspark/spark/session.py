@@ -76,8 +76,7 @@ def local_session(
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
     }
     if os.name == "posix":
-        # On loopback TCP each stage waits 40 ms and more: the JVM writes to a Python process in small pieces, and each waits for
-        # the delayed acknowledgement of the one before.
+        # On loopback TCP each stage waits some 50 ms, as if for delayed acknowledgements of small pieces.
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
