@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import logging
 import threading
@@ -15,6 +14,7 @@ from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.garbage import GarbageBetweenBatches
 from stormspark.worker.step import fatal_error
 from stormspark.worker.story import Story, merge_stories, stories_of
 from stormspark.worker.tally import Tally
@@ -179,23 +179,19 @@ class LocalTopology:
         self._raise_error()
 
     def _run(self) -> None:
-        # The cyclic collector costs half of the tuple path's time; young objects are looked at between
-        # batches instead. This process is the user's, so its setting is given back at the end.
-        collecting = gc.isenabled()
-        gc.disable()
+        # This process is the user's, who may have objects in it that end: nothing is frozen.
+        garbage = GarbageBetweenBatches(freeze=False)
         try:
             while not self._stopping.is_set():
                 if not self._batch():
                     time.sleep(_IDLE_SLEEP)
-                elif collecting:
-                    gc.collect(1)
+                garbage.collect()
             if self._graceful and self.error is None:
                 self.workers.close()
         except Exception as error:
             self.error = error
         finally:
-            if collecting:
-                gc.enable()
+            garbage.end()
             self._finish()
 
     def _finish(self) -> None:

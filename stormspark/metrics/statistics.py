@@ -48,6 +48,10 @@ class TaskCounters:
     #: Spout: from emit to ack. Bolt: in execute.
     latency: Histogram = field(default_factory=Histogram)
 
+    def work_done(self) -> int:
+        """A number that changes with whatever a task does."""
+        return self.emitted + self.executed + self.acked + self.failed + self.restarts
+
     def merge(self, other: TaskCounters) -> None:
         """Add the totals of another task, or of an earlier life of this one."""
         for name in _COUNTS:
@@ -121,6 +125,8 @@ class TopologyStatistics:
     backlog: int = 0
     #: Who is held because of whom, and what waits; None where nobody looks.
     pressure: Pressure | None = None
+    #: Where the time of a batch goes, by phase (``docs/batches.md``); empty where there is but one.
+    phases: Mapping[str, LatencySummary] = field(default_factory=dict)
 
     def total(self, name: str, kind: str | None = None) -> int:
         """Sum one counter over all components, or over those of one kind."""
@@ -134,6 +140,7 @@ class TopologyStatistics:
             "seconds": round(self.seconds, 3),
             "batches": self.batches,
             "batch_ms": asdict(self.batch_ms),
+            "phases_ms": {name: asdict(phase) for name, phase in self.phases.items()},
             "backlog": self.backlog,
             "components": {name: component.as_json() for name, component in self.components.items()},
             "backpressure": None if self.pressure is None else _as_json(self.pressure, self.seconds),

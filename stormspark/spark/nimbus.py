@@ -47,6 +47,7 @@ from stormspark.worker.messages import (
     StartFailed,
     StartHere,
     StateRows,
+    Stirs,
     There,
     Welcome,
 )
@@ -81,7 +82,7 @@ class Nimbus:
     ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``host`` is the
     address at which other hosts reach this one; None where all of Spark runs on this host, and then nothing is
     opened to the network. ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
-    `broken` and `error` say why.
+    `broken` and `error` say why. ``on_stir`` is called when a worker that had nothing to do has something.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Nimbus:
         lease_secs: float,
         start_timeout_secs: float,
         on_trouble: Callable[[], None],
+        on_stir: Callable[[], None] = lambda: None,
         storm_id: str = "topology-1",
         active: bool = True,
         stuck_secs: float = 10.0,
@@ -104,7 +106,7 @@ class Nimbus:
         self._plan, self._host = plan, host
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
         self._lease, self._start_timeout = lease_secs, start_timeout_secs
-        self._on_trouble = on_trouble
+        self._on_trouble, self._on_stir = on_trouble, on_stir
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
@@ -317,6 +319,8 @@ class Nimbus:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()
             link.send(self._orders_of(link))
+        elif isinstance(message, Stirs):
+            self._on_stir()
         elif isinstance(message, Fatal):
             self._fail(_error(message.error, f"worker {link.worker} can't go on:\n{message.text}"))
         elif isinstance(message, StartFailed):

@@ -27,6 +27,8 @@ from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt, round_property
 from stormspark.spark.gate import Gate
+from stormspark.spark.pacing import Pacing
+from stormspark.spark.phases import Phases
 from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.query import data_query, round_query
 from stormspark.spark.sources import explain_failure, open_sources
@@ -61,6 +63,8 @@ class QueryRun:
     limits: TriggerLimits
     stop_wanted: threading.Event
     wake: threading.Event
+    #: Somebody has something to do: a pause between two batches ends.
+    stirred: threading.Event
     acker: DurableAcker | None = None
     feedback: Feedback | None = None
     #: Read what is there now, and end when it is worked off.
@@ -83,6 +87,8 @@ class QueryRun:
         #: With which the query is to be started again, when the batch that runs is committed: no failure.
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
+        self._pacing = Pacing.of(self.plan, available_now=self.available_now)
+        self._phases = Phases()
         self._one_more: DataFrame | None = None
         #: The attempt at the batch that runs, or ran last, where batches are transactions.
         self.transaction: Transaction | None = None
@@ -95,6 +101,8 @@ class QueryRun:
         """
         # First of all: then either we see that the end is wanted, or `is_between_batches` sees us.
         self._running = True
+        self._phases.begin(time.monotonic())
+        self.stirred.clear()
         if self.stop_wanted.is_set() or self.new_limits:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
@@ -125,6 +133,19 @@ class QueryRun:
         if self.stop_wanted.is_set() or self.new_limits:
             self.wake.set()
         reached("driver.batch_ends")
+        self._end_batch(idle=all(report.idle for report in reports))
+
+    def _end_batch(self, *, idle: bool) -> None:
+        """Note where its time went; where nothing happens, wait a little before the next one."""
+        now = time.monotonic()
+        self.tally.add_phases(self._phases.end(now, self.query))
+        pause = self._pacing.pause_after(now, idle=idle)
+        if pause and not (self.stop_wanted.is_set() or self.new_limits):
+            self.stirred.wait(pause)
+            paused = time.monotonic() - now
+            self.tally.add_phases(self._phases.paused(paused))
+            if self._last_ended is not None:
+                self._last_ended += paused
 
     def _work_off(self, frames: DataFrame) -> list[WorkerReport]:
         """The rounds of a batch; returns the last one's reports."""
@@ -240,6 +261,9 @@ class QueryRun:
             self._to_the_gate()
         first = self._last_ended is None
         seconds = self._seconds_since(began)
+        self._phases.add_round(
+            time.monotonic() - began, max((report.worked for report in reports), default=0.0)
+        )
         self.tally.add_batch(reports, seconds)
         throttle.observe(reports, seconds, first=first)
         self.error = fatal_error(reports)

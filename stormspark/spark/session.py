@@ -8,6 +8,7 @@ micro-batches on one host.
 from __future__ import annotations
 
 import getpass
+import logging
 import os
 import re
 import shutil
@@ -29,11 +30,15 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["check_session", "default_log_folder", "local_session", "require_java"]
 
+_log = logging.getLogger(__name__)
+
 _LEAST_SPARK = (4, 2)
 _LEAST_JAVA = 17
 _INSTALL_JAVA = (
     "install a Java 17 runtime (Debian, Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME to one"
 )
+
+_UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 #: Hadoop's own local file system forks a process for each file operation, 100 ms and more a micro-batch; this
 #: one does not. The checkpoint files are then written through it too. Local paths only: object stores keep
@@ -61,15 +66,18 @@ def local_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # As many threads as workers, so that they run side by side; a task may fail four times, as on a cluster.
     master = master or f"local[{max(2, workers)},4]"
-    logging = _package_file("jars/log4j2.properties")
+    log4j = _package_file("jars/log4j2.properties")
     settings = {
         "spark.master": master,
         "spark.app.name": "stormspark",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
     }
+    if os.name == "posix":
+        # On loopback TCP each stage waits some 50 ms, as if for delayed acknowledgements of small pieces.
+        settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
         # On the class path itself: as a `spark.jars` entry it would be fetched through the very file system
@@ -117,6 +125,8 @@ def check_session(spark: object) -> SparkSession:
         least = ".".join(map(str, _LEAST_SPARK))
         msg = f"stormspark needs Spark {least} or later, this session is Spark {spark.version}"
         raise UnsupportedEnvironmentError(msg)
+    if os.name == "posix" and spark.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":
+        _log.info("batches are shorter in a Spark session with %s=true (docs/batches.md)", _UNIX_SOCKETS)
     return spark
 
 

@@ -144,6 +144,7 @@ class SparkTopology:
         self._tally = Tally(plan, "spark", self._throttle.pressure)
         self._began = time.time()
         self._wake = threading.Event()
+        self._stirred = threading.Event()  # the next batch should not be waited for
         self._stop_wanted = threading.Event()
         self._killed = threading.Event()
         self._ended = threading.Event()
@@ -157,6 +158,7 @@ class SparkTopology:
             lease_secs=plan.settings.worker_lease_secs,
             start_timeout_secs=plan.settings.worker_start_timeout_secs,
             on_trouble=self._wake.set,
+            on_stir=self._stirred.set,
             storm_id=f"{plan.topology}-{self._generation}-{int(time.time())}",
             active=active,
             stuck_secs=plan.settings.stuck_warning_secs,
@@ -265,6 +267,7 @@ class SparkTopology:
     def activate(self) -> None:
         """Ask spouts for tuples again."""
         self._nimbus.activate(True)
+        self._stirred.set()
 
     def deactivate(self) -> None:
         """Ask spouts for no more tuples; what is under way is completed, batches go on (B13)."""
@@ -306,6 +309,7 @@ class SparkTopology:
                 self._limits,
                 self._stop_wanted,
                 self._wake,
+                self._stirred,
                 self._acker,
                 self._feedback,
                 self._available_now,
@@ -436,7 +440,8 @@ class SparkTopology:
         batches.
         """
         while True:
-            self._wake.wait(_LOOK_SECS)
+            if self._wake.wait(_LOOK_SECS):
+                self._stirred.set()
             self._wake.clear()
             self._nimbus.look_for_silence()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:

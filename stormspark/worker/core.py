@@ -34,6 +34,7 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.config import Settings, merged
 from stormspark.grouping import DirectGrouping, GroupingContext
+from stormspark.metrics import TaskCounters
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.wire.frames import Frame, FrameKind
@@ -162,6 +163,9 @@ class Worker:
         self._rolls_back: str | None = None
         #: Batch, attempt and first superstep of the round; superstep 0 may bring several requests.
         self._begun: tuple[int, int, int] | None = None
+        self._done = -1
+        #: In the round that ended last nothing happened here.
+        self.was_idle = False
         self._quantum_used_up = False
         self._sources = {
             (task.id, stream.id): TupleSource(component.id, task.id, stream.id, Fields(stream.fields))
@@ -441,6 +445,25 @@ class Worker:
                 self._pass(inf)
                 self._finish_outside()
         reached("worker.finished")
+
+    def stirs(self) -> bool:
+        """Between two batches, for a worker that `was_idle`: whether there is something to do now.
+
+        A timer is due, a user's thread has called, or a spout that was asked, once, has emitted: that waits for the batch as
+        anything does that a batch leaves over. Spouts of transactions are not asked: what they emit belongs to a batch.
+        """
+        now = self._clock()
+        if now >= self._timers.next_due or self._fatal() is not None:
+            return True
+        if self.guarded and any(len(task.mailbox) for task in self.tasks.values()):
+            return True
+        stirs = False
+        for spout in () if self._transactions else self._spouts:
+            if spout.may_emit and not spout.component.source:
+                self._enter(spout)
+                stirs |= spout.ask(1, now)
+        self._enter(None)
+        return stirs
 
     def _spare_those_that_wait(self) -> None:
         """A tuple that no bolt could be given yet is not late: its trees have their whole timeout again (W2, W3).
@@ -779,15 +802,20 @@ class Worker:
         transaction = self._transaction(step) if self._transactions else None
         if step.acker_time is not None:
             self._acker_log.add(self._acker_changes(step.acker_time))
+        counters = {task.id: task.read_counters() for task in self.tasks.values()}
+        backlog, before = self.backlog, self._done
+        self._done = sum(map(TaskCounters.work_done, counters.values()))
+        self.was_idle = not backlog and self._done == before
         report = WorkerReport(
             worker=self.index,
             incarnation=self.incarnation,
             batch=step.batch,
-            counters={task.id: task.read_counters() for task in self.tasks.values()},
+            counters=counters,
             errors=tuple(error for task in self.tasks.values() for error in task.take_errors()),
             failures=tuple(failure for task in self.tasks.values() for failure in task.take_failures()),
             fatal=self._fatal(),
-            backlog=self.backlog,
+            backlog=backlog,
+            idle=self.was_idle,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
             loads=loads,
             worked=self._worked,

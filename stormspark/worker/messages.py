@@ -4,7 +4,7 @@ authenticated.
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
-    worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again
+    worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again; Stirs
     nimbus -> worker        Orders, also unasked; Adopt; StateRows right after Welcome
 """
 
@@ -36,6 +36,7 @@ __all__ = [
     "StartFailed",
     "StartHere",
     "StateRows",
+    "Stirs",
     "There",
     "Welcome",
 ]
@@ -202,6 +203,10 @@ class Beat(NamedTuple):
     """The worker process is alive, and what it is at."""
 
     busy: Busy | None = None
+
+
+class Stirs(NamedTuple):
+    """A worker that had nothing to do has something now: a batch should begin."""
 
 
 class Adopt(NamedTuple):

@@ -55,6 +55,7 @@ from stormspark.worker.messages import (
     Request,
     StartFailed,
     StateRows,
+    Stirs,
     Welcome,
 )
 from stormspark.worker.step import Step
@@ -71,6 +72,8 @@ _MESSAGE_BYTES = 16 * 1024 * 1024
 #: we.
 _SENT_SECS = 1.0
 _LAST_WORDS_SECS = 5.0
+#: A worker that has nothing to do looks so often whether that is still so. Storm's spouts wait for 1 ms (B12), in a process each.
+_LOOK_SECS = 0.01
 
 
 def main() -> None:
@@ -124,6 +127,7 @@ class WorkerProcess:
         self._state: StateAccess | None = None
         self._worker: Worker | None = None
         self._adoptions: list[Adopt] = []  # from the driver, before the tasks are open
+        self._looks = False  # around, while no batch comes
         self._desk: Desk
         self._lifeline: Lifeline
         self._garbage: GarbageBetweenBatches
@@ -263,7 +267,7 @@ class WorkerProcess:
     def _work(self) -> NoReturn:
         assert self._worker is not None
         while True:
-            orders = self._bell.get()
+            orders = self._next()
             if orders is None:
                 errand = self._desk.next()
                 if errand is not None:
@@ -276,9 +280,23 @@ class WorkerProcess:
             else:
                 self._worker.set_active(orders.active)
 
+    def _next(self) -> Orders | Adopt | None:
+        """Wait for what is to be done next. A driver whose workers have nothing to do may leave them alone for a while, so look
+        around meanwhile, and tell it when that is no longer so.
+        """
+        assert self._worker is not None
+        while self._looks:
+            with contextlib.suppress(queue.Empty):
+                return self._bell.get(timeout=_LOOK_SECS)
+            if self._worker.stirs():
+                self._looks = False
+                self._lifeline.send(Stirs())
+        return self._bell.get()
+
     def _run(self, errand: Errand) -> None:
         request = errand.request
         assert self._worker is not None
+        self._looks = False
         try:
             if request.attempt > self._attempt:
                 self._attempt = request.attempt
@@ -310,6 +328,7 @@ class WorkerProcess:
         if self._worker.plan.phase(request.superstep) == self._worker.plan.last_superstep:
             errand.sent.wait(_SENT_SECS)
             self._garbage.collect()
+            self._looks = self._worker.was_idle
 
     # -- connections -----------------------------------------------------------------------------------------
 

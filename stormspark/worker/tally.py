@@ -35,6 +35,7 @@ class Tally:
         self._last_failure: dict[str, str] = {}
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         self._batch_times = Histogram()
+        self._phases: dict[str, Histogram] = {}
         self._began = time.monotonic()
         self._ended: float | None = None
 
@@ -53,6 +54,12 @@ class Tally:
                 for point in report.data_points:
                     named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
                     named[point.task] = point
+
+    def add_phases(self, seconds: Mapping[str, float]) -> None:
+        """Note how long phases of a batch took."""
+        with self._lock:
+            for phase, took in seconds.items():
+                self._phases.setdefault(phase, Histogram()).add(took)
 
     def stop(self) -> None:
         """The topology has ended: time stands still from now on."""
@@ -76,6 +83,7 @@ class Tally:
                 batch_ms=self._batch_times.summary(),
                 backlog=sum(self._backlogs.values()),
                 pressure=self._pressure() if self._pressure is not None else None,
+                phases={phase: times.summary() for phase, times in self._phases.items()},
                 components={
                     name: summarise(
                         plan.kind,

@@ -49,3 +49,15 @@ def test_the_last_error_of_a_component_is_kept():
     tally.add_batch([report(0, 0, 0, errors=(ErrorReport("s", 1, "one"), ErrorReport("s", 1, "two")))], 0.1)
     tally.add_batch([report(0, 0, 1)], 0.1)
     assert tally.statistics().components["s"].last_error == "two"
+
+
+def test_phases_of_batches_are_summed_up():
+    tally = Tally(PLAN, "spark")
+    tally.add_phases({"workers": 0.1, "between": 0.2})
+    tally.add_phases({"workers": 0.3})
+    phases = tally.statistics().phases
+    assert {name: round(phase.mean, 3) for name, phase in phases.items()} == {
+        "workers": 200.0,
+        "between": 200.0,
+    }
+    assert tally.statistics().as_json()["phases_ms"]["workers"]["mean"] == pytest.approx(200.0)
