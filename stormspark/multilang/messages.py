@@ -92,6 +92,15 @@ class Messages(Protocol):
     def hear(self, data: bytes) -> list[Any]:
         """The same of a bolt's child, where some may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
 
+    def acks(self, data: bytes) -> list[str] | None:
+        """The ids of what is acked, where ``data`` looks like acks and nothing else, which it is if all are ids of tuples.
+
+        From the first on that is none, ask `hear` what `acked` makes of them.
+        """
+
+    def acked(self, ids: list[str]) -> bytes:
+        """What `acks` took for these ids."""
+
     @property
     def unfinished(self) -> str:
         """What has come of the next message, shortened."""
@@ -119,6 +128,8 @@ class Json:
         # Without its wrapper: raw_decode adds a call and nothing else.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
+        #: How the child says an ack, up to the id and after it; empty where that is not as simple. None: it has not said any.
+        self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
         self._answers: dict[int, bytes] = {}  # to emits that one task got
         self._rest = bytearray()
@@ -189,6 +200,37 @@ class Json:
             return self._decode_typed(data)
         return self._framed(data, self._decode_typed)
 
+    def acks(self, data: bytes) -> list[str] | None:
+        """See `Messages`: they are told apart by what is the same in all of them."""
+        if not self._ack or self._rest:
+            return None
+        begin, end = self._ack
+        if not (data.startswith(begin) and data.endswith(end) and len(data) >= len(begin) + len(end)):
+            return None
+        try:
+            return data[len(begin) : -len(end)].decode().split((end + begin).decode())
+        except UnicodeDecodeError:
+            return None
+
+    def acked(self, ids: list[str]) -> bytes:
+        """See `Messages`."""
+        assert self._ack
+        begin, end = self._ack
+        return begin + (end + begin).join([name.encode() for name in ids]) + end
+
+    def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
+        """Find the id in the first ack: it is where another one makes another ack, and nothing else."""
+        for message, text in zip(messages, texts, strict=False):
+            if type(message) is Ack:
+                begin, id_, end = text.partition(b'"%s"' % message.id.encode())
+                begin, end = begin + b'"', b'"' + end
+                try:
+                    known = bool(id_) and self._typed(begin + b"?" + end) == Ack("?")
+                except (msgspec.DecodeError, ValueError):
+                    known = False
+                self._ack = (begin, end + _END) if known else ()
+                return
+
     def _framed(self, data: bytes, decode: Callable[[bytes], list[Any]]) -> list[Any]:
         """The messages that are complete with ``data``."""
         rest = self._rest
@@ -240,11 +282,15 @@ class Json:
     def _decode_typed(self, data: bytes) -> list[Any]:
         """The messages in ``data``, which ends with the last one's end."""
         texts, typed = data[: -len(_END)].split(_END), self._typed
+        messages: list[Any] = []
         try:
-            return list(map(typed, texts))
+            messages = list(map(typed, texts))
         except (msgspec.DecodeError, ValueError, RecursionError):
             pass
-        messages: list[Any] = []
+        else:
+            if self._ack is None:
+                self._learn_ack(messages, texts)
+            return messages
         for text in texts:
             try:
                 message = typed(text)
@@ -337,6 +383,14 @@ class Msgpack:
         return messages
 
     hear = feed
+
+    def acks(self, data: bytes) -> list[str] | None:
+        """See `Messages`; nothing here tells them apart."""
+        return None
+
+    def acked(self, ids: list[str]) -> bytes:
+        """See `Messages`."""
+        raise NotImplementedError
 
     @property
     def unfinished(self) -> str:

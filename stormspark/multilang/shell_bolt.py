@@ -286,7 +286,7 @@ class _BoltConversation(Conversation):
         acked: list[_Kept] = []
         answers: list[bytes] = []
         try:
-            for message in child.messages.hear(data):
+            for message in self._hear(data, acked):
                 try:
                     # What is said most, as it is said mostly, without a call more.
                     kind = type(message)
@@ -317,6 +317,19 @@ class _BoltConversation(Conversation):
         if answers:
             child.say(b"".join(answers))
         return self._done - done
+
+    def _hear(self, data: bytes, acked: list[_Kept]) -> list[Any]:
+        """What the child has said, without the acks that it begins with if there is little else: they are ``acked`` now."""
+        messages, pop = self.child.messages, self.before_it.pop
+        ids = messages.acks(data)
+        if ids is None:
+            return messages.hear(data)
+        for position, name in enumerate(ids):
+            kept = pop(name, None)
+            if kept is None:
+                return messages.hear(messages.acked(ids[position:]))
+            acked.append(kept)
+        return []
 
     def _do(self, message: Any, acked: list[_Kept], answers: list[bytes]) -> None:
         kind = type(message)

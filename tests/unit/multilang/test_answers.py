@@ -51,8 +51,8 @@ def answer_of(subscribe: Any, *streams: StreamDeclaration) -> list[int] | None:
     return only_answer(context)
 
 
-def one(builder: TopologyBuilder) -> None:
-    builder.set_bolt("count", _Sink()).fields_grouping("split", Fields("word"))
+def one(builder: TopologyBuilder) -> Any:
+    return builder.set_bolt("count", _Sink()).fields_grouping("split", Fields("word"))
 
 
 class _Sink(Bolt):

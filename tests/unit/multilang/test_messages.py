@@ -247,6 +247,62 @@ def test_what_is_odd_or_wrong_is_heard_as_it_is_read(
         check_both_ways(said, cuts)
 
 
+@given(
+    said=st.lists(
+        st.sampled_from("0123456789").map(lambda n: {"command": "ack", "id": n}) | SAID,
+        min_size=1,
+        max_size=8,
+    ),
+    first=st.sampled_from(
+        [
+            {"command": "ack", "id": "1"},
+            {"id": "1", "command": "ack"},
+            {"command": "ack", "id": "ack"},
+            {"command": "ack", "id": "command"},
+            {"command": "ack", "id": ""},
+            {"command": "ack", "id": 'a"b'},
+            {"command": "ack", "id": "é"},
+        ]
+    ),
+    noise=st.lists(st.tuples(st.integers(0), st.sampled_from([*_PIECES, b"\xff", b"\r"])), max_size=2),
+)
+def test_acks_in_a_row_are_told_from_all_else(
+    said: list[Any], first: Any, noise: list[tuple[int, bytes]]
+) -> None:
+    """I7: by the ids of tuples that are open; what is none of them is heard, with all that comes after it."""
+    text = b"".join(json.dumps(one).encode() + b"\nend\n" for one in said)
+    for place, piece in noise:
+        at = place % (len(text) + 1)
+        text = text[:at] + piece + text[at:]
+    quick, plain = Json(), Json()
+    for messages in (quick, plain):
+        messages.hear(json.dumps(first).encode() + b"\nend\n")
+    ids = quick.acks(text)
+    heard: list[Any] = []
+    if ids is None:
+        heard = quick.hear(text)
+    else:
+        known = [len(one) == 1 and one in "0123456789" for one in ids]
+        until = known.index(False) if False in known else len(ids)
+        heard = [Ack(one) for one in ids[:until]]
+        if until < len(ids):
+            heard += quick.hear(quick.acked(ids[until:]))
+    assert [as_said(message) for message in heard] == [as_said(message) for message in plain.hear(text)]
+    assert quick.unfinished == plain.unfinished
+
+
+def test_acks_in_a_row_are_ids() -> None:
+    """I7: once one has been heard; in the words of this child."""
+    messages = Json()
+    said = b'{"id": "1", "command": "ack"}\nend\n{"id": "23", "command": "ack"}\nend\n'
+    assert messages.acks(said) is None
+    assert messages.hear(said) == [Ack("1"), Ack("23")]
+    assert messages.acks(said) == ["1", "23"] and messages.acked(["1", "23"]) == said
+    assert messages.acks(said[:-1]) is None and messages.acks(b'{"id": "}\nend\n') is None
+    messages.feed(b"{")
+    assert messages.acks(said) is None
+
+
 def test_what_a_bolt_says_mostly_is_read_into_objects() -> None:
     """I7: with the types that are looked at."""
     data = (
