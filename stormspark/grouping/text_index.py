@@ -24,8 +24,10 @@ def text_index(text: str, targets: int) -> int:
     for character in text:
         unit = ord(character)
         if unit > 0xFFFF:
-            total = (31 * total + (0xD800 + ((unit - 0x10000) >> 10))) & 0xFFFF_FFFF
+            total = 31 * total + 0xD800 + ((unit - 0x10000) >> 10)
             unit = 0xDC00 + (unit & 0x3FF)
-        total = (31 * total + unit) & 0xFFFF_FFFF
-    total = (31 + total) & 0xFFFF_FFFF
-    return ((total ^ 0x8000_0000) - 0x8000_0000) % targets
+        total = 31 * total + unit
+    total = 31 + total
+    # Of 32 bits the highest is the sign. No constant here has 32 bits, for which C would have no plain number.
+    low, sign = total & 0x7FFF_FFFF, (total >> 31) & 1
+    return (low - 0x7FFF_FFFF * sign - sign) % targets
