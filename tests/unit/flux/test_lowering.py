@@ -178,7 +178,7 @@ def test_worker_hooks_are_added_in_their_order(load):
         (
             ALL.replace("TestWordCounter", "TestWordSpout"),
             3,
-            "bolt 'count' must be an instance of Bolt, BasicBolt or WindowedBolt",
+            "bolt 'count' must be an instance of Bolt, BasicBolt, WindowedBolt or ArrowBolt",
         ),
         (
             ALL.replace("id: words, ", "id: words, parallelism: 0, "),
