@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import idle_batch, latency
 from benchmarks.cpu import CpuMeter, machine_busy
-from stormspark.engine import RunningTopology
+from benchmarks.word_count import running_on
 
 _FIRST_BATCH_SECS = 120.0
 
@@ -29,16 +29,7 @@ def run(
     workers = 2 if engine == "spark" else 1
     topology = latency.build(rate, workers) if rate else idle_batch.build()
     settings = {"topology.workers": workers, **(conf or {})}
-    running: RunningTopology
-    if engine == "local":
-        from stormspark.local import submit as submit_locally
-
-        running = submit_locally(topology, conf=settings)
-    else:
-        from stormspark.spark import submit
-
-        running = submit(topology, conf=settings)
-    try:
+    with running_on(engine, topology, settings) as running:
         deadline = time.monotonic() + _FIRST_BATCH_SECS
         while not running.statistics().batches:
             if running.wait(0.05) or time.monotonic() > deadline:
@@ -54,8 +45,6 @@ def run(
         wall = time.monotonic() - began
         used = {kind: after - cpu[kind] for kind, after in meter.read().items()}
         ended = running.statistics().batches - batches
-    finally:
-        running.stop()
     whole = sum(used.values())
     return {
         "case": "idle_cpu",

@@ -21,6 +21,7 @@ from benchmarks import idle_batch
 from benchmarks.cpu import CpuMeter, machine_busy
 from benchmarks.data import sentences
 from benchmarks.topologies import Count, Split
+from benchmarks.word_count import running_on
 from stormspark import Fields, Spout, TopologyBuilder
 from stormspark.api import Topology
 from stormspark.engine import RunningTopology
@@ -115,13 +116,8 @@ def run(
     """Measure one engine once: complete latency as ``latency_ms``; on Spark also ``bare_batch_ms``, and the ratio of the two."""
     told: dict[str, Any] = {"case": "latency", "engine": f"stormspark-{engine}", "rate": rate}
     if engine == "local":
-        from stormspark.local import submit as submit_locally
-
-        running: RunningTopology = submit_locally(build(rate, 1), conf=conf or {})
-        try:
+        with running_on("local", build(rate, 1), conf or {}) as running:
             return {**told, "workers": 1, **measure(running, seconds, warmup)}
-        finally:
-            running.stop()
     from stormspark.plan import plan_topology
     from stormspark.spark import local_session, submit
 

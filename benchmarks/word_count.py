@@ -14,6 +14,8 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +62,9 @@ def measure(running: RunningTopology, warmup: float, seconds: float) -> tuple[Ma
     return first, next_batch_end(running, meter)
 
 
-def measure_on(
-    engine: str, topology: Topology, settings: dict[str, Any], warmup: float, seconds: float
-) -> tuple[Mark, Mark]:
-    """Run a topology on one of the engines for as long as `measure` takes."""
+@contextmanager
+def running_on(engine: str, topology: Topology, settings: dict[str, Any]) -> Iterator[RunningTopology]:
+    """Submit a topology to one of the engines; it is stopped in the end."""
     running: RunningTopology
     if engine == "local":
         from stormspark.local import submit as submit_locally
@@ -74,9 +75,17 @@ def measure_on(
 
         running = submit(topology, conf=settings)
     try:
-        return measure(running, warmup, seconds)
+        yield running
     finally:
         running.stop()
+
+
+def measure_on(
+    engine: str, topology: Topology, settings: dict[str, Any], warmup: float, seconds: float
+) -> tuple[Mark, Mark]:
+    """Run a topology on one of the engines for as long as `measure` takes."""
+    with running_on(engine, topology, settings) as running:
+        return measure(running, warmup, seconds)
 
 
 def result(case: str, engine: str, workers: int, first: Mark, last: Mark) -> dict[str, Any]:

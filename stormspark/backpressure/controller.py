@@ -291,9 +291,16 @@ class Controller:
     # -- what follows from a round ---------------------------------------------------------------------------
 
     def observe(
-        self, loads: Mapping[int, TaskLoad], seconds: float, *, pause: float = 0.0, whole: bool = True
+        self,
+        loads: Mapping[int, TaskLoad],
+        seconds: float,
+        *,
+        pause: float = 0.0,
+        filled: float = 0.0,
+        whole: bool = True,
     ) -> None:
-        """A round took ``seconds``, with what each task did in it; ``pause`` is the time before it that was nobody's.
+        """A round took ``seconds``, with what each task did in it; ``pause`` is the time before it that was nobody's,
+        ``filled`` that in which workers had nothing of the round to do, and went on: it costs what it did without.
 
         Not ``whole``: these are the workers' seconds only, because what the round took beside them was another thing than usual.
         """
@@ -306,8 +313,9 @@ class Controller:
             bolt.fed = sum(self._spouts[spout].emitted for spout in self._upstream[name])
         this = _Round(seconds, self._bolts.values())
         if whole:
-            self._overheads.append(this.overhead)
-            self._least_overhead = min(this.overhead, self._least_overhead or this.overhead)
+            overhead = this.overhead + filled
+            self._overheads.append(overhead)
+            self._least_overhead = min(overhead, self._least_overhead or overhead)
         for name, spout in self._spouts.items():
             self._steer(name, spout, this)
             self._share_out(spout)

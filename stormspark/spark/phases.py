@@ -4,6 +4,7 @@ between        from the end of one foreachBatch to the begin of the next: Spark 
 exchanges      the rounds of supersteps without `workers`: Spark's scheduling, shuffles, forwarders, Arrow
 workers        the busiest worker's own time in the supersteps
 commit         what is ours after the rounds: the durable acker's table, the state table, feedback for sources
+filled         of exchanges and between: for so long the workers went on meanwhile, where they did
 pause          what an idle topology waits for (`stormspark.spark.pacing`), where it does
 spark.*        parts of `between` as Spark's progress has them, of a batch now and then: asking costs a call into the JVM
 """
@@ -29,19 +30,20 @@ class Phases:
         self._began = 0.0
         self._ended: float | None = None
         self._between: float | None = None
-        self._rounds = self._workers = 0.0
+        self._rounds = self._workers = self._filled = 0.0
         self._asked = 0.0
 
     def begin(self, now: float) -> None:
         """A batch begins."""
         self._between = None if self._ended is None else now - self._ended
         self._began = now
-        self._rounds = self._workers = 0.0
+        self._rounds = self._workers = self._filled = 0.0
 
-    def add_round(self, seconds: float, worked: float) -> None:
-        """A round of the batch took so long, its busiest worker so much of that."""
+    def add_round(self, seconds: float, worked: float, filled: float) -> None:
+        """A round of the batch took so long, its busiest worker so much of that; for so long it was busy beside it."""
         self._rounds += seconds
         self._workers += min(worked, seconds)
+        self._filled += filled
 
     def end(self, now: float, query: StreamingQuery | None) -> Mapping[str, float]:
         """The batch has ended: its phases."""
@@ -53,11 +55,14 @@ class Phases:
         }
         if self._between is not None:
             phases["between"] = self._between
+        if self._filled:
+            phases["filled"] = self._filled
         if query is not None and now - self._asked >= _ASK_SECS:
-            self._asked = now
-            progress = query.lastProgress  # of the batch before this one
-            durations = progress["durationMs"] if progress is not None else {}
-            phases |= {f"spark.{name}": durations[name] / 1000 for name in _SPARKS if name in durations}
+            progress = query.lastProgress  # of the batch before this one: the first has none to tell of
+            if progress is not None:
+                self._asked = now
+                durations = progress["durationMs"]
+                phases |= {f"spark.{name}": durations[name] / 1000 for name in _SPARKS if name in durations}
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:

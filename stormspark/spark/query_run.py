@@ -262,7 +262,9 @@ class QueryRun:
         first = self._last_ended is None
         seconds = self._seconds_since(began)
         self._phases.add_round(
-            time.monotonic() - began, max((report.worked for report in reports), default=0.0)
+            time.monotonic() - began,
+            max((report.worked for report in reports), default=0.0),
+            max((report.filled for report in reports), default=0.0),
         )
         self.tally.add_batch(reports, seconds)
         throttle.observe(reports, seconds, first=first)

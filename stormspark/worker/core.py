@@ -80,6 +80,10 @@ _SHORT_SECONDS = 0.00015
 _ENOUGH = 32
 #: But where so many tuples wait for a bolt that has room now, it gets them at once: it might run dry.
 _WORTH_A_TURN = 25
+#: Between supersteps spouts are asked for so long before the worker looks whether the next one is there, and have this share of
+#: their time at most: the tuples of the superstep are those that other workers can begin with.
+_FILL_SECONDS = 0.002
+_MOST_FILLED = 0.5
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 4096
@@ -167,6 +171,16 @@ class Worker:
         #: In the round that ended last nothing happened here.
         self.was_idle = False
         self._quantum_used_up = False
+        #: Seconds between the supersteps of this round, those of them in which it went on, and those that are left for that.
+        self._gaps = self._filled = self._left_to_fill = 0.0
+        self._ended_at: float | None = None
+        #: Rows of sources and what a transaction emits belong to a batch; where bolts shed, spouts have no time of their own.
+        self._fills = not (
+            self._sheds
+            or plan.exactly_once
+            or settings.trigger_interval_ms
+            or any(component.source for component in plan.components.values())
+        )
         self._sources = {
             (task.id, stream.id): TupleSource(component.id, task.id, stream.id, Fields(stream.fields))
             for component in plan.components.values()
@@ -355,6 +369,8 @@ class Worker:
         workers, or the report.
         """
         now = self._clock()
+        if self._ended_at is not None:
+            self._gaps += now - self._ended_at
         self.thread = get_ident()
         phase = self.plan.phase(step.superstep)
         if phase == 0 and step[:3] != self._begun:
@@ -375,9 +391,11 @@ class Worker:
             self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
         if phase == 0 and self._fatal() is None:
             self._fire_timers(now)
-            self._ask_spouts(
-                deadline, self._spouts if step.asks else [s for s in self._spouts if s.must_go_on]
-            )
+            until = deadline
+            if not self._sheds:
+                until = min(deadline, self._clock() + self._quantum.seconds - self._left_to_fill)
+            spouts = self._spouts if step.asks else [s for s in self._spouts if s.must_go_on]
+            self._quantum_used_up |= self._ask_spouts(until, spouts)
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
@@ -392,9 +410,31 @@ class Worker:
         self._worked += self._clock() - now
         if phase == self.plan.last_superstep:
             self._running.end_batch(self._clock())
-            return [self._report(step)]
-        self._running.advance(self._clock())
-        return self._hand_out()
+            frames = [self._report(step)]
+        else:
+            self._running.advance(self._clock())
+            frames = self._hand_out()
+        self._ended_at = self._clock()
+        return frames
+
+    def fill_gap(self) -> bool:
+        """Between two supersteps of a worker that has more to do than time: ask spouts for a moment, and run bolts.
+
+        What is emitted goes with the next superstep, as if this one had been longer. False if there is nothing to do, or no time
+        for it: what the gaps of the round before have taken is set aside of this round's time for spouts, and no more than that
+        is used, or a worker that waits for a slow one would bury it.
+        """
+        now = self._clock()
+        if self._left_to_fill <= 0 or not self._quantum_used_up or self._fatal() is not None:
+            return False
+        for spout in self._spouts:
+            spout.asked_again(now)
+        used_up = self._ask_spouts(now + min(_FILL_SECONDS, self._left_to_fill), self._spouts)
+        self.stories.end_superstep()
+        took = self._clock() - now
+        self._filled += took
+        self._left_to_fill = self._left_to_fill - took if used_up else 0.0
+        return used_up
 
     def _begin_round(self, now: float, step: Step) -> None:
         self._worked = 0.0
@@ -411,6 +451,11 @@ class Worker:
             self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
             self._begin_batch(step)
         self._quantum_used_up = False
+        limited = step.limits is not None and any(spout.id in step.limits for spout in self._spouts)
+        self._left_to_fill = (
+            min(self._gaps, self._quantum.seconds * _MOST_FILLED) if self._fills and not limited else 0.0
+        )
+        self._gaps = 0.0
         self._running.begin_batch(now)
         assert self._begun is not None
         self._acker_log.begin_batch(self._begun[0])
@@ -512,12 +557,9 @@ class Worker:
         assert isinstance(bolt, BoltTask)
         return bolt.waiting
 
-    def _ask_spouts(self, deadline: float, spouts: Sequence[SpoutTask]) -> None:
-        """Superstep 0: ask spouts, in turn with the bolts, until they have nothing, their time is up, or too
-        much waits.
-        """
-        until = deadline if self._sheds else min(deadline, self._clock() + self._quantum.seconds)
-        still, now = 0, self._clock()
+    def _ask_spouts(self, until: float, spouts: Sequence[SpoutTask]) -> bool:
+        """Ask spouts, in turn with the bolts, until they have nothing, their time is up, which is told, or too much waits."""
+        still, now, used_up = 0, self._clock(), False
         while still < _MOST_BURSTS:
             emitted, full = False, self._full()
             if self.guarded and not full:
@@ -540,7 +582,7 @@ class Worker:
             if now >= self._timers.next_due:
                 self._fire_timers(now)
             if now >= until:
-                self._quantum_used_up = True
+                used_up = True
                 break
             if full or self._fatal() is not None:
                 break
@@ -555,6 +597,7 @@ class Worker:
         for spout in spouts:
             spout.end_asking(now)
         self._enter(None)
+        return used_up
 
     def _work(self, deadline: float, loops_until: float) -> None:
         """Run bolts until every inbox is empty, at the latest until ``deadline``.
@@ -819,10 +862,12 @@ class Worker:
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
             loads=loads,
             worked=self._worked,
+            filled=self._filled,
             sources=self._progress(step.batch),
             acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
             transaction=transaction,
         )
+        self._filled = 0.0
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
 
     def _transaction(self, step: Step) -> TransactionReport:

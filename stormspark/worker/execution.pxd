@@ -1,14 +1,18 @@
 import cython
 
 from stormspark.acker.ledger cimport Ledger
-from stormspark.acker.tree cimport Branch, Part, Tree
+from stormspark.acker.tree cimport Branch, Part, SpoutAccount, Tree
 from stormspark.api.tuples cimport Tuple
-from stormspark.worker.collectors cimport BasicCollector, BoltCollector
+from stormspark.worker.collectors cimport BasicCollector, BoltCollector, SpoutCollector
+
+@cython.locals(account=SpoutAccount, deadline=double, now=double, turn=Py_ssize_t, before=Py_ssize_t, pause_at=Py_ssize_t,
+               emitted=bint, call=Py_ssize_t)
+cpdef ask_for_tuples(next_tuple, SpoutCollector collector, clock, Py_ssize_t most_pending, task)
 
 @cython.locals(delivery=tuple, tup=Tuple, branch=Branch, position=Py_ssize_t)
 cpdef execute_basic(list batch, execute, BasicCollector collector, Ledger ledger, task)
 
-@cython.locals(delivery=tuple, tup=Tuple, position=Py_ssize_t, state=int)
+@cython.locals(delivery=tuple, tup=Tuple, position=Py_ssize_t)
 cpdef execute_plain(list batch, execute, held, begun, task)
 
 @cython.locals(delivery=tuple, tup=Tuple, position=Py_ssize_t)

@@ -1,8 +1,9 @@
-"""The loops that execute a chunk of tuples, one for each kind of bolt.
+"""The loops that execute a chunk of tuples, one for each kind of bolt, and the one that asks a spout for them.
 
-Of all that runs once a tuple, this is the outermost. A loop takes a chunk of deliveries; where ``execute`` raises, it notes in
-the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. The user's tuple object is used
-again for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a tuple.
+Of all that runs once a tuple, this is the outermost. A bolt's loop takes a chunk of deliveries; where ``execute`` raises, it
+notes in the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. The user's tuple object
+is used again for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a
+tuple.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Part, Tree
 from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Given, KeepsOutside
 from stormspark.api.tuples import Tuple
-from stormspark.worker.collectors import BasicCollector, BoltCollector, close_edges
+from stormspark.worker.collectors import BasicCollector, BoltCollector, SpoutCollector, close_edges
 from stormspark.worker.outlets import Delivery
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
+    from stormspark.worker.spout_task import SpoutTask
 
 __all__ = [
     "ack_kept",
+    "ask_for_tuples",
     "execute_automatic",
     "execute_basic",
     "execute_kept",
@@ -38,6 +41,41 @@ def _unshared_count() -> int:
 
 
 _UNSHARED = _unshared_count()
+
+
+def ask_for_tuples(
+    next_tuple: Callable[[], object],
+    collector: SpoutCollector,
+    clock: Callable[[], float],
+    most_pending: int,
+    task: SpoutTask,
+) -> bool:
+    """Call ``next_tuple`` up to ``task.calls`` times, until it emits nothing; whether the last call emitted.
+
+    Each emit is stamped with the time at which its call began.
+    """
+    account = collector._account
+    deadline, turn = task.deadline, task.turn
+    now = collector.now
+    emitted = False
+    for call in range(task.calls):
+        # Once a round at least, however long the calls of spouts before this one have blocked.
+        if account.pending >= most_pending or (call and now >= deadline):
+            break
+        before = collector.emitted
+        pause_at = before + turn
+        collector.pause_at = pause_at
+        next_tuple()
+        emitted = collector.emitted != before
+        # Only then can it have been suspended: now that it has returned it may hear of its trees.
+        if collector.pause_at != pause_at and task.emits_in_call:
+            task.emits_in_call = 0
+            break
+        if not emitted:
+            break
+        now = clock()
+        collector.now = now
+    return emitted
 
 
 def execute_basic(

@@ -72,12 +72,16 @@ _MESSAGE_BYTES = 16 * 1024 * 1024
 #: we.
 _SENT_SECS = 1.0
 _LAST_WORDS_SECS = 5.0
+#: Threads that take in a request, or send a reply, wait for the interpreter so long at most while the main thread works. Five
+#: times that is Python's way.
+_SWITCH_SECS = 0.001
 #: A worker that has nothing to do looks so often whether that is still so. Storm's spouts wait for 1 ms (B12), in a process each.
 _LOOK_SECS = 0.01
 
 
 def main() -> None:
     """Read a `Launch` from standard input, detach, and run the worker until it is told to go."""
+    sys.setswitchinterval(_SWITCH_SECS)
     launch: Launch = pickle.load(sys.stdin.buffer)
     Path(launch.log_folder).mkdir(parents=True, exist_ok=True)
     _detach()
@@ -128,6 +132,7 @@ class WorkerProcess:
         self._worker: Worker | None = None
         self._adoptions: list[Adopt] = []  # from the driver, before the tasks are open
         self._looks = False  # around, while no batch comes
+        self._coming: set[Connection] = set()  # those that bring a request now
         self._desk: Desk
         self._lifeline: Lifeline
         self._garbage: GarbageBetweenBatches
@@ -281,10 +286,14 @@ class WorkerProcess:
                 self._worker.set_active(orders.active)
 
     def _next(self) -> Orders | Adopt | None:
-        """Wait for what is to be done next. A driver whose workers have nothing to do may leave them alone for a while, so look
-        around meanwhile, and tell it when that is no longer so.
+        """Wait for what is to be done next. Meanwhile a worker that had more to do than time goes on, until a request comes. A
+        driver whose workers have nothing to do may leave them alone for a while, so look around, and tell it when that is no
+        longer so.
         """
         assert self._worker is not None
+        if not self._looks:
+            while self._bell.empty() and not self._coming and self._worker.fill_gap():
+                pass
         while self._looks:
             with contextlib.suppress(queue.Empty):
                 return self._bell.get(timeout=_LOOK_SECS)
@@ -336,10 +345,14 @@ class WorkerProcess:
         """Answer one forwarder, request after request, until it hangs up."""
         while True:
             request: Request = connection.recv()
-            batches = []
-            while batch := connection.recv_bytes():
-                batches.append(batch)
-            end: End = connection.recv()
+            self._coming.add(connection)
+            try:
+                batches = []
+                while batch := connection.recv_bytes():
+                    batches.append(batch)
+                end: End = connection.recv()
+            finally:
+                self._coming.discard(connection)
             try:
                 if len(batches) != end.batches:
                     msg = f"{request} announced {end.batches} batches, {len(batches)} came"

@@ -30,7 +30,9 @@ from stormspark.api import (
 )
 from stormspark.backpressure import SpoutLoad
 from stormspark.errors import ComponentError
+from stormspark.metrics import TaskCounters
 from stormspark.worker.collectors import SpoutCollector
+from stormspark.worker.execution import ask_for_tuples
 from stormspark.worker.row_spout import RowSpout
 from stormspark.worker.source_rows import Row, SourceRows
 from stormspark.worker.stories import SpoutStories
@@ -41,6 +43,8 @@ __all__ = ["SpoutTask"]
 
 #: Emits inside one call of ``next_tuple`` after which the clock is looked at, and bolts get their turn.
 _EMITS_A_TURN = 1024
+#: So many latencies are noted at once.
+_MOST_WAITS = 4096
 #: So many rows that failed are told of in an attempt.
 _MOST_FAILED_ROWS = 1000
 
@@ -68,13 +72,15 @@ class SpoutTask(Task):
         self._runner: greenlet | None = None
         #: ``next_tuple`` is suspended inside an emit.
         self.suspended = False
-        self._emits_in_call = 0
-        self._turn = _EMITS_A_TURN
-        self._deadline = 0.0
-        self._calls = 0
+        self.emits_in_call = 0
+        self.turn = _EMITS_A_TURN
+        self.deadline = 0.0
+        self.calls = 0
         #: Tuples that it may still emit in this round; None: no limit.
         self._left: int | None = None
         self._emitted_in_round = 0
+        #: Seconds that trees took, which are not counted yet: many at once are cheaper.
+        self._waits: list[float] = []
         #: Its limit stopped it in this round; and whether it would have emitted more, whatever stopped it.
         self._hungry = self.limited = False
         #: Of a source, whose trees failed since somebody asked.
@@ -282,7 +288,7 @@ class SpoutTask(Task):
         if waiting < self._settings.worker_tuple_marks[0]:
             return True
         self.report_error(
-            f"{self.name}: next_tuple has emitted {self._emits_in_call:,} tuples and not returned; {waiting:,} acks and fails "
+            f"{self.name}: next_tuple has emitted {self.emits_in_call:,} tuples and not returned; {waiting:,} acks and fails "
             f"wait for its return (B3), and it is not asked for more. Emit fewer tuples in one call of next_tuple (declared at "
             f"{self.component.declared_at})"
         )
@@ -291,16 +297,16 @@ class SpoutTask(Task):
     def ask(self, calls: int, deadline: float) -> bool:
         """Call ``next_tuple`` up to ``calls`` times, until it emits nothing; true if the last call emitted."""
         left = self._left
-        self._calls, self._deadline = calls if left is None else min(calls, left), deadline
+        self.calls, self.deadline = calls if left is None else min(calls, left), deadline
         if self._runner is None:
             # Made here: it belongs to the thread that made it. It knows its task weakly: no garbage collector looks into a
             # suspended greenlet.
             self._runner = greenlet(partial(_ask_for_ever, ref(self)))
         collector = self._collector
         before = collector.emitted
-        self._turn = _EMITS_A_TURN if left is None else min(_EMITS_A_TURN, left)
+        self.turn = _EMITS_A_TURN if left is None else min(_EMITS_A_TURN, left)
         if self.suspended:
-            collector.pause_at = before + self._turn
+            collector.pause_at = before + self.turn
         answer = self._runner.switch()
         collector.pause_at = -1
         emitted = collector.emitted - before
@@ -314,27 +320,12 @@ class SpoutTask(Task):
         return self.fatal is None
 
     def _ask(self) -> bool | Exception:
-        clock, collector, account = self._clock, self._collector, self.account
-        next_tuple = self.spout.next_tuple
-        limit = self._max_pending if self._max_pending is not None else 1 << 62
-        emitted = False
-        collector.now = now = clock()
+        collector = self._collector
+        collector.now = now = self._clock()
         collector.new_tree = self._stories.maker(now)
+        limit = self._max_pending if self._max_pending is not None else 1 << 62
         try:
-            for call in range(self._calls):
-                # Once a round at least, however long the calls of spouts before this one have blocked.
-                if account.pending >= limit or (now >= self._deadline and call):
-                    break
-                before = collector.emitted
-                collector.pause_at = before + self._turn
-                next_tuple()
-                emitted = collector.emitted != before
-                if self._emits_in_call:  # it was suspended and has returned: now it may hear of its trees
-                    self._emits_in_call = 0
-                    break
-                if not emitted:
-                    break
-                collector.now = now = clock()
+            emitted = ask_for_tuples(self.spout.next_tuple, collector, self._clock, limit, self)
             self._raised_in_row = 0
         except Exception as error:
             return error
@@ -346,7 +337,7 @@ class SpoutTask(Task):
         if runner is None or getcurrent() is not runner:
             collector.pause_at = -1  # an emit of another thread, or after the end of the call
             return
-        self._emits_in_call += self._turn
+        self.emits_in_call += self.turn
         hub = runner.parent
         assert hub is not None
         self.suspended = True
@@ -376,14 +367,17 @@ class SpoutTask(Task):
 
     def begin_round(self, now: float, limit: int | None) -> None:
         """A round begins, in which it may emit ``limit`` tuples; a call that emits several may go beyond (B4)."""
+        self.asked_again(now)
+        self._left = limit
+        self._hungry = self.limited = False
+
+    def asked_again(self, now: float) -> None:
+        """Until now it was not asked, if there was a reason for that."""
         if self._skipped is not None:
             reason, since = self._skipped
             counters = self.counters
             setattr(counters, reason, getattr(counters, reason) + (now - since) * 1000)
             self._skipped = None
-        self._left = limit
-        self._emitted_in_round = 0
-        self._hungry = self.limited = False
 
     def stopped_by_marks(self) -> None:
         """So much waits in this worker that it is not asked."""
@@ -403,12 +397,13 @@ class SpoutTask(Task):
             self._skipped = ("skipped_max_spout_ms", now)
 
     def load(self) -> SpoutLoad:
-        """What it did in this round."""
+        """What it did since the last round's end."""
+        emitted, self._emitted_in_round = self._emitted_in_round, 0
         rows = self._rows.waiting if self._rows is not None else 0
         account = self.account
         # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
         trees = account.pending + len(account.ended)
-        return SpoutLoad(self._emitted_in_round, self._hungry, self.limited, rows, trees)
+        return SpoutLoad(emitted, self._hungry, self.limited, rows, trees)
 
     def _end_call(self) -> None:
         """Unwind a suspended ``next_tuple``: its instance ends."""
@@ -434,7 +429,8 @@ class SpoutTask(Task):
             ended, account.ended = account.ended, []
             counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
             collector.now = now = self._clock()
-            told, waits = 0, list[float]()
+            told, waits = 0, self._waits
+            before = len(waits)
             while told < len(ended):
                 tree = ended[told]
                 verdict = tree.verdict
@@ -459,9 +455,19 @@ class SpoutTask(Task):
                 except Exception as error:
                     self.raised("ack or fail", error)
                     break  # the rest were trees of an instance that is gone (B10)
-            counters.acked += len(waits)
-            counters.latency.add_all(waits)
+            counters.acked += len(waits) - before
+            if len(waits) > _MOST_WAITS:
+                self._note_waits()
             collector.verdict = None
+
+    def read_counters(self) -> TaskCounters:
+        """The counters, up to date."""
+        self._note_waits()
+        return super().read_counters()
+
+    def _note_waits(self) -> None:
+        self.counters.latency.add_all(self._waits)
+        self._waits.clear()
 
     def _gave_up(self, reason: str) -> None:
         self.counters.dead_letters += 1

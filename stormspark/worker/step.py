@@ -107,6 +107,8 @@ class WorkerReport:
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
     #: Seconds that the worker was at work in this round.
     worked: float = 0.0
+    #: Seconds in which it went on between supersteps, since the last report.
+    filled: float = 0.0
     #: Nothing happened here in this round, and nothing waits.
     idle: bool = False
     #: Of a topology whose batches are transactions: how the batch ends here.

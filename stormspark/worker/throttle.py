@@ -43,11 +43,12 @@ class Throttle:
         """
         loads = merge_loads(reports)
         worked = max((report.worked for report in reports), default=0.0)
+        filled = max((report.filled for report in reports), default=0.0)
         with self._lock:
             if first:
                 self._controller.observe(loads, worked, pause=seconds - worked, whole=False)
             else:
-                self._controller.observe(loads, seconds)
+                self._controller.observe(loads, seconds, filled=filled)
 
     @property
     def limits(self) -> Limits | None:

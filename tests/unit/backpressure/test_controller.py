@@ -338,6 +338,17 @@ def test_a_bolt_that_takes_the_spouts_time_is_named_though_nothing_is_limited() 
     assert controller.pressure().spouts["s"].throttled_by is None
 
 
+def test_time_that_workers_went_on_in_makes_rounds_no_shorter() -> None:
+    """F6: that bolts were busy while nobody needed them does not change what a round costs."""
+    of_its_own, filled = (
+        Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0, worker_of={1: 0, 2: 0}) for _ in range(2)
+    )
+    of_its_own.observe({1: SpoutLoad(50, True, False), 2: BoltLoad(50, 0.1, 0, 0)}, 0.25)
+    filled.observe({1: SpoutLoad(70, True, False), 2: BoltLoad(70, 0.15, 0, 0)}, 0.25, filled=0.05)
+    assert filled.round_target == pytest.approx(of_its_own.round_target)
+    assert filled.round_target == pytest.approx(0.15 / 0.1)
+
+
 def test_a_first_round_that_was_no_usual_one_says_nothing_of_what_rounds_take() -> None:
     """F6, F14: workers had to be started in it; a bolt that took all of its work is named all the same."""
     controller = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0, worker_of={1: 0, 2: 0})

@@ -89,3 +89,16 @@ def test_it_stays_small():
     everything = filled(1e-6 * 1.001**step for step in range(29_000))
     assert everything.seconds > 0
     assert len(everything.buckets) <= 64 * 43
+
+
+@given(seconds=st.lists(st.floats(min_value=-1.0, max_value=3600.0), min_size=100, max_size=200))
+def test_many_at_once_are_each_on_its_own(seconds):
+    """Also where they are counted by column, and where two of them are neighbours of a bucket's edge."""
+    edges = [
+        microseconds / 1e6 for n in (63, 64, 127, 128, 129, 1 << 20) for microseconds in (n - 1, n, n + 1)
+    ]
+    at_once, one_by_one = Histogram(), filled(seconds + edges)
+    at_once.add_all(seconds + edges)
+    assert at_once.buckets == one_by_one.buckets
+    assert at_once.count == one_by_one.count
+    assert at_once.seconds == pytest.approx(one_by_one.seconds)
