@@ -64,9 +64,12 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
+# Two at a time: most tests wait for Spark most of the time. A file's tests stay together, in order.
+TEST_PROCESSES ?= 2
+SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 .PHONY: test
-test: java $(INSTALLED) ## all tests, with Spark and with faults (some minutes)
-	@$(BIN)/pytest
+test: java $(INSTALLED) ## all tests, with Spark and with faults (half an hour)
+	@status=0; $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience

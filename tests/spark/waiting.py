@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable
@@ -14,6 +15,8 @@ from stormspark.engine import RunningTopology
 from stormspark.metrics import Quiet
 
 _T = TypeVar("_T")
+#: Its processes have it in their environment from pytest-xdist, which says which of the processes that run tests is theirs.
+_TESTS_PROCESS = "PYTEST_XDIST_WORKER"
 
 
 def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -> _T:
@@ -52,13 +55,22 @@ def wait_for_batches(running: RunningTopology, more: int, timeout: float = 60.0)
 
 
 def worker_processes(topology: str) -> dict[int, psutil.Process]:
-    """The worker processes of a topology on this host, by worker."""
+    """The worker processes of a topology that these tests have started, by worker: of another process that runs tests beside
+    this one there may be some of the same name.
+    """
     found = {}
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "stormspark.worker" in words and topology in words:
+        if "stormspark.worker" in words and topology in words and _is_of_these_tests(process):
             found[int(words[-1])] = process
     return found
+
+
+def _is_of_these_tests(process: psutil.Process) -> bool:
+    try:
+        return process.environ().get(_TESTS_PROCESS) == os.environ.get(_TESTS_PROCESS)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
 
 
 def kill_all_of(topology: str, driver: subprocess.Popen[bytes]) -> None:

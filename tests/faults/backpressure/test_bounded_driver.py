@@ -19,7 +19,7 @@ from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.watch import LONG_SECS, Say, flatness, heap_after_gc
 from tests.spark.waiting import wait_for, wait_until_gone, worker_processes
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
 BATCHES = int(os.environ.get("BACKPRESSURE_BATCHES", "10000" if LONG_SECS else "40"))
 SAMPLES = 20 if LONG_SECS else 5

@@ -21,7 +21,7 @@ from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
 from tests.kafka_broker import KafkaBroker
 from tests.spark.waiting import wait_until_idle
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
 MESSAGES = 500_000 if LONG_SECS else 60_000
 PARTITIONS = 4

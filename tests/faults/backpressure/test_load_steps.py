@@ -21,7 +21,7 @@ from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import Rounds, full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
 FAST_SECS, SLOW_SECS = 0.0005, 0.005
 STALL_SECS = 30.0 if LONG_SECS else 2.0

@@ -19,7 +19,7 @@ from tests.faults.backpressure.rounds import full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
 from tests.spark.waiting import worker_processes
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
 COST_SECS = 0.002
 TARGET_SECS = 0.5

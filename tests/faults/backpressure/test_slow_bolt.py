@@ -20,7 +20,7 @@ from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import rate, utilisation
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
 COST_SECS = 0.001
 SECS = LONG_SECS or 7.0
