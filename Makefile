@@ -57,6 +57,7 @@ COMPILED := build/compiled
 .PHONY: compiled
 compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple path is compiled (needs a C compiler)
 	@mkdir -p $(COMPILED)
+	@find $(COMPILED) -name '*.py' -delete # of modules that are gone
 	@git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do [ ! -f "$$file" ] || printf '%s\0' "$$file"; done \
 	  | tar --null -T - -cf - | tar -xf - -C $(COMPILED)
 	@cd $(COMPILED) && $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace 2>setup.log || { cat setup.log >&2; exit 1; }
@@ -77,19 +78,19 @@ test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled
-	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q -m 'not spark' \
+	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark' \
 	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
 
 .PHONY: wheels
 wheels: $(INSTALLED) ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
 	@rm -rf build/wheels
 	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/compiled .
-	@STORMSPARK_PURE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/pure .
-	@for kind in compiled pure; do \
+	@STORMSPARK_PURE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/Python .
+	@for kind in compiled Python; do \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/wheels/$$kind/installed build/wheels/$$kind/*.whl; \
 	  ls build/wheels/$$kind/*.whl; \
 	  (cd build/wheels && export PYTHONPATH=$(CURDIR)/build/wheels/$$kind/installed && \
-	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path && \
+	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep -w $$kind && \
 	    $(CURDIR)/$(BIN)/python -m stormspark run $(CURDIR)/examples/word_count.py --engine local --until-idle 1 \
 	      -c wordcount.output=$(CURDIR)/build/wheels/$$kind/counts >/dev/null); \
 	done

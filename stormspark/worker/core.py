@@ -158,7 +158,7 @@ class Worker:
         }
         self._all_lanes: list[Lanes | BatchLanes] = [*self._lanes.values(), *self._batch_lanes.values()]
         self._ready: list[Frame] = []  # sealed frames that wait for the superstep's end
-        self._ready_bytes = 0
+        self._ready_count = self._ready_bytes = 0
         self._sequence = 0
         self._batch_began: float | None = None
         #: When the first round of the batch began; and why its earlier attempt is to be taken back, when its next one begins.
@@ -316,7 +316,7 @@ class Worker:
         self.ledger.roll_back(reason)
         for lanes in self._all_lanes:
             lanes.clear()
-        self._ready, self._ready_bytes = [], 0
+        self._ready, self._ready_count, self._ready_bytes = [], 0, 0
         for bolt in self._bolts:
             bolt.forget_tuples()
         for spout in self._spouts:
@@ -573,7 +573,8 @@ class Worker:
             if full:
                 for spout in spouts:
                     spout.stopped_by_marks()
-            self._seal_full_lanes()
+            for spout in spouts:
+                self._seal_full_lanes(spout)
             self._pass(until)
             still, before = still + 1, now
             now = self._clock()
@@ -633,6 +634,7 @@ class Worker:
             if spout.has_news:
                 self._enter(spout)
                 spout.deliver()
+                self._seal_full_lanes(spout)
         return late
 
     def _work_through(self, deadline: float) -> bool:
@@ -663,7 +665,7 @@ class Worker:
             if not done:
                 break
             waiting -= done
-            self._seal_full_lanes()
+            self._seal_full_lanes(bolt)
             now = self._clock()
             self._at = (bolt.name, now)
             if now >= until:
@@ -711,6 +713,7 @@ class Worker:
                 now = clock()
         waited = self._clock() - begun
         for bolt in self._outside:
+            self._seal_full_lanes(bolt)
             if bolt.outside:
                 bolt.waited(waited)
         self._enter(None)
@@ -725,6 +728,8 @@ class Worker:
         """Take in what has come from outside."""
         self._watch.set(self._outside)
         self._watch.take_in(0, self._enter)
+        for bolt in self._outside:
+            self._seal_full_lanes(bolt)
 
     def _take_calls(self, tasks: Iterable[Task]) -> None:
         """Do what threads of user code have emitted, acked and failed."""
@@ -732,6 +737,7 @@ class Worker:
             if len(task.mailbox) and task.fatal is None:
                 self._enter(task)
                 task.take_calls()
+                self._seal_full_lanes(task)
 
     def runs_user_code(self, thread: int) -> bool:
         """Whether this thread is in a task's code now."""
@@ -756,6 +762,7 @@ class Worker:
                 callback()
             except Exception as error:
                 task.raised("a timer's callback", error)
+            self._seal_full_lanes(task)
         self._enter(None)
 
     def _full(self) -> bool:
@@ -763,7 +770,12 @@ class Worker:
 
         Where bolts shed what does not fit spouts pause for nobody's queue, only for what has to leave this worker first.
         """
-        waiting, waiting_bytes = self._leaving() if self._sheds else self._waiting(), self._ready_bytes
+        # Lanes by the last look at them: to look at all of them each time would cost more than the tuples.
+        waiting, waiting_bytes = self._ready_count, self._ready_bytes
+        waiting += sum(lanes.tuples for lanes in self._lanes.values())
+        waiting += sum(map(len, self._batch_lanes.values()))
+        if not self._sheds:
+            waiting += sum(bolt.waiting for bolt in self._bolts)
         if self._batch_lanes or self._arrow_bolts:
             # Rows of batches are no objects: it is their bytes that count.
             rows, waiting_rows_bytes = self._waiting_rows()
@@ -790,14 +802,14 @@ class Worker:
 
     def _leaving(self) -> int:
         """Of these, what is for other workers."""
-        return sum(map(len, self._all_lanes)) + sum(frame.count for frame in self._ready)
+        return sum(map(len, self._all_lanes)) + self._ready_count
 
     # -- frames ----------------------------------------------------------------------------------------------
 
-    def _seal_full_lanes(self) -> None:
+    def _seal_full_lanes(self, emitter: Task | None = None) -> None:
+        """Make frames of what is enough for one. Only this task has emitted something since the last time, if one is given."""
         for lanes in self._lanes.values():
-            waiting = len(lanes)
-            if waiting >= _FRAME_TUPLES or (waiting and lanes.estimated_bytes() >= _FRAME_BYTES):
+            if lanes.is_full(_FRAME_TUPLES, _FRAME_BYTES, None if emitter is None else emitter.id):
                 self._seal(lanes)
         for batches in self._batch_lanes.values():
             if batches.bytes >= _FRAME_BYTES:
@@ -817,6 +829,7 @@ class Worker:
 
     def _add_frame(self, target: int, kind: FrameKind, count: int, payload: bytes) -> None:
         self._ready.append(Frame(target, kind, self.index, self._sequence, count, payload))
+        self._ready_count += count
         self._ready_bytes += len(payload)
         self._sequence += 1
 
@@ -831,7 +844,7 @@ class Worker:
         self.ledger.parts_to_send.clear()
         for listener in self._loads.listeners:
             self._add_frame(listener, FrameKind.LOADS, 0, self._loads.telling(self._waiting_for))
-        ready, self._ready, self._ready_bytes = self._ready, [], 0
+        ready, self._ready, self._ready_count, self._ready_bytes = self._ready, [], 0, 0
         return ready
 
     def _report(self, step: Step) -> Frame:

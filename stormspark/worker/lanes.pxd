@@ -9,6 +9,13 @@ cdef class Lanes:
     cdef object _complain
     cdef public dict _lanes
     cdef public object _streams
+    cdef public dict _of_sender
+    cdef public dict _seen
+    cdef public Py_ssize_t tuples
+    cdef public Py_ssize_t bytes
+
+    @cython.locals(lane=list, count=Py_ssize_t, waiting=Py_ssize_t, before=Py_ssize_t, before_bytes=Py_ssize_t)
+    cpdef is_full(self, Py_ssize_t tuples, Py_ssize_t size, sender=*)
 
     @cython.locals(mark=Py_ssize_t, place=Py_ssize_t, branch=Branch, delivery=tuple, run=list, numbers=list, branches=list, counts=list)
     cpdef _trees_of_ones(self, list runs)

@@ -13,10 +13,10 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, groupby, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import cloudpickle
 
@@ -32,11 +32,12 @@ __all__ = ["Lanes", "unpack"]
 
 _LENGTH = struct.Struct("<Q")
 _ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
-_values_of, _source_of, _roots_of = itemgetter(0), itemgetter(1), itemgetter(2)
+_values_of, _roots_of = itemgetter(0), itemgetter(2)
+_NOTHING = (0, 0)
 
 
 class _Block(NamedTuple):
-    """A run of tuples of one stream of task ``sender`` for task ``target``, by column."""
+    """Tuples of one stream of task ``sender`` for task ``target``, in order, by column."""
 
     target: int
     sender: int
@@ -58,24 +59,56 @@ class _Trees(NamedTuple):
     references: list[Sequence[int] | None]
 
 
+#: Where a lane has several streams: the first of its blocks, to how many these are, and the block of each tuple in order.
+_Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"
+#: What waits in a lane, with its sender and its target.
+_Taken: TypeAlias = tuple[int, int, list[Delivery]]
 #: Told of tuples that can't be pickled: the sender task's id, the message.
 Complain = Callable[[int, str], None]
 
 
 class Lanes:
-    """All lanes from this worker to one other worker."""
+    """All lanes from this worker to one other worker.
+
+    A task looks at its own lanes only (`is_full`), so that what a tuple costs does not grow with the number of tasks.
+    """
 
     def __init__(self, worker: int, ledger: Ledger, complain: Complain) -> None:
         self.worker = worker
         self._ledger = ledger
         self._complain = complain
         self._lanes: dict[tuple[int, int], list[Delivery]] = {}
-        self._streams: Counter[tuple[int, int]] = Counter()  # a lane of one stream needs no cutting into runs
+        self._streams: Counter[tuple[int, int]] = Counter()
+        self._of_sender: dict[int, list[list[Delivery]]] = {}
+        #: What waits of each sender, and of all, as of the last look: tuples and bytes.
+        self._seen: dict[int, tuple[int, int]] = {}
+        self.tuples = self.bytes = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:
         """Where task ``sender`` puts its tuples of one more stream for task ``target``."""
         self._streams[sender, target] += 1
-        return self._lanes.setdefault((sender, target), [])
+        lane = self._lanes.get((sender, target))
+        if lane is None:
+            lane = self._lanes[sender, target] = []
+            self._of_sender.setdefault(sender, []).append(lane)
+        return lane
+
+    def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
+        """Look at what this task has emitted, or all have: whether so many tuples wait now, or about so many bytes.
+
+        Bytes are a guess, by the newest tuple of each lane.
+        """
+        for task in self._of_sender if sender is None else (sender,):
+            count = waiting = 0
+            for lane in self._of_sender.get(task, ()):
+                if lane:
+                    count += len(lane)
+                    waiting += len(lane) * sum(map(sys.getsizeof, lane[-1][0]))
+            before, before_bytes = self._seen.get(task, _NOTHING)
+            self._seen[task] = (count, waiting)
+            self.tuples += count - before
+            self.bytes += waiting - before_bytes
+        return self.tuples >= tuples or self.bytes >= size
 
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
@@ -93,42 +126,66 @@ class Lanes:
 
     def clear(self) -> None:
         """Forget all that waits."""
+        self._take()
+
+    def _take(self) -> list[_Taken]:
+        """All that waits, which does so no longer."""
+        taken = [(sender, target, lane[:]) for (sender, target), lane in self._lanes.items() if lane]
         for lane in self._lanes.values():
             lane.clear()  # the same list: senders hold it
-
-    def estimated_bytes(self) -> int:
-        """A guess at the size of what waits, by the newest tuple of each lane."""
-        return sum(len(lane) * sum(map(sys.getsizeof, lane[-1][0])) for lane in self._lanes.values() if lane)
+        self._seen.clear()
+        self.tuples = self.bytes = 0
+        return taken
 
     def seal(self) -> tuple[int, bytes] | None:
         """Take all that waits as one payload: (tuples, bytes); None if nothing waits.
 
         Tuples whose values can't be pickled fail, with a reason that names them; the others go.
         """
-        runs: list[tuple[int, int, list[Delivery]]] = []
-        for (sender, target), lane in self._lanes.items():
-            if lane and self._streams[sender, target] == 1:
-                runs.append((sender, target, lane[:]))
-            else:
-                runs.extend((sender, target, list(run)) for _, run in groupby(lane, _source_of))
-            lane.clear()  # the same list: senders hold it
-        if not runs:
+        taken = self._take()
+        if not taken:
             return None
-        blocks = self._pickled_blocks(runs)
+        runs, orders = self._by_stream(taken)
+        blocks = self._pickled_blocks(runs, orders)
         if blocks is None:
-            runs = [(sender, target, kept) for sender, target, run in runs if (kept := self._sendable(run))]
-            if not runs:
+            taken = [
+                (sender, target, kept) for sender, target, lane in taken if (kept := self._sendable(lane))
+            ]
+            if not taken:
                 return None
-            blocks = self._pickled_blocks(runs)
+            runs, orders = self._by_stream(taken)
+            blocks = self._pickled_blocks(runs, orders)
             assert blocks is not None
         # Only now do the edges leave: what could not be pickled has closed its own.
         trees = pickle.dumps(self._trees(runs), 5)
         return sum(len(run) for _, _, run in runs), b"".join((_LENGTH.pack(len(trees)), trees, blocks))
 
-    def _pickled_blocks(self, runs: list[tuple[int, int, list[Delivery]]]) -> bytes | None:
-        blocks = [
-            _Block(target, sender, run[0][1].stream, len(run), _columns(run)) for sender, target, run in runs
-        ]
+    def _by_stream(self, taken: list[_Taken]) -> tuple[list[_Taken], _Orders]:
+        """Lanes with tuples of several streams as one run for each, and how these were mixed (E31)."""
+        runs: list[_Taken] = []
+        orders: _Orders = {}
+        for sender, target, lane in taken:
+            if self._streams[sender, target] == 1:
+                runs.append((sender, target, lane))
+                continue
+            of_stream: dict[str, list[Delivery]] = {}
+            for delivery in lane:
+                of_stream.setdefault(delivery[1].stream, []).append(delivery)
+            if len(of_stream) > 1:
+                numbers = {stream: number for number, stream in enumerate(of_stream)}
+                order = array("H", [numbers[delivery[1].stream] for delivery in lane])
+                orders[len(runs)] = (len(of_stream), order)
+            runs.extend((sender, target, run) for run in of_stream.values())
+        return runs, orders
+
+    def _pickled_blocks(self, runs: list[_Taken], orders: _Orders) -> bytes | None:
+        blocks = (
+            [
+                _Block(target, sender, run[0][1].stream, len(run), _columns(run))
+                for sender, target, run in runs
+            ],
+            orders,
+        )
         try:
             return pickle.dumps(blocks, 5)
         except Exception:
@@ -156,11 +213,11 @@ class Lanes:
             fail_roots(self._ledger, roots, Verdict(Outcome.FAILED, reason, source.component, source.task))
         return kept
 
-    def _trees(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees:
+    def _trees(self, runs: list[_Taken]) -> _Trees:
         """Give each tree of the frame its edge."""
         return self._trees_of_ones(runs) or self._trees_of_any(runs)
 
-    def _trees_of_ones(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees | None:
+    def _trees_of_ones(self, runs: list[_Taken]) -> _Trees | None:
         """Where every tuple has one tree, as nearly always; else None, and nothing is done yet.
 
         Each branch is marked with the frame and its place in it, which spares to look 4,000 of them up.
@@ -191,7 +248,7 @@ class Lanes:
             references.append(array("I", numbers))
         return _Trees(ledger.hand_out(branches, counts), None, references)
 
-    def _trees_of_any(self, runs: list[tuple[int, int, list[Delivery]]]) -> _Trees:
+    def _trees_of_any(self, runs: list[_Taken]) -> _Trees:
         roots = [list(map(_roots_of, run)) for _, _, run in runs]
         by_key = Counter(chain.from_iterable(roots))
         if set(map(type, by_key)) <= _ONE_TREE:
@@ -252,21 +309,31 @@ def unpack(
             None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key)
             for key in keys
         ]
-    blocks = pickle.loads(view[split:])
+    blocks, orders = pickle.loads(view[split:])
     if traced:
         for branch in traced:
             _tell_arrivals(branch, trees, keys, blocks, references)
         traced.clear()
-    received = 0
-    for (target, sender, stream, count, columns), reference in zip(blocks, references, strict=True):
+    received = mixed = 0
+    runs: list[Iterator[Delivery]] = []
+    for number, (block, reference) in enumerate(zip(blocks, references, strict=True)):
+        target, sender, stream, count, columns = block
         source = sources[sender, stream]
         values: Iterable[tuple[Any, ...]] = (
             zip(*map(unpacked, columns), strict=True) if columns else [()] * count
         )
-        inbox = inboxes[target]
         trees_of: Iterable[Any] = repeat(None) if reference is None else map(trees.__getitem__, reference)
-        inbox.extend(zip(values, repeat(source), trees_of))
+        deliveries = zip(values, repeat(source), trees_of)
         received += count
+        if number in orders:
+            mixed, order = orders[number]
+        if not mixed:
+            inboxes[target].extend(deliveries)
+            continue
+        runs.append(deliveries)
+        if len(runs) == mixed:
+            inboxes[target].extend([next(runs[run]) for run in order])
+            mixed, runs = 0, []
     return received
 
 
