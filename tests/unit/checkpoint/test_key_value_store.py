@@ -260,3 +260,30 @@ def test_more_state_than_the_cache_holds_takes_no_memory(store):
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     small.close()
     assert grown < 40_000  # KiB
+
+
+def test_keys_that_change_in_each_batch_go_to_the_database_together() -> None:
+    """They are hot and lie far apart: written at once in order, where each batch would have written them."""
+    store = KeyValueStore(recent_bytes=100_000)
+    written: list[int] = []
+    write = store._write_recent
+
+    def write_recent() -> None:
+        written.append(len(store._recent))
+        write()
+
+    store._write_recent = write_recent  # type: ignore[method-assign]
+    for batch in range(50):
+        for key in range(0, 100_000, 1000):
+            store[key] = batch
+        store.prepare_commit(batch)
+        store.commit(batch)
+    assert written == [], "a hundred keys are no more for having changed fifty times"
+    assert store[5000] == 49
+    for batch in range(50, 60):
+        for key in range(100):
+            store[batch, key] = batch
+        store.prepare_commit(batch)
+        store.commit(batch)
+    assert len(written) == 2 and all(count * 200 < 130_000 for count in written), written
+    assert (len(store), store[0], store[59, 99]) == (1100, 49, 59)
