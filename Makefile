@@ -91,8 +91,8 @@ wheels: $(INSTALLED) ## both wheels, the compiled one and the one that works eve
 	  ls build/wheels/$$kind/*.whl; \
 	  (cd build/wheels && export PYTHONPATH=$(CURDIR)/build/wheels/$$kind/installed && \
 	    $(CURDIR)/$(BIN)/python -m stormspark.tuple_path | grep -w $$kind && \
-	    $(CURDIR)/$(BIN)/python -m stormspark run $(CURDIR)/examples/word_count.py --engine local --until-idle 1 \
-	      -c wordcount.output=$(CURDIR)/build/wheels/$$kind/counts >/dev/null); \
+	    { $(CURDIR)/$(BIN)/python -m stormspark.cli run $(CURDIR)/examples/word_count.py --engine local --until-idle 1 \
+	      -c wordcount.output=$(CURDIR)/build/wheels/$$kind/counts >$$kind.log 2>&1 || { cat $$kind.log; exit 1; }; }); \
 	done
 
 .PHONY: lint
