@@ -81,6 +81,9 @@ class QueryRun:
         #: Why the attempt failed, in Spark's words.
         self.failure: str | None = None
         self._running = False
+        #: Workers have gone on beside the last round, so that it has not completed all that was emitted: another one has to,
+        #: before the end.
+        self._went_on = False
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
@@ -103,7 +106,7 @@ class QueryRun:
         self._running = True
         self._phases.begin(time.monotonic())
         self.stirred.clear()
-        if self.stop_wanted.is_set() or self.new_limits:
+        if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number
         reached("driver.batch_begins")
@@ -162,6 +165,8 @@ class QueryRun:
             reports = self._round(self._frames_of_round(), number, tell_acker=False)
         if self.acker is not None and not told:
             reports = self._round(self._frames_of_round(), number + 1, tell_acker=True)
+        if self.stop_wanted.is_set() and self._went_on:
+            reports = self._round(self._frames_of_round(), number + 1, tell_acker=False)
         return reports
 
     def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
@@ -236,6 +241,7 @@ class QueryRun:
         acker_time = self.acker.time if self.acker is not None and tell_acker else None
         throttle = self.throttle
         transaction = self.transaction
+        completes = self._went_on and self.stop_wanted.is_set()
         said = round_property(
             acker_time,
             throttle.limits,
@@ -243,7 +249,7 @@ class QueryRun:
             number,
             committed=-1 if self.commits is None else self.commits.last,
             commits=transaction is not None and transaction.commits,
-            asks=transaction is None or transaction.asks,
+            asks=not completes and (transaction is None or transaction.asks),
             finishes=0 if transaction is None else transaction.finishes,
         )
         self.session.sparkContext.setLocalProperty(*said)
@@ -268,6 +274,7 @@ class QueryRun:
         )
         self.tally.add_batch(reports, seconds)
         throttle.observe(reports, seconds, first=first)
+        self._went_on = not completes and any(report.filled for report in reports)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()
@@ -313,11 +320,11 @@ class QueryRun:
         self.query = writer.start()
 
     def is_between_batches(self) -> bool:
-        """Whether the last batch is committed and no other one has begun, or none ever has.
+        """Whether the last batch is committed, nothing of it is left to complete, and no other one has begun, or none ever has.
 
         One that begins just now goes to the gate, so nothing can happen between this answer and the stop.
         """
-        if self._running:
+        if self._running or self._went_on:
             return False
         assert self.query is not None
         if self.batch_number < 0:

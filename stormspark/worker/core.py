@@ -452,9 +452,8 @@ class Worker:
             self._begin_batch(step)
         self._quantum_used_up = False
         limited = step.limits is not None and any(spout.id in step.limits for spout in self._spouts)
-        self._left_to_fill = (
-            min(self._gaps, self._quantum.seconds * _MOST_FILLED) if self._fills and not limited else 0.0
-        )
+        fills = self._fills and step.asks and not limited
+        self._left_to_fill = min(self._gaps, self._quantum.seconds * _MOST_FILLED) if fills else 0.0
         self._gaps = 0.0
         self._running.begin_batch(now)
         assert self._begun is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -173,15 +174,19 @@ def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -
     assert running.acker is not None
     begun = running.acker.time.at
     numbers = iter(range(ROWS, 10**6))
-    while running.acker.time.at < begun + 8_000_000:
+
+    def states(what: str) -> int:
+        """Its sum over the acker's batches."""
+        assert running.acker is not None and running.acker.query is not None
+        of_batches = [p["stateOperators"] for p in running.acker.query.recentProgress]
+        return sum(operators[0][what] for operators in of_batches if operators)
+
+    waits_until = time.monotonic() + 120
+    while running.acker.time.at < begun + 8_000_000 or states("numRowsRemoved") <= ROWS / 2:
+        assert time.monotonic() < waits_until, "the watermark has not passed what is closed"
         write_numbers(held.folder / "in", f"{(n := next(numbers))}.json", range(n, n + 1))
         wait_for_batches(running, 1)
-    assert running.acker.query is not None
-    states = [p["stateOperators"][0] for p in running.acker.query.recentProgress if p["stateOperators"]]
-    assert sum(state["numRowsDroppedByWatermark"] for state in states) == 0
-    assert sum(state["numRowsRemoved"] for state in states) > ROWS / 2, (
-        "the watermark has passed what is closed"
-    )
+    assert states("numRowsDroppedByWatermark") == 0
     wait_for(
         lambda: running.statistics().components["numbers"].pending == running.pending().count(),
         message="the acker to know what is open",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.errors import CheckpointError, ComponentError
 from tests.spark.topologies import (
     FOLDER,
@@ -66,6 +68,50 @@ def test_a_stop_leaves_the_batch_that_runs_committed(start, tmp_path):
     commits = {int(file.name) for file in (checkpoint / "spark" / "commits").glob("[0-9]*")}
     assert commits == set(range(running.statistics().batches))
     assert running.query.exception() is None
+
+
+class Endless(Spout):
+    """Emits as much as it is let."""
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.number = collector, 0
+
+    def next_tuple(self) -> None:
+        self.number += 1
+        self.collector.emit((self.number,), message_id=self.number)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("n"))
+
+
+class PassOn(BasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None:
+        collector.emit(tup.values)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("n"))
+
+
+class End(BasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None:
+        """Nothing."""
+
+
+def test_a_stop_completes_what_workers_have_gone_on_with(start):
+    """F6: they ask spouts between supersteps too, and whoever stops a topology finds nothing open."""
+    builder = TopologyBuilder()
+    builder.set_spout("endless", Endless(), 2)
+    builder.set_bolt("pass-on", PassOn(), 2).shuffle_grouping("endless")
+    builder.set_bolt("end", End(), 2).fields_grouping("pass-on", Fields("n"))
+    running = start(builder.create_topology("endless"), conf={"topology.workers": 2})
+    wait_for(lambda: "filled" in running.statistics().phases, message="a worker that goes on")
+    # Four more: by then a gap ends before its time is used up, with tuples on their way.
+    wait_for_batches(running, running.statistics().batches + 4)
+    running.stop()
+    assert running.error is None
+    components = running.statistics().components
+    assert components["endless"].emitted == components["endless"].acked > 0
+    assert components["end"].executed == components["pass-on"].emitted == components["endless"].emitted
 
 
 def test_a_checkpoint_folder_of_another_topology_is_refused(start, tmp_path):
