@@ -59,16 +59,16 @@ FIRST_LIMIT = 100
 _SHARE = 0.5
 #: The bolt that was named stays so while it has this share of the worst one's work.
 _STILL = 0.67
-#: While a bolt is at fault a round may be longer than the target, so that what is not its work is a small share of it.
+#: A round may be longer than the target, so that what is not work is a small share of it: this one while a bolt is at fault ...
 _OVERHEAD_SHARE = 0.05
+#: ... and this one while nobody is. In targets it is this long at most.
+_SPOUTS_OVERHEAD_SHARE = 0.1
 _LONGEST = 4.0
 #: And never shorter than so many times what it takes anyway.
 _SHORTEST = 3.0
 #: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
 #: second of them, and the round after that too, if it grew by the third.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: And while nobody is.
-_SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST = 0.1, 2.5
 #: Where time, and no limit, is what stops a spout, a bolt has taken it if it had this share of the round.
 _TAKES = 0.75
 #: So many rounds are looked at for what a round takes whatever it does.
@@ -495,15 +495,11 @@ class Controller:
         """How long the next round should be, in seconds, where nobody is held: the target, or so long that what a round takes
         whatever it does is a tenth of it; less of it where a bolt is what holds up the others.
         """
-        overhead, share, longest = self._least_overhead, _SPOUTS_OVERHEAD_SHARE, _SPOUTS_LONGEST
+        overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):
             # Spouts have little of such a round, so what is not the bolts' work is no work: it may be taken as it is.
-            overhead, share, longest = (
-                median(islice(reversed(self._overheads), _LATELY)),
-                _OVERHEAD_SHARE,
-                _LONGEST,
-            )
-        return min(max(self.target, overhead / share), longest * self.target)
+            overhead, share = median(islice(reversed(self._overheads), _LATELY)), _OVERHEAD_SHARE
+        return min(max(self.target, overhead / share), _LONGEST * self.target)
 
     def limit_of(self, spout: str) -> int | None:
         """What all tasks of a spout together may emit in the next round."""

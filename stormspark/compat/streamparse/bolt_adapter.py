@@ -118,8 +118,8 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         """Make the bolt and let it begin."""
         bolt = self.component()
         self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(bolt, context, collector)
-        self.new_tuple = Tuple.maker(surroundings.named)
         passage = surroundings.passage
+        self.new_tuple = Tuple.maker(passage)
         bolt._emit = passage.emit
         if type(bolt).emit is PystormBolt.emit:
             bolt.emit = bolt._emit  # type: ignore[method-assign]

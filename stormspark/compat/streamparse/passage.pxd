@@ -6,8 +6,10 @@ cdef class Passage:
     cdef object _bolt
     cdef object _surroundings
     cdef bint _acks
+    cdef bint _asked
     cdef frozenset _plain
     cdef TupleSource _last
+    cdef object _new
     cdef object _kind
     cdef bint _shared
     cdef object _source_of
@@ -15,6 +17,7 @@ cdef class Passage:
     cdef public object batch
     cdef public dict lines
 
+    cpdef has_id(self, tup, id)
     @cython.locals(values=tuple, at=Tuple, line=tuple)
     cpdef emit(self, tup, stream=*, anchors=*, direct_task=*, need_task_ids=*)
     @cython.locals(arrived=Tuple, source=TupleSource, ticks=bint)

@@ -28,9 +28,11 @@ class Passage:
 
     __slots__ = (
         "_acks",
+        "_asked",
         "_bolt",
         "_kind",
         "_last",
+        "_new",
         "_plain",
         "_shared",
         "_source_of",
@@ -45,9 +47,12 @@ class Passage:
         self._acks = acks
         self._plain = PLAIN
         self._last: TupleSource | None = None
+        self._new = tuple.__new__
         self._kind: type[tuple[Any, ...]] = tuple
         self._shared = False
         self._source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]
+        #: Whether some tuple was given an id since this was looked at.
+        self._asked = False
         self.tup: Any = None
         self.batch: Any = None
         self.lines: dict[str | None, tuple[int, Any]] = {}
@@ -55,6 +60,12 @@ class Passage:
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
         """``source_of`` tells of a source the type of its tuples' values, and whether others get the same values."""
         self._source_of = source_of
+
+    def has_id(self, tup: Any, id: str) -> None:
+        """A tuple was asked for its id, and has it now: until it is acked or failed it may be called by it."""
+        self._asked = True
+        if tup.state != 1:
+            self._surroundings.named[id] = tup
 
     def emit(
         self,
@@ -111,8 +122,10 @@ class Passage:
                 if type(value) not in self._plain:
                     values = copied(values)
                     break
-        arrived.values = tuple.__new__(self._kind, values)
-        tup._id = None
+        arrived.values = self._new(self._kind, values)
+        if self._asked:  # perhaps it was this object, when it was another tuple
+            tup._id = None
+            self._asked = False
         self.tup = tup
         bolt = self._bolt
         ticks = source is TICK_SOURCE
@@ -122,7 +135,7 @@ class Passage:
             else:
                 bolt.process(tup)
             if self._acks and bolt.auto_ack:
-                if tup._id is not None:
+                if self._asked:
                     self._surroundings.forget(tup)
                 return ACK
         except Exception as error:

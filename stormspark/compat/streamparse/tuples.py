@@ -7,10 +7,13 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import count
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stormspark.api import Fields, TupleSource
 from stormspark.api import Tuple as ApiTuple
+
+if TYPE_CHECKING:
+    from stormspark.compat.streamparse.passage import Passage
 
 __all__ = ["Tuple", "values_type"]
 
@@ -32,7 +35,7 @@ class Tuple(ApiTuple):
     ('7', 'word_spout', 3, Tuple(id='7', component='word_spout', stream='default', task=3, values=['cat']))
     """
 
-    __slots__ = ("_id", "_names")
+    __slots__ = ("_id", "_passage")
 
     _fields: ClassVar[tuple[str, ...]] = ("id", "component", "stream", "task", "values")
 
@@ -42,17 +45,17 @@ class Tuple(ApiTuple):
         super().__init__(values, TupleSource(component, task, stream, fields))
         self.state = 1  # it belongs to no tree, and nobody can ack it
         self._id: str | None = id
-        self._names: dict[str, Tuple] | None = None
+        self._passage: Passage | None = None
 
     @staticmethod
-    def maker(names: dict[str, Tuple]) -> Callable[[tuple[Any, ...], TupleSource, Any], Tuple]:
-        """Makes those that a task is given. One that is asked for its id can be called by it: it is in ``names`` then."""
+    def maker(passage: Passage) -> Callable[[tuple[Any, ...], TupleSource, Any], Tuple]:
+        """Makes those that a task is given. One that is asked for its id can be called by it: ``passage`` is told."""
 
         def arrived(values: tuple[Any, ...], source: TupleSource, roots: Any) -> Tuple:
             tup = Tuple.__new__(Tuple)
             ApiTuple.__init__(tup, values, source, roots)
             tup._id = None
-            tup._names = names
+            tup._passage = passage
             return tup
 
         return arrived
@@ -63,8 +66,8 @@ class Tuple(ApiTuple):
         id = self._id
         if id is None:
             id = self._id = _next_id()
-            if self.state != 1 and self._names is not None:
-                self._names[id] = self
+            if self._passage is not None:
+                self._passage.has_id(self, id)
         return id
 
     @property
