@@ -81,10 +81,9 @@ def _streamparse(asked: Asked) -> Figures:
 def _idle_batch(asked: Asked) -> Figures:
     """Both sides alternate in one session: each batch of one stands beside a batch of the other."""
     from benchmarks import idle_batch
-    from stormspark.plan import plan_topology
     from stormspark.spark import local_session
 
-    plan = plan_topology(idle_batch.build(), {"topology.workers": 2})
+    plan = idle_batch.planned(2)
     spark = local_session(2)
     warm_up, batches = (0, 1) if asked.smoke else (10, 30)
     if not asked.smoke:
