@@ -165,7 +165,8 @@ class QueryRun:
             reports = self._round(self._frames_of_round(), number, tell_acker=False)
         if self.acker is not None and not told:
             reports = self._round(self._frames_of_round(), number + 1, tell_acker=True)
-        if self.stop_wanted.is_set() and self._went_on:
+        elif self.stop_wanted.is_set() and self._went_on:
+            # Never beside an acker: that one is there for rows of sources, and with those workers don't go on.
             reports = self._round(self._frames_of_round(), number + 1, tell_acker=False)
         return reports
 

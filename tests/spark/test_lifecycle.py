@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
+from stormspark import Fields, TopologyBuilder
 from stormspark.errors import CheckpointError, ComponentError
+from stormspark.testing import IdentityBolt, TestWordSpout
 from tests.spark.topologies import (
     FOLDER,
     ExecuteRaises,
@@ -70,39 +70,12 @@ def test_a_stop_leaves_the_batch_that_runs_committed(start, tmp_path):
     assert running.query.exception() is None
 
 
-class Endless(Spout):
-    """Emits as much as it is let."""
-
-    def open(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector, self.number = collector, 0
-
-    def next_tuple(self) -> None:
-        self.number += 1
-        self.collector.emit((self.number,), message_id=self.number)
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("n"))
-
-
-class PassOn(BasicBolt):
-    def execute(self, tup: Any, collector: Any) -> None:
-        collector.emit(tup.values)
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("n"))
-
-
-class End(BasicBolt):
-    def execute(self, tup: Any, collector: Any) -> None:
-        """Nothing."""
-
-
 def test_a_stop_completes_what_workers_have_gone_on_with(start):
     """F6: they ask spouts between supersteps too, and whoever stops a topology finds nothing open."""
     builder = TopologyBuilder()
-    builder.set_spout("endless", Endless(), 2)
-    builder.set_bolt("pass-on", PassOn(), 2).shuffle_grouping("endless")
-    builder.set_bolt("end", End(), 2).fields_grouping("pass-on", Fields("n"))
+    builder.set_spout("endless", TestWordSpout(), 2)
+    builder.set_bolt("pass-on", IdentityBolt(Fields("word")), 2).shuffle_grouping("endless")
+    builder.set_bolt("end", IdentityBolt(Fields("word")), 2).fields_grouping("pass-on", Fields("word"))
     running = start(builder.create_topology("endless"), conf={"topology.workers": 2})
     wait_for(lambda: "filled" in running.statistics().phases, message="a worker that goes on")
     # Four more: by then a gap ends before its time is used up, with tuples on their way.
