@@ -26,9 +26,16 @@ cdef class Ledger:
     @cython.locals(account=SpoutAccount)
     cpdef _end(self, Tree tree, verdict)
     cdef _parts_for(self, home)
-    @cython.locals(one=Tree, outside=dict)
+    @cython.locals(one=Tree, outside=dict, place=Py_ssize_t, roots=cython.ulonglong[::1], values=cython.ulonglong[::1])
     cpdef take_parts(self, parts)
-    @cython.locals(tree=Tree, known=Branch, place=Py_ssize_t, new=Py_ssize_t, homes=list, roots=list)
+    @cython.locals(
+        tree=Tree, known=Branch, place=Py_ssize_t, new=Py_ssize_t, root=cython.ulonglong, homes=cython.int[::1],
+        roots=cython.ulonglong[::1], edges=cython.ulonglong[::1], ids=cython.ulonglong[::1],
+    )
     cpdef hand_out(self, list branches, list counts)
-    @cython.locals(known=Branch, outside=dict, parts=dict, older=dict)
+    @cython.locals(
+        known=Branch, outside=dict, parts=dict, older=dict, here=cython.int, place=Py_ssize_t, home=cython.int,
+        root=cython.ulonglong, edge=cython.ulonglong, count=cython.ulong, homes=cython.int[::1],
+        roots=cython.ulonglong[::1], values=cython.ulonglong[::1], counts=cython.ulong[::1],
+    )
     cpdef receive(self, edges)

@@ -170,10 +170,11 @@ class Ledger:
         for root in parts.resets:
             if (tree := outside.get(root)) is not None:
                 self.reset_timeout(tree)
-        for root, value in zip(parts.roots, parts.values, strict=True):
-            if (tree := outside.get(root)) is not None:
+        roots, values = parts.roots, parts.values
+        for place in range(len(roots)):
+            if (tree := outside.get(roots[place])) is not None:
                 one: Tree = tree
-                one.value ^= value
+                one.value ^= values[place]
                 if not one.value and not one.count:
                     self._end(one, ACKED)
 
@@ -270,9 +271,13 @@ class Ledger:
         new = 0
         for known in branches:
             new += not known.root_id  # parts have one
-        ids, edges = iter(self._edge_ids(new)), self._edge_ids(len(branches))
-        here = self.worker
-        homes, roots = [here] * len(branches), [0] * len(branches)
+        # By other names as well, under which compiled code sees the numbers in them.
+        ids = array("Q", self._edge_ids(new))
+        all_edges = array("Q", self._edge_ids(len(branches)))
+        all_homes = array("i", (self.worker,)) * len(branches)
+        all_roots = array("Q", (0,)) * len(branches)
+        edges, homes, roots = all_edges, all_homes, all_roots
+        new = 0
         self.moving = -1
         for place, branch in enumerate(branches):
             kind = type(branch)
@@ -280,7 +285,8 @@ class Ledger:
                 tree: Tree = branch
                 if not tree.root_id:
                     # Every worker that takes the tree over sees by this bit whether it is traced.
-                    root = next(ids) | 1
+                    root = ids[new] | 1
+                    new += 1
                     tree.root_id = branch.trace.root_id if kind is TracedTree else root
                     # A tree that has ended is not to be found again: its late parts are ignored.
                     if tree.bucket is not None:
@@ -297,14 +303,16 @@ class Ledger:
             if not known.count:
                 self.drained(branch)
         self.moving = 0
-        return RemoteEdges(array("i", homes), array("Q", roots), array("Q", edges), array("L", counts))
+        return RemoteEdges(all_homes, all_roots, all_edges, array("L", counts))
 
     def receive(self, edges: RemoteEdges) -> list[Branch]:
         """Take the trees of a frame over; the list is parallel to ``edges`` and to the frame's references."""
         here, parts, older, outside = self.worker, self._parts, self._older_parts, self._outside
         self.moving = 1
         branches: list[Branch] = []
-        for home, root, edge, count in zip(*edges, strict=True):
+        homes, roots, values, counts = edges
+        for place in range(len(roots)):
+            home, root, edge, count = homes[place], roots[place], values[place], counts[place]
             branch: Any = outside.get(root) if home == here else parts.get(root) or older.get(root)
             if branch is not None:
                 kind = type(branch)

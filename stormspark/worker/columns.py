@@ -16,7 +16,6 @@ Column: TypeAlias = "str | array[Any] | tuple[Any, ...]"
 
 #: Between two texts: no other character is so seldom part of one.
 _BETWEEN = "\x1f"
-_TEXTS, _INTS, _FLOATS = {str}, {int}, {float}
 
 
 def packed(values: Sequence[Any]) -> Column:
@@ -25,17 +24,20 @@ def packed(values: Sequence[Any]) -> Column:
     >>> packed(["to", "be"]), packed([1, 2]), packed([1, 2.5]), packed([True]), packed(["a\x1fb"])
     ('to\x1fbe', array('q', [1, 2]), (1, 2.5), (True,), ('a\x1fb',))
     """
-    kinds = set(map(type, values))
-    if kinds == _TEXTS:
+    kind = type(values[0])
+    for value in values:
+        if type(value) is not kind:
+            return tuple(values)
+    if kind is str:
         joined = _BETWEEN.join(values)
         if joined.count(_BETWEEN) == len(values) - 1:
             return joined
-    elif kinds == _INTS:
+    elif kind is int:
         try:
             return array("q", values)
         except OverflowError:
             pass
-    elif kinds == _FLOATS:
+    elif kind is float:
         return array("d", values)
     return tuple(values)
 

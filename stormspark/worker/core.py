@@ -86,7 +86,7 @@ _FILL_SECONDS = 0.002
 _MOST_FILLED = 0.5
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
-_FRAME_TUPLES = 4096
+_FRAME_TUPLES = 512
 _FRAME_BYTES = 4 * 1024 * 1024
 
 

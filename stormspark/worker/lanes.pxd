@@ -17,5 +17,11 @@ cdef class Lanes:
     @cython.locals(lane=list, count=Py_ssize_t, waiting=Py_ssize_t, before=Py_ssize_t, before_bytes=Py_ssize_t)
     cpdef is_full(self, Py_ssize_t tuples, Py_ssize_t size, sender=*)
 
-    @cython.locals(mark=Py_ssize_t, place=Py_ssize_t, branch=Branch, delivery=tuple, run=list, numbers=list, branches=list, counts=list)
+    @cython.locals(
+        mark=Py_ssize_t, place=Py_ssize_t, branch=Branch, delivery=tuple, run=list, number=Py_ssize_t, numbers=cython.uint[::1],
+        branches=list, counts=list,
+    )
     cpdef _trees_of_ones(self, list runs)
+
+@cython.locals(place=Py_ssize_t, numbers=cython.uint[::1])
+cdef _arrive(list inbox, list column, source, list trees, reference)

@@ -56,7 +56,7 @@ class _Trees(NamedTuple):
 
     edges: RemoteEdges
     keys: list[int | tuple[int, ...] | None] | None
-    references: list[Sequence[int] | None]
+    references: list[array[int] | None]
 
 
 #: Where a lane has several streams: the first of its blocks, to how many these are, and the block of each tuple in order.
@@ -227,9 +227,10 @@ class Lanes:
         mark = ledger.frames
         branches: list[Branch] = []
         counts: list[int] = []
-        references: list[Sequence[int] | None] = []
+        references: list[array[int] | None] = []
         for _, _, run in runs:
-            numbers: list[int] = []
+            places = array("I", (0,)) * len(run)
+            numbers, number = places, 0
             for delivery in run:
                 roots = delivery[2]
                 kind = type(roots)
@@ -244,8 +245,9 @@ class Lanes:
                     branch.place = place = len(branches)
                     branches.append(branch)
                     counts.append(1)
-                numbers.append(place)
-            references.append(array("I", numbers))
+                numbers[number] = place
+                number += 1
+            references.append(places)
         return _Trees(ledger.hand_out(branches, counts), None, references)
 
     def _trees_of_any(self, runs: list[_Taken]) -> _Trees:
@@ -259,7 +261,7 @@ class Lanes:
         edges = self._ledger.send(by_tree)
         if not by_tree:
             return _Trees(edges, keys, [None] * len(runs))
-        return _Trees(edges, keys, [list(map(positions.__getitem__, of_run)) for of_run in roots])
+        return _Trees(edges, keys, [array("I", map(positions.__getitem__, of_run)) for of_run in roots])
 
 
 def _columns(run: list[Delivery]) -> list[Column]:
@@ -319,12 +321,15 @@ def unpack(
     for number, (block, reference) in enumerate(zip(blocks, references, strict=True)):
         target, sender, stream, count, columns = block
         source = sources[sender, stream]
+        received += count
+        if reference is not None and len(columns) == 1 and not mixed and number not in orders:
+            _arrive(inboxes[target], list(unpacked(columns[0])), source, trees, reference)
+            continue
         values: Iterable[tuple[Any, ...]] = (
             zip(*map(unpacked, columns), strict=True) if columns else [()] * count
         )
         trees_of: Iterable[Any] = repeat(None) if reference is None else map(trees.__getitem__, reference)
         deliveries = zip(values, repeat(source), trees_of)
-        received += count
         if number in orders:
             mixed, order = orders[number]
         if not mixed:
@@ -337,8 +342,17 @@ def unpack(
     return received
 
 
+def _arrive(
+    inbox: list[Delivery], column: list[Any], source: TupleSource, trees: list[Any], reference: array[int]
+) -> None:
+    """Put tuples of one value each into an inbox, as most are."""
+    numbers = reference
+    for place in range(len(column)):
+        inbox.append(((column[place],), source, trees[numbers[place]]))
+
+
 def _tell_arrivals(
-    branch: Any, trees: list[Any], keys: object, blocks: list[_Block], references: list[Sequence[int] | None]
+    branch: Any, trees: list[Any], keys: object, blocks: list[_Block], references: list[array[int] | None]
 ) -> None:
     """Tell the trace of a branch how many of a frame's tuples are for which task."""
     if keys is None:

@@ -1,0 +1,1 @@
+cpdef object packed(values)
