@@ -6,7 +6,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-PYTHON ?= python3
+# The Python of .venv: python3, but where that was built without optimisations (as pyenv does it) and the system has one, which
+# was built with them, that one. The tuple path takes a fifth less of its time there.
+PYTHON ?= $(shell python3 -c 'import sys, sysconfig; \
+  sys.exit("--enable-optimizations" not in (sysconfig.get_config_var("CONFIG_ARGS") or ""))' 2>/dev/null \
+  || { /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo /usr/bin/; })python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -28,7 +32,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "stormspark needs Python 3.11 or newer; say which one: make setup PYTHON=python3.11" >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
-	@echo "installing stormspark and its development tools into $(VENV) (a minute)"
+	@echo "installing stormspark and its development tools into $(VENV), with $$($(BIN)/python -V) (a minute)"
 	@STORMSPARK_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
 	@touch $@
 

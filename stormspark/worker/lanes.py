@@ -13,7 +13,7 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -230,8 +230,8 @@ class Lanes:
         references: list[array[int] | None] = []
         for _, _, run in runs:
             places = array("I", (0,)) * len(run)
-            numbers, number = places, 0
-            for delivery in run:
+            numbers = places
+            for number, delivery in enumerate(run):
                 roots = delivery[2]
                 kind = type(roots)
                 if kind is not Tree and kind is not Part and kind not in _ONE_TREE:
@@ -246,7 +246,6 @@ class Lanes:
                     branches.append(branch)
                     counts.append(1)
                 numbers[number] = place
-                number += 1
             references.append(places)
         return _Trees(ledger.hand_out(branches, counts), None, references)
 

@@ -209,7 +209,7 @@ def test_whatever_it_hears_its_limits_make_sense(
 @FEWER
 @given(SHAPES, st.floats(0, 1), st.integers(1, 2000))
 def test_a_source_with_little_is_never_held_up(shape: Shape, part: float, every: int) -> None:
-    """F14: where bolts can do all that there is, all of it is done in the next round, in bursts or evenly, and no bolt is named."""
+    """F14: where bolts can do all that there is, all is done in the next round, in bursts or evenly, and no bolt is named."""
     # A fifth of what there is time for: by chance tuples are half as dear again for a while.
     a_target = part * 0.2 * shape.target / max(shape.seconds_of_a_tuple, 1e-5)
 
