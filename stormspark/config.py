@@ -186,7 +186,7 @@ class Settings:
     #: nothing by itself.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
     #: While nothing happens batches follow each other after a pause of at most this; 0: at once.
-    idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 750, int, float, least=0)
+    idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 5000, int, float, least=0)
     trigger_interval_ms: float = _setting("stormspark.trigger.interval.ms", 0, int, float, least=0)
     worker_start_timeout_secs: float = _setting(
         "stormspark.worker.start.timeout.secs", 60, int, float, least=1

@@ -6,7 +6,8 @@ something happens, and ever more slowly while nothing does.
 
 Nobody waits for that where workers see themselves that there is something to do: they look at their spouts and timers meanwhile,
 and say so (`Worker.stirs`). Rows of a source are seen by Spark alone, and only before a batch, and the spouts of
-transactions may only be asked inside one: there the longest pause is shorter.
+transactions may only be asked inside one: there the longest pause is shorter. So it is where a tree is open, because its
+timeout counts a second of what is between two batches (E10), and where something is at work outside of its worker.
 """
 
 from __future__ import annotations
@@ -22,17 +23,21 @@ __all__ = ["Pacing"]
 _SHARE, _SHARE_BLIND = 1.0, 0.25
 #: ... and never longer than this, in seconds.
 _LONGEST_BLIND = 0.25
+#: Where something is under way: with the time until a batch begins that is less than the gap that timeouts count.
+_LONGEST_UNDER_WAY = 0.75
 
 
 class Pacing:
     """Says how long to wait; knows no clock. Seconds.
 
-    >>> pacing = Pacing(longest=0.75, share=1.0)
+    >>> pacing = Pacing(longest=5.0, share=1.0)
     >>> pacing.pause_after(10.0, idle=False)
     0.0
     >>> [pacing.pause_after(now, idle=True) for now in (10.2, 10.6, 11.4)]
-    [0.2, 0.6, 0.75]
-    >>> pacing.pause_after(20.1, idle=False)
+    [0.2, 0.6, 1.4]
+    >>> pacing.pause_after(20.1, idle=True), pacing.pause_after(30.1, idle=True, at_rest=False)
+    (5.0, 0.75)
+    >>> pacing.pause_after(40.1, idle=False)
     0.0
     """
 
@@ -50,8 +55,9 @@ class Pacing:
             return cls(min(longest, _LONGEST_BLIND), _SHARE_BLIND)
         return cls(longest, _SHARE)
 
-    def pause_after(self, now: float, *, idle: bool) -> float:
-        """How long to wait after a batch that ended ``now``."""
+    def pause_after(self, now: float, *, idle: bool, at_rest: bool = True) -> float:
+        """How long to wait after a batch that ended ``now``. ``at_rest``: nothing is under way, in open trees or outside."""
         if not idle or self._quiet_since is None:
             self._quiet_since = now
-        return round(min((now - self._quiet_since) * self._share, self._longest), 3)
+        longest = self._longest if at_rest else min(self._longest, _LONGEST_UNDER_WAY)
+        return round(min((now - self._quiet_since) * self._share, longest), 3)

@@ -136,13 +136,15 @@ class QueryRun:
         if self.stop_wanted.is_set() or self.new_limits:
             self.wake.set()
         reached("driver.batch_ends")
-        self._end_batch(idle=all(report.idle for report in reports))
+        self._end_batch(
+            idle=all(report.idle for report in reports), at_rest=all(report.at_rest for report in reports)
+        )
 
-    def _end_batch(self, *, idle: bool) -> None:
+    def _end_batch(self, *, idle: bool, at_rest: bool) -> None:
         """Note where its time went; where nothing happens, wait a little before the next one."""
         now = time.monotonic()
         self.tally.add_phases(self._phases.end(now, self.query))
-        pause = self._pacing.pause_after(now, idle=idle)
+        pause = self._pacing.pause_after(now, idle=idle, at_rest=at_rest)
         if pause and not (self.stop_wanted.is_set() or self.new_limits):
             self.stirred.wait(pause)
             paused = time.monotonic() - now

@@ -272,6 +272,7 @@ class SparkTopology:
     def deactivate(self) -> None:
         """Ask spouts for no more tuples; what is under way is completed, batches go on (B13)."""
         self._nimbus.activate(False)
+        self._stirred.set()
 
     # -- the supervisor --------------------------------------------------------------------------------------
 

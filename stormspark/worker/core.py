@@ -871,6 +871,7 @@ class Worker:
             fatal=self._fatal(),
             backlog=backlog,
             idle=self.was_idle,
+            at_rest=self.was_idle and not self._outside and next(self.ledger.open_trees(), None) is None,
             data_points=tuple(point for task in self.tasks.values() for point in task.take_data_points()),
             loads=loads,
             worked=self._worked,

@@ -111,6 +111,8 @@ class WorkerReport:
     filled: float = 0.0
     #: Nothing happened here in this round, and nothing waits.
     idle: bool = False
+    #: And nothing will happen that the worker would not see by itself: no tree is open, nothing is at work outside.
+    at_rest: bool = False
     #: Of a topology whose batches are transactions: how the batch ends here.
     transaction: TransactionReport | None = None
 

@@ -15,18 +15,24 @@ from tests.unit.worker.components import Collect
 from tests.unit.worker.rig import two
 
 
-def longest(available_now: bool = False, **conf: Any) -> float:
+def longest(available_now: bool = False, at_rest: bool = True, **conf: Any) -> float:
     settings = {key.replace("_", "."): value for key, value in conf.items()}
     plan = plan_topology(two(Collect(), []).create_topology("idle"), settings)
     pacing = Pacing.of(plan, available_now=available_now)
     pacing.pause_after(0.0, idle=False)
-    return pacing.pause_after(1000.0, idle=True)
+    return pacing.pause_after(1000.0, idle=True, at_rest=at_rest)
 
 
 def test_the_longest_pause_is_a_setting() -> None:
-    assert longest() == 0.75
+    assert longest() == 5
     assert longest(stormspark_idle_pause_ms=100) == 0.1
     assert longest(stormspark_idle_pause_ms=0) == 0
+
+
+def test_timeouts_of_open_trees_count_what_is_between_batches() -> None:
+    """E10: up to a second of it, which a batch with its pause does not reach."""
+    assert longest(at_rest=False) == 0.75
+    assert longest(at_rest=False, stormspark_idle_pause_ms=100) == 0.1
 
 
 def test_nobody_waits_where_the_end_or_a_trigger_is_wanted() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stormspark import Fields, Spout, TopologyBuilder
+from stormspark import Bolt, Fields, Spout, TopologyBuilder
 from tests.unit.worker.components import Collect
 from tests.unit.worker.rig import Rig, two
 from tests.unit.worker.test_time import Ticked
@@ -62,6 +62,31 @@ def test_a_spout_that_emits_between_two_batches_asks_for_the_next_one() -> None:
             worker.validate()
         rig.batches(2)
         assert (sorted(spout.heard), len(bolt.seen)) == ([1, 2], 2)
+
+
+class Held(Bolt):
+    """Acks a tuple when the next one comes."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.held = collector, None
+
+    def execute(self, tup: Any) -> None:
+        if self.held is not None:
+            self.collector.ack(self.held)
+        self.held = tup
+
+
+def test_a_worker_is_at_rest_when_nothing_is_open() -> None:
+    """E10: as long as a tree is, its timeout has to be looked after."""
+    rig = Rig(two(Held(), [(1,)]), 1)
+    rig.batches(2)
+    (report,) = rig.cluster.run_batch()
+    assert report.idle and not report.at_rest
+    for _ in range(61):
+        rig.advance(1)
+    assert [heard[0] for heard in rig.users("a")[0].heard] == ["fail"]
+    (report,) = rig.cluster.run_batch()
+    assert report.idle and report.at_rest
 
 
 def test_a_timer_that_is_due_asks_for_a_batch() -> None:
