@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any
 
 from stormspark.compat.streamparse.component import Component
@@ -14,6 +15,26 @@ if TYPE_CHECKING:
     from stormspark.compat.streamparse.bolt_adapter import BoltSurroundings
 
 __all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt"]
+
+#: Those that are looked at once a tuple.
+SWITCHES = ("auto_anchor", "auto_ack")
+
+
+class _Switch:
+    """An attribute that is wanted once a tuple: a bolt's surroundings are told when the bolt turns it, and need not look."""
+
+    def __init__(self, name: str, by_default: object) -> None:
+        # Not by the bolt's __dict__: an object that had to show that has slower attributes ever after.
+        self._name, self._by_default = f"_stormspark_{name}", by_default
+
+    def __get__(self, bolt: Bolt | None, kind: type | None = None) -> Any:
+        return self._by_default if bolt is None else getattr(bolt, self._name, self._by_default)
+
+    def __set__(self, bolt: Bolt, value: object) -> None:
+        setattr(bolt, self._name, value)
+        surroundings = getattr(bolt, "_stormspark", None)
+        if surroundings is not None:
+            surroundings.passage.turned()
 
 
 class Bolt(Component):
@@ -27,15 +48,26 @@ class Bolt(Component):
     """
 
     #: Emits that name no anchors are anchored to the tuple at hand.
-    auto_anchor = True
+    auto_anchor: Any = _Switch("auto_anchor", by_default=True)
     #: A tuple is acked when ``process`` returns.
-    auto_ack = True
+    auto_ack: Any = _Switch("auto_ack", by_default=True)
     #: A tuple is failed when ``process`` raises.
     auto_fail = True
 
     _stormspark: BoltSurroundings
     # Made in the task, for one instance: the fastest way there is to emit.
     _emit: Callable[..., list[int] | None]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in SWITCHES:
+            said = getattr_static(cls, name)
+            if not isinstance(said, _Switch | property):
+                setattr(cls, name, _Switch(name, said))
+
+    def _tells_of_switches(self) -> bool:
+        """Whether its switches say when they are turned: not where somebody has put other things in their places."""
+        return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 
     @staticmethod
     def is_tick(tup: Tuple) -> bool:

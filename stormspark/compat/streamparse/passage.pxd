@@ -6,10 +6,12 @@ cdef class Passage:
     cdef object _bolt
     cdef object _surroundings
     cdef bint _acks
+    cdef bint _ack_now
+    cdef bint _anchor_now
+    cdef bint _looks
     cdef bint _asked
     cdef frozenset _plain
     cdef TupleSource _last
-    cdef object _new
     cdef object _kind
     cdef bint _shared
     cdef object _source_of

@@ -27,12 +27,14 @@ class Passage:
     """
 
     __slots__ = (
+        "_ack_now",
         "_acks",
+        "_anchor_now",
         "_asked",
         "_bolt",
         "_kind",
         "_last",
-        "_new",
+        "_looks",
         "_plain",
         "_shared",
         "_source_of",
@@ -47,7 +49,6 @@ class Passage:
         self._acks = acks
         self._plain = PLAIN
         self._last: TupleSource | None = None
-        self._new = tuple.__new__
         self._kind: type[tuple[Any, ...]] = tuple
         self._shared = False
         self._source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]
@@ -56,10 +57,21 @@ class Passage:
         self.tup: Any = None
         self.batch: Any = None
         self.lines: dict[str | None, tuple[int, Any]] = {}
+        #: What the bolt's switches say, and whether they have to be looked at each time.
+        self._anchor_now = self._ack_now = True
+        self._looks = True
 
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
         """``source_of`` tells of a source the type of its tuples' values, and whether others get the same values."""
         self._source_of = source_of
+        self._looks = not self._bolt._tells_of_switches()
+        self.turned()
+
+    def turned(self) -> None:
+        """The bolt may have turned a switch."""
+        if not self._looks:
+            self._anchor_now = bool(self._bolt.auto_anchor)
+            self._ack_now = bool(self._bolt.auto_ack)
 
     def has_id(self, tup: Any, id: str) -> None:
         """A tuple was asked for its id, and has it now: until it is acked or failed it may be called by it."""
@@ -88,7 +100,7 @@ class Passage:
         onto: Any
         if anchors is not None:
             onto = surroundings.of(anchors)
-        elif not self._bolt.auto_anchor:
+        elif not (self._bolt.auto_anchor if self._looks else self._anchor_now):
             onto = ()
         elif self.batch is not None:
             onto = surroundings.of(self.batch)
@@ -122,7 +134,7 @@ class Passage:
                 if type(value) not in self._plain:
                     values = copied(values)
                     break
-        arrived.values = self._new(self._kind, values)
+        arrived.values = self._kind(values)
         if self._asked:  # perhaps it was this object, when it was another tuple
             tup._id = None
             self._asked = False
@@ -134,7 +146,7 @@ class Passage:
                 bolt.process_tick(tup)
             else:
                 bolt.process(tup)
-            if self._acks and bolt.auto_ack:
+            if self._acks and (bolt.auto_ack if self._looks else self._ack_now):
                 if self._asked:
                     self._surroundings.forget(tup)
                 return ACK

@@ -27,7 +27,7 @@ class Tuple(ApiTuple):
     Behaves as pystorm's namedtuple. It is the engine's own tuple, so that nothing has to be made for each; its ``id`` is given
     to it when somebody asks.
 
-    >>> tup = Tuple("7", "word_spout", "default", 3, values_type("word_spout", "default", ("word", "n"))("dog", 1))
+    >>> tup = Tuple("7", "word_spout", "default", 3, values_type("word_spout", "default", ("word", "n"))(("dog", 1)))
     >>> tup.values.word, tup.values[1], tup.values
     ('dog', 1, Word_SpoutDefaultTuple(word='dog', n=1))
     >>> id, component, stream, task, values = tup
@@ -128,15 +128,19 @@ def _restored(
 ) -> Tuple:
     named = len(fields) == len(values)
     return Tuple(
-        id, component, stream, task, values_type(component, stream, fields)(*values) if named else values
+        id, component, stream, task, values_type(component, stream, fields)(values) if named else values
     )
 
 
 @cache
 def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tuple[Any, ...]]:
-    """The type of the values of one stream, named after it. A field whose name is no identifier is called ``_0``, ``_1``."""
+    """The type of the values of one stream, named after it. A field whose name is no identifier is called ``_0``, ``_1``.
+
+    A namedtuple that is made as a tuple is, of one iterable: that is done once a tuple, in half the time.
+    """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
     # No module has it under a name, so what is pickled is a plain tuple; who receives it names its fields again.
-    kind = cast("Any", namedtuple(name, fields, rename=True))
-    kind.__reduce__ = lambda values: (tuple, (tuple(values),))
-    return cast("type[tuple[Any, ...]]", kind)
+    named = vars(cast("Any", namedtuple(name, fields, rename=True)))
+    members = {member: named[member] for member in named if member != "__new__"}
+    members["__reduce__"] = lambda values: (tuple, (tuple(values),))
+    return type(name, (tuple,), members)

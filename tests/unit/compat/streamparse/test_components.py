@@ -237,7 +237,7 @@ def test_tuples_are_named_tuples() -> None:
 
 def test_tuples_are_what_namedtuples_are() -> None:
     """C16: as a dictionary, with something replaced, pickled, equal by what they hold."""
-    tup = Tuple("1", "spout", "default", 4, values_type("spout", "default", ("word",))("dog"))
+    tup = Tuple("1", "spout", "default", 4, values_type("spout", "default", ("word",))(("dog",)))
     assert Tuple._fields == ("id", "component", "stream", "task", "values") and len(tup) == 5
     assert tup._asdict() == {
         "id": "1",
@@ -300,6 +300,70 @@ def test_ids_are_good_for_tuples_that_wait() -> None:
 
     done = run(Late, *range(5))
     assert done.statistics.components["once"].acked == 5 and len(done.read_tuples("bolt")) == 3
+
+
+class Settled(Bolt):
+    """Fails the tuple before this one, which changes nothing if that was acked; acks the last one."""
+
+    def initialize(self, storm_conf: Any, context: Any) -> None:
+        self.before: Any = None
+
+    def process(self, tup: Any) -> None:
+        if self.before is not None:
+            self.fail(self.before)
+        self.before = tup
+        if tup.values.x == 3:
+            self.ack(tup)
+        self.turn(tup.values.x)
+
+    def turn(self, x: int) -> None:
+        """Nothing."""
+
+
+class NoAcks:
+    auto_ack = False
+
+
+def test_switches_are_turned_where_one_likes() -> None:
+    """C13: of a class, of one that it is made of too, of an object, at any time, or by a property."""
+
+    class TurnsItOff(Settled):
+        def turn(self, x: int) -> None:
+            self.auto_ack = x != 1
+
+    class Off(Settled):
+        auto_ack = False
+
+    class OnAgain(Off):
+        def initialize(self, storm_conf: Any, context: Any) -> None:
+            super().initialize(storm_conf, context)
+            self.auto_ack = True
+
+    class MixedIn(NoAcks, Settled):
+        pass
+
+    class OffLater(Settled):
+        pass
+
+    OffLater.auto_ack = False
+
+    class Computed(Settled):
+        @property
+        def auto_ack(self) -> bool:  # type: ignore[override]
+            return bool(self.before.values.x != 1)
+
+    assert Bolt.auto_ack is True and Off.auto_ack is False and OnAgain().auto_ack is False
+    bolts = (Settled, TurnsItOff, Off, OnAgain, MixedIn, OffLater, Computed)
+    found = {bolt.__name__: run(bolt, *range(4)).statistics.components["once"] for bolt in bolts}
+    assert {name: (once.acked, once.failed) for name, once in found.items()} == {
+        "Settled": (4, 0),
+        "TurnsItOff": (3, 1),
+        "Off": (1, 3),
+        "OnAgain": (4, 0),
+        "MixedIn": (1, 3),
+        "OffLater": (1, 3),
+        "Computed": (3, 1),
+    }
 
 
 def test_what_is_settled_and_what_was_never_given() -> None:
