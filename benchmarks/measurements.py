@@ -50,14 +50,14 @@ def _word_count(case: str, workers: int, settings: Mapping[str, Any]) -> Callabl
     return run
 
 
-def _storm(case: str, *options: str, tuned: bool = True) -> Callable[[Asked], Figures]:
+def _storm(case: str, *options: str, tuned: bool = True, warmups: float = 1) -> Callable[[Asked], Figures]:
     def run(asked: Asked) -> Figures:
         from benchmarks.storm_peer import run_storm
 
         if asked.smoke:
             msg = "not in the smoke form: it needs Maven"
             raise UnavailableError(msg)
-        figures = run_storm(case, asked.seconds, asked.warmup, *options, tuned=tuned)
+        figures = run_storm(case, asked.seconds, warmups * asked.warmup, *options, tuned=tuned)
         return {**figures, "cores": figures["cpu_s"] / figures["wall_s"]}
 
     return run
@@ -72,10 +72,13 @@ def _bytewax(asked: Asked) -> Figures:
     return bytewax_peer.run(asked.seconds, min(asked.warmup, 5.0))
 
 
-def _streamparse(asked: Asked) -> Figures:
-    from benchmarks import streamparse
+def _streamparse(workers: int) -> Callable[[Asked], Figures]:
+    def run(asked: Asked) -> Figures:
+        from benchmarks import streamparse
 
-    return streamparse.run(asked.engine, 2, asked.seconds, asked.warmup, {})
+        return streamparse.run(asked.engine, workers, asked.seconds, asked.warmup, {})
+
+    return run
 
 
 def _idle_batch(asked: Asked) -> Figures:
@@ -134,8 +137,14 @@ def _latency(engine: str) -> Callable[[Asked], Figures]:
     return run
 
 
+#: Java compiles for a minute, which is no part of being idle.
+_IDLE_WARMUPS = 4
+
+
 def _idle_cpu(asked: Asked) -> Figures:
-    figures: Figures = import_module("benchmarks.idle_cpu").run(asked.seconds, asked.warmup, asked.engine)
+    figures: Figures = import_module("benchmarks.idle_cpu").run(
+        asked.seconds, _IDLE_WARMUPS * asked.warmup, asked.engine
+    )
     return figures
 
 
@@ -166,7 +175,8 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "ours/heron_acked": _word_count("heron_acked", 2, {}),
     "ours/heron_unacked": _word_count("heron_unacked", 2, {}),
     "ours/pending_1000": _word_count("wordcount_acked", 1, _PENDING),
-    "ours/streamparse": _streamparse,
+    "ours/streamparse": _streamparse(2),
+    "ours/streamparse_one": _streamparse(1),
     "ours/open_trees": _open_trees,
     "ours/state_keys": _state_keys,
     "ours/slow_bolt": _slow_bolt,
@@ -182,7 +192,7 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "storm/heron_unacked": _storm("heron_unacked"),
     "storm/pending_1000": _storm("wordcount_acked", "--pending", "1000"),
     "storm/pystorm": _storm("pystorm_acked"),
-    "storm/idle_spin": _storm("latency", "--rate", "1", tuned=False),
+    "storm/idle_spin": _storm("latency", "--rate", "1", tuned=False, warmups=_IDLE_WARMUPS),
     "bytewax/unacked": _bytewax,
     "bare/map_in_arrow": _bare("python"),
     "bare/sql": _bare("native"),

@@ -86,6 +86,12 @@ ROWS = (
         Side("ours/streamparse"),
         Side("storm/pystorm"),
     ),
+    Row(
+        "streamparse_one",
+        "a streamparse project, one worker as Storm has there / pystorm on Storm",
+        Side("ours/streamparse_one"),
+        Side("storm/pystorm"),
+    ),
     Row("arrow", "Arrow bolts / bare PySpark, mapInArrow", _VECTORISED, Side("bare/map_in_arrow"), 0.8, None),
     Row("arrow_sql", "Arrow bolts / bare PySpark, native SQL", _VECTORISED, Side("bare/sql"), None, 1.0),
     Row(
