@@ -22,6 +22,7 @@ MODULES = (
     "stormspark.grouping.key",
     "stormspark.grouping.text_index",
     "stormspark.worker.collectors",
+    "stormspark.worker.columns",
     "stormspark.worker.execution",
     "stormspark.worker.lanes",
     "stormspark.worker.outlets",
