@@ -42,7 +42,7 @@ def peer_folder() -> Path:
         for path in copy.rglob("*"):
             path.chmod(path.stat().st_mode | 0o200)
         copy.chmod(0o755)
-    # Bolts in Python run on the Python that ours run on: how it was built makes them up to half again as fast.
+    # Bolts in Python run on the Python that ours run on: how it was built makes them up to a third faster.
     pystorm = copy / PYSTORM
     if pystorm.exists() and pystorm.resolve() != Path(sys.executable).resolve():
         shutil.rmtree(pystorm.parent.parent)

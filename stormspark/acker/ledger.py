@@ -171,6 +171,7 @@ class Ledger:
             if (tree := outside.get(root)) is not None:
                 self.reset_timeout(tree)
         roots, values = parts.roots, parts.values
+        assert len(values) == len(roots)
         for place in range(len(roots)):
             if (tree := outside.get(roots[place])) is not None:
                 one: Tree = tree
@@ -311,6 +312,7 @@ class Ledger:
         self.moving = 1
         branches: list[Branch] = []
         homes, roots, values, counts = edges
+        assert len(homes) == len(roots) == len(values) == len(counts)
         for place in range(len(roots)):
             home, root, edge, count = homes[place], roots[place], values[place], counts[place]
             branch: Any = outside.get(root) if home == here else parts.get(root) or older.get(root)
