@@ -235,15 +235,15 @@ def test_without_kafkas_transactions_a_batch_waits_for_its_messages(
 def test_a_broker_that_does_not_answer_makes_the_batch_come_again(kafka: KafkaBroker, tmp_path: Path) -> None:
     """K8, C44: without Kafka's transactions; nothing is committed that is not written."""
     kafka.create_topic("away", partitions=1)
-    properties = {
-        "bootstrap.servers": kafka.bootstrap,
-        "message.timeout.ms": 700,
-        "reconnect.backoff.max.ms": 100,
-    }
-    bolt = KafkaBolt().with_producer_properties(properties).with_topic_selector("away")
+    properties = {"bootstrap.servers": kafka.bootstrap, "reconnect.backoff.max.ms": 100}
+    conf = {"topology.workers": 1, "stormspark.max.attempts": 2}
     Faulty.raises = []
-    lives = DurableWorkers(topology(bolt), tmp_path, {"topology.workers": 1, "stormspark.max.attempts": 2})
+    patient = KafkaBolt().with_producer_properties(properties).with_topic_selector("away")
+    lives = DurableWorkers(topology(patient), tmp_path, conf)
     lives.run_batch()
+    lives.close()
+    hasty = KafkaBolt().with_producer_properties({**properties, "message.timeout.ms": 700})
+    lives = DurableWorkers(topology(hasty.with_topic_selector("away")), tmp_path, conf, 1)
     kafka.kill()
     try:
         with pytest.raises(Exception, match="messages of the batch are not written"):
