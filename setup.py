@@ -11,7 +11,12 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 #: Each module that has a .pxd beside it, which tells the compiler the types that its source leaves open.
-SOURCES = sorted(path.with_suffix(".py").as_posix() for path in Path("stormspark").rglob("*.pxd"))
+#: One is C alone, for those that are compiled.
+SOURCES = sorted(
+    path.with_suffix(".py").as_posix()
+    for path in Path("stormspark").rglob("*.pxd")
+    if path.stem != "recycling"
+)
 
 
 def extensions() -> list[Extension]:

@@ -9,7 +9,7 @@ from stormspark.api.arrow_components import (
     PandasBolt,
     PandasOutputCollector,
 )
-from stormspark.api.automatic import ACK, AutoAckBolt, Send, Sender
+from stormspark.api.automatic import ACK, AutoAckBolt, Line, Send, Sender
 from stormspark.api.batches import COMMIT, FINISH, BatchAware, TransactionAttempt
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
@@ -76,6 +76,7 @@ __all__ = [
     "Given",
     "GlobalStreamId",
     "KeepsOutside",
+    "Line",
     "LivesOutside",
     "LocalSource",
     "OutputCollector",

@@ -11,3 +11,6 @@ cdef class Tuple:
     cdef public TupleSource _source
     cdef public object roots
     cdef public int state
+
+cdef class Executor:
+    cpdef execute(self, tup)

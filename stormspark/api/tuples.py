@@ -8,7 +8,7 @@ from typing import Any
 from stormspark.api.fields import Fields
 from stormspark.api.streams import SYSTEM_COMPONENT, TICK_STREAM
 
-__all__ = ["TICK_SOURCE", "Tuple", "TupleSource"]
+__all__ = ["TICK_SOURCE", "Executor", "Tuple", "TupleSource"]
 
 
 class TupleSource:
@@ -126,3 +126,13 @@ class Tuple:
 
     def __repr__(self) -> str:
         return f"Tuple({self._source!r}, {self.values!r})"
+
+
+class Executor:
+    """What the tuples of a front-end's bolt go through, one by one: compiled, it is called without Python's ways."""
+
+    __slots__ = ()
+
+    def execute(self, tup: Tuple) -> object:
+        """See `AutoAckBolt.execute`."""
+        raise NotImplementedError

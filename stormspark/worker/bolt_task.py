@@ -39,7 +39,7 @@ from stormspark.worker.execution import (
     execute_outside,
     execute_plain,
 )
-from stormspark.worker.outlets import Delivery
+from stormspark.worker.outlets import Delivery, Outlet
 from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
@@ -120,7 +120,7 @@ class BoltTask(Task):
         self.bolt = instance
         if isinstance(instance, AutoAckBolt):
             self._automatic = instance
-            instance.connected(self._sender)
+            instance.connected(self._line)
         if isinstance(instance, KeepsOutside) and instance.keeps:
             self._keeper = instance
             instance.connected(self._sender, self._ack_kept)
@@ -166,14 +166,18 @@ class BoltTask(Task):
         """Let the collector know the outlets as they are now."""
         self._basic.connect(guarded=self._host.guarded)
         if self._automatic is not None:
-            self._automatic.connected(self._sender)
+            self._automatic.connected(self._line)
         if self._keeper is not None:
             self._keeper.connected(self._sender, self._ack_kept)
 
-    def _sender(self, stream: str) -> Send | None:
+    def _line(self, stream: str) -> Outlet | None:
         """See `AutoAckBolt.connected`."""
-        outlet = self.outlets.get(stream)
-        return None if outlet is None or self._host.guarded else outlet.send
+        return None if self._host.guarded else self.outlets.get(stream)
+
+    def _sender(self, stream: str) -> Send | None:
+        """See `KeepsOutside.connected`."""
+        line = self._line(stream)
+        return None if line is None else line.send
 
     def guard(self) -> None:
         """User code has threads now."""

@@ -1060,13 +1060,17 @@ class Worker:
                 inboxes[target] = self._inboxes[target]
             else:
                 inboxes[target] = self._lanes[worker].inbox(source.task, target)
-        _, choose = self._chooser(source, edge)
+        context, choose = self._chooser(source, edge)
+        # Without a key nothing of the values matters; those of users may look at them, or count.
+        able = edge.grouping.candidates(context.targets, context.local_targets)
+        blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(
             consumer=edge.target,
             choose=choose,
             single=edge.grouping.single,
             direct=isinstance(edge.grouping, DirectGrouping),
             inboxes=inboxes,
+            only=able[0] if blind and len(able) == 1 else None,
         )
 
     def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:

@@ -9,13 +9,12 @@ tuple.
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Given, KeepsOutside
-from stormspark.api.tuples import Tuple
+from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Given, KeepsOutside, recycling
+from stormspark.api.tuples import Executor, Tuple
 from stormspark.worker.collectors import BasicCollector, BoltCollector, SpoutCollector, close_edges
 from stormspark.worker.outlets import Delivery
 
@@ -35,9 +34,9 @@ __all__ = [
 
 
 def _unshared_count() -> int:
-    """What `getrefcount` says of an object that nothing but one local variable holds: Pythons, and compilers, differ there."""
+    """What `refcount` says of an object that nothing but one local variable holds: Pythons, and compilers, differ there."""
     tup = object()
-    return getrefcount(tup)
+    return recycling.refcount(tup)
 
 
 _UNSHARED = _unshared_count()
@@ -94,7 +93,7 @@ def execute_basic(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if getrefcount(tup) != unshared:
+            if recycling.refcount(tup) != unshared:
                 tup.state = (
                     1  # somebody has kept it: it is acked, and nobody may ack it again or anchor to it
                 )
@@ -139,7 +138,7 @@ def execute_plain(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if getrefcount(tup) != unshared or tup.state == 2:
+            if recycling.refcount(tup) != unshared or tup.state == 2:
                 tup = Tuple(values, source, roots)
             else:
                 tup.values = values
@@ -226,6 +225,7 @@ def execute_automatic(
     """For an `AutoAckBolt`, whose ``execute`` says whether the tuple is acked."""
     unshared, hooks = _UNSHARED, bool(task.hooks)
     execute, new_tuple = bolt.execute, bolt.new_tuple
+    executor: Executor | None = bolt.executor
     values, source, roots = batch[0]
     tup = new_tuple(values, source, roots)
     position, acked = -1, 0
@@ -233,14 +233,14 @@ def execute_automatic(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if getrefcount(tup) != unshared or tup.state == 2:
+            if recycling.refcount(tup) != unshared or tup.state == 2:
                 tup = new_tuple(values, source, roots)
             else:
                 tup.values = values
                 tup._source = source
                 tup.roots = roots
                 tup.state = 0
-            answer = execute(tup)
+            answer = executor.execute(tup) if executor is not None else execute(tup)
             if tup.state:
                 continue
             if answer is not ACK:

@@ -1,6 +1,7 @@
 import cython
 
 from stormspark.acker.tree cimport Branch, Part, Tree
+from stormspark.api cimport recycling
 from stormspark.api.tuples cimport TupleSource
 from stormspark.grouping.key cimport MemoLookup
 from stormspark.grouping.text_index cimport text_index
@@ -22,8 +23,12 @@ cdef class _OneCopy(Outlet):
     cdef bint _by_text
     cdef tuple _tasks
     cdef Py_ssize_t _position
+    cdef list _told
+    cdef list _inboxes_of_texts
+    cdef object _only
+    cdef list _only_inbox
 
-    @cython.locals(known=dict, inbox=list, branch=Branch)
+    @cython.locals(known=dict, inbox=list, branch=Branch, told=list, tasks=tuple, index=Py_ssize_t)
     cpdef list send(self, values, roots)
 
 cdef class _AllCopies(Outlet):

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from stormspark.acker import Roots
 from stormspark.acker.tree import Part, Tree
+from stormspark.api import recycling
 from stormspark.api.tuples import TupleSource
 from stormspark.errors import EmitError
 from stormspark.grouping.key import MemoLookup
@@ -37,6 +38,8 @@ class Subscription:
     single: bool
     direct: bool
     inboxes: Mapping[int, list[Delivery]]
+    #: The task that the grouping chooses whatever the values are, where that is certain.
+    only: int | None = None
 
 
 class Outlet:
@@ -107,12 +110,25 @@ class Outlet:
 class _OneCopy(Outlet):
     """One subscriber, whose grouping chooses one task."""
 
-    __slots__ = ("_by_text", "_choose", "_inboxes", "_known", "_position", "_tasks")
+    __slots__ = (
+        "_by_text",
+        "_choose",
+        "_inboxes",
+        "_inboxes_of_texts",
+        "_known",
+        "_only",
+        "_only_inbox",
+        "_position",
+        "_tasks",
+        "_told",
+    )
 
     def __init__(self, source: TupleSource, subscription: Subscription) -> None:
         super().__init__(source, [subscription])
         choose = self._choose = subscription.choose
         self._inboxes = dict(subscription.inboxes)
+        self._only = subscription.only
+        self._only_inbox = None if self._only is None else self._inboxes[self._only]
         self._known: dict[Any, int] | None = None
         self._position = -1
         self._tasks: tuple[int, ...] = ()
@@ -120,16 +136,26 @@ class _OneCopy(Outlet):
             self._known, self._position = choose.known, choose.position
             self._tasks = choose.tasks_of_texts
         self._by_text = COMPILED and bool(self._tasks)
+        self._inboxes_of_texts = [self._inboxes[task] for task in self._tasks]
+        #: What was returned last: where nobody has kept it, that is returned again. Python makes a new one in less time.
+        self._told: list[int] | None = [0] if COMPILED else None
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         """See `Outlet.send`."""
         known = self._known
-        if known is None:
+        inbox = self._only_inbox
+        task: Any
+        if inbox is not None:
+            task = self._only
+        elif known is None:
             task = self._choose(values)
+            inbox = self._inboxes[task]
         else:
             key = values[self._position]
             if self._by_text and type(key) is str:
-                task = self._tasks[text_index(key, len(self._tasks))]
+                tasks = self._tasks
+                index = text_index(key, len(tasks)) if len(tasks) != 1 else 0
+                task, inbox = tasks[index], self._inboxes_of_texts[index]
             else:
                 try:
                     task = known.get(key)
@@ -137,7 +163,7 @@ class _OneCopy(Outlet):
                     task = None
                 if task is None:
                     task = self._choose(values)
-        inbox = self._inboxes[task]
+                inbox = self._inboxes[task]
         inbox.append((values, self.source, roots))
         self.emitted += 1
         self.copies += 1
@@ -148,7 +174,14 @@ class _OneCopy(Outlet):
                 branch.count += 1
             else:
                 add_edge(roots)
-        return [task]
+        told = self._told
+        if told is None:
+            return [task]
+        if recycling.refcount(told) == 2 and len(told) == 1:  # the attribute's reference, and this variable's
+            told[0] = task
+        else:
+            told = self._told = [task]
+        return told
 
 
 class _AllCopies(Outlet):

@@ -8,8 +8,8 @@ from typing import Any
 from stormspark.api import (
     DEFAULT_STREAM,
     AutoAckBolt,
+    Line,
     OutputCollector,
-    Sender,
     TopologyContext,
     TupleSource,
 )
@@ -21,6 +21,7 @@ from stormspark.compat.streamparse.component import Surroundings, begin
 from stormspark.compat.streamparse.passage import Passage
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.errors import EmitError
+from stormspark.worker.outlets import Outlet
 
 __all__ = ["BoltAdapter", "BoltSurroundings"]
 
@@ -128,21 +129,18 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
             context.set_timer(bolt.secs_between_batches, _batch_processor(bolt, surroundings))
         passage.arriving(_sources(context))
         self.execute = passage.execute  # type: ignore[method-assign]
+        self.executor = passage
 
     def execute(self, tup: ApiTuple) -> object:  # type: ignore[override]
         """Replaced by a function of the instance."""
         raise NotImplementedError
 
-    def connected(self, sender: Sender) -> None:
+    def connected(self, line: Callable[[str], Line | None]) -> None:
         """Make the fast way to each stream."""
-        lines = self._surroundings.passage.lines
-        lines.clear()
-        for name, stream in self.streams.items():
-            send = sender(name)
-            if send is not None and not stream.direct:
-                lines[name] = len(stream.output_fields), send
-        if DEFAULT_STREAM in lines:
-            lines[None] = lines[DEFAULT_STREAM]
+        passage = self._surroundings.passage
+        found = {name: line(name) for name, stream in self.streams.items() if not stream.direct}
+        passage.lines = {name: outlet for name, outlet in found.items() if isinstance(outlet, Outlet)}
+        passage.line = passage.lines.get(DEFAULT_STREAM)
 
 
 def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:

@@ -1,8 +1,11 @@
 import cython
 
-from stormspark.api.tuples cimport Tuple, TupleSource
+from stormspark.api cimport recycling
+from stormspark.api.tuples cimport Executor, Tuple, TupleSource
+from stormspark.worker.collectors cimport SpoutCollector
+from stormspark.worker.outlets cimport Outlet
 
-cdef class Passage:
+cdef class Passage(Executor):
     cdef object _bolt
     cdef object _surroundings
     cdef bint _acks
@@ -18,9 +21,19 @@ cdef class Passage:
     cdef public object tup
     cdef public object batch
     cdef public dict lines
+    cdef public Outlet line
+    cdef object _values
 
     cpdef has_id(self, tup, id)
-    @cython.locals(values=tuple, at=Tuple, line=tuple)
+    @cython.locals(values=tuple, at=Tuple, line=Outlet)
     cpdef emit(self, tup, stream=*, anchors=*, direct_task=*, need_task_ids=*)
-    @cython.locals(arrived=Tuple, source=TupleSource, ticks=bint)
+    @cython.locals(arrived=Tuple, source=TupleSource, values=tuple)
     cpdef execute(self, tup)
+
+cdef class SpoutPassage:
+    cdef object _collector
+    cdef SpoutCollector _native
+    cdef frozenset _plain
+
+    @cython.locals(values=tuple)
+    cpdef emit(self, tup, tup_id=*, stream=*, direct_task=*, need_task_ids=*)

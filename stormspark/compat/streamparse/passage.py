@@ -1,29 +1,31 @@
-"""Where every tuple of a pystorm bolt comes through, and every emit: a part of the tuple path.
+"""Where every tuple of a pystorm bolt comes through, and every emit of bolts and spouts: a part of the tuple path.
 
 So what does not change is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stormspark.api import ACK, DEFAULT_STREAM, TICK_SOURCE
-from stormspark.api.tuples import Tuple, TupleSource
+from stormspark.api import ACK, DEFAULT_STREAM, TICK_SOURCE, SpoutOutputCollector, recycling
+from stormspark.api.tuples import Executor, Tuple, TupleSource
 from stormspark.compat.streamparse.adapter import handle
 from stormspark.compat.streamparse.values import PLAIN, copied
+from stormspark.worker.collectors import SpoutCollector
+from stormspark.worker.outlets import Outlet
 
 if TYPE_CHECKING:
     from stormspark.compat.streamparse.bolt import Bolt
     from stormspark.compat.streamparse.bolt_adapter import BoltSurroundings
 
-__all__ = ["Passage"]
+__all__ = ["Passage", "SpoutPassage"]
 
 
-class Passage:
+class Passage(Executor):
     """The tuple at hand (``tup``), and the ways in and out of one bolt. ``batch`` is what emits are anchored to where that is not
-    the tuple at hand. ``lines`` are the fast ways to streams, by the names that emits call them: how many values, and how to send
-    them; see `AutoAckBolt.connected`.
+    the tuple at hand. ``lines`` are the fast ways to streams, by the names that emits call them, and ``line`` is the one of those
+    that name none; see `AutoAckBolt.connected`.
     """
 
     __slots__ = (
@@ -39,7 +41,9 @@ class Passage:
         "_shared",
         "_source_of",
         "_surroundings",
+        "_values",
         "batch",
+        "line",
         "lines",
         "tup",
     )
@@ -56,7 +60,10 @@ class Passage:
         self._asked = False
         self.tup: Any = None
         self.batch: Any = None
-        self.lines: dict[str | None, tuple[int, Any]] = {}
+        self.lines: dict[str, Outlet] = {}
+        self.line: Outlet | None = None
+        #: What the tuple at hand was given for values: the next one is given the same object, if nobody has kept it.
+        self._values: Any = None
         #: What the bolt's switches say, and whether they have to be looked at each time.
         self._anchor_now = self._ack_now = True
         self._looks = True
@@ -109,9 +116,9 @@ class Passage:
         else:
             at: Tuple = current
             if direct_task is None and at.state != 1:  # nearly always
-                line = self.lines.get(stream)
-                if line is not None and len(values) == line[0]:
-                    tasks = line[1](values, at.roots)
+                line: Outlet | None = self.line if stream is None else self.lines.get(stream)
+                if line is not None and len(values) == line.width:
+                    tasks = line.send(values, at.roots)
                     return tasks if need_task_ids else None
             onto = [current]
         # The collector's methods are looked up each time: they become others when the bolt starts a thread.
@@ -134,26 +141,71 @@ class Passage:
                 if type(value) not in self._plain:
                     values = copied(values)
                     break
-        arrived.values = self._kind(values)
+        last = self._values
+        arrived.values = self._values = recycling.refilled(self._kind, last, values)
         if self._asked:  # perhaps it was this object, when it was another tuple
             tup._id = None
             self._asked = False
         self.tup = tup
         bolt = self._bolt
-        ticks = source is TICK_SOURCE
+        answer = None
         try:
-            if ticks:
-                bolt.process_tick(tup)
-            else:
+            if source is not TICK_SOURCE:
                 bolt.process(tup)
+            else:
+                bolt.process_tick(tup)
             if self._acks and (bolt.auto_ack if self._looks else self._ack_now):
-                if self._asked:
-                    self._surroundings.forget(tup)
-                return ACK
-        except Exception as error:
-            handle(bolt, error)
-        finally:
-            self.tup = self.batch = None
-        if ticks:
+                answer = ACK
+        except BaseException as error:
+            self._raised(error)
+        self.tup = self.batch = None
+        if self._asked and (answer is not None or source is TICK_SOURCE):
             self._surroundings.forget(tup)
-        return None
+        return answer
+
+    def _raised(self, error: BaseException) -> None:
+        try:
+            if not isinstance(error, Exception):
+                raise error
+            handle(self._bolt, error)
+        except BaseException:
+            self.tup = self.batch = None
+            raise
+
+
+class SpoutPassage:
+    """The way out of one spout."""
+
+    __slots__ = ("_collector", "_native", "_plain")
+
+    def __init__(self, collector: SpoutOutputCollector) -> None:
+        self._collector = collector
+        self._native = collector if isinstance(collector, SpoutCollector) else None
+        self._plain = PLAIN
+
+    def emit(
+        self,
+        tup: Sequence[Any],
+        tup_id: Hashable | None = None,
+        stream: str | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """`Spout.emit` of pystorm (B16)."""
+        if type(tup) is not list and not isinstance(tup, list | tuple):
+            msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
+            raise TypeError(msg)
+        values = tuple(tup)
+        for value in values:
+            if type(value) is not str and type(value) not in self._plain:
+                values = copied(values)
+                break
+        if direct_task is not None:
+            self._collector.emit_direct(direct_task, values, stream or DEFAULT_STREAM, tup_id)
+            return [direct_task] if need_task_ids else None
+        name = DEFAULT_STREAM if stream is None else stream
+        if self._native is not None:
+            tasks = self._native.emit(values, name, tup_id)
+        else:
+            tasks = self._collector.emit(values, name, tup_id)
+        return tasks if need_task_ids else None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from stormspark.api import DEFAULT_STREAM, SpoutOutputCollector, TopologyContext
 from stormspark.api import Spout as ApiSpout
+from stormspark.api import SpoutOutputCollector, TopologyContext
 from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.component import Surroundings, begin
+from stormspark.compat.streamparse.passage import SpoutPassage
 from stormspark.compat.streamparse.spout import Spout
-from stormspark.compat.streamparse.values import PLAIN, copied
 
 __all__ = ["SpoutAdapter"]
 
@@ -24,7 +24,7 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
         """Make the spout and let it begin."""
         spout = self.component()
         spout._stormspark = Surroundings(context, collector)
-        spout._emit = _emitter(collector)
+        spout._emit = SpoutPassage(collector).emit
         if type(spout).emit is Spout.emit:
             spout.emit = spout._emit  # type: ignore[method-assign]
         begin(spout, conf, context)
@@ -35,33 +35,6 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
     def next_tuple(self) -> None:
         """Replaced by the spout's own."""
         raise NotImplementedError
-
-
-def _emitter(collector: SpoutOutputCollector) -> Callable[..., list[int] | None]:
-    plain = PLAIN
-
-    def emit(
-        tup: Sequence[Any],
-        tup_id: Hashable | None = None,
-        stream: str | None = None,
-        direct_task: int | None = None,
-        need_task_ids: bool = False,
-    ) -> list[int] | None:
-        if type(tup) is not list and not isinstance(tup, list | tuple):
-            msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
-            raise TypeError(msg)
-        for value in tup:
-            if type(value) not in plain:
-                tup = copied(tup)
-                break
-        if direct_task is None:
-            # The collector's method is looked up each time: it becomes another one when the spout starts a thread.
-            tasks = collector.emit(tuple(tup), DEFAULT_STREAM if stream is None else stream, tup_id)
-            return tasks if need_task_ids else None
-        collector.emit_direct(direct_task, tuple(tup), stream or DEFAULT_STREAM, tup_id)
-        return [direct_task] if need_task_ids else None
-
-    return emit
 
 
 def _guarded(spout: Spout, method: Callable[..., None]) -> Callable[..., None]:

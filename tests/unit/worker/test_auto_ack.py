@@ -43,7 +43,7 @@ class Auto(AutoAckBolt):
 
     def prepare(self, conf: Any, context: Any, collector: Any) -> None:
         self.collector = collector
-        self.senders: list[Any] = []
+        self.lines: list[Any] = []
         self.kept: list[Any] = []
         self.made: list[int] = []
         self.told: list[Any] = []
@@ -55,18 +55,18 @@ class Auto(AutoAckBolt):
         self.made.append(values[0])
         return tup
 
-    def connected(self, sender: Any) -> None:
-        self.senders.append((sender("default"), sender("nothing of the kind")))
+    def connected(self, line: Any) -> None:
+        self.lines.append((line("default"), line("nothing of the kind")))
 
     def execute(self, tup: Any) -> object:  # type: ignore[override]
         assert type(tup) is Named and tup.state == 0
         value = tup.values[0]
-        send = self.senders[-1][0]
+        line = self.lines[-1][0]
         if value == 9:
             threading.Thread(target=int).start()
-            assert self.senders[-1] == (None, None)
-        elif send is not None:
-            assert len(send((value,), tup.roots)) == 1
+            assert self.lines[-1] == (None, None)
+        elif line is not None:
+            assert len(line.send((value,), tup.roots)) == 1
         if value == 1:
             self.kept.append(tup)
         if value == 2:
@@ -142,5 +142,5 @@ def test_where_threads_may_emit_there_is_no_fast_way() -> None:
     rig = Rig(topology([0, 9, 5]), 1)
     rig.batches(2)
     [bolt], [spout] = rig.users("b"), rig.users("a")
-    assert bolt.senders[-1] == (None, None) and bolt.senders[0][0] is not None
+    assert bolt.lines[-1] == (None, None) and bolt.lines[0][0] is not None
     assert sorted(acks(spout)) == [0, 1, 2]

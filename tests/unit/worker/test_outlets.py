@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+from random import Random
 from typing import Any
 
 import pytest
 
 from stormspark.acker import SpoutAccount, Tree
 from stormspark.api import Fields, TupleSource
-from stormspark.errors import EmitError
+from stormspark.errors import EmitError, ValueNotHashableError
+from stormspark.grouping import FieldsGrouping, GroupingContext
 from stormspark.worker.outlets import Delivery, Outlet, Subscription, make_outlet
 
 SOURCE = TupleSource("split", 2, "default", Fields("word"))
@@ -22,11 +25,18 @@ class Consumers:
         self.subscriptions: list[Subscription] = []
 
     def add(
-        self, consumer: str, tasks: list[int], choose: Any, *, single: bool = False, direct: bool = False
+        self,
+        consumer: str,
+        tasks: list[int],
+        choose: Any,
+        *,
+        single: bool = False,
+        direct: bool = False,
+        only: int | None = None,
     ) -> None:
         inboxes: dict[int, list[Delivery]] = {task: [] for task in tasks}
         self.inboxes.update(inboxes)
-        self.subscriptions.append(Subscription(consumer, choose, single, direct, inboxes))
+        self.subscriptions.append(Subscription(consumer, choose, single, direct, inboxes, only))
 
     @property
     def got(self) -> list[tuple[int, Any]]:
@@ -132,3 +142,51 @@ def test_a_direct_emit_takes_a_task_id(task: Any) -> None:
         EmitError, match=f"emit_direct takes a task id, got {task!r} of type {type(task).__name__}"
     ):
         consumers.outlet().send_direct(task, ("storm",), None)
+
+
+def test_the_list_of_tasks_belongs_to_who_emitted() -> None:
+    """C2: it may be kept and changed; the next emit's is another one, or the same if nobody has it."""
+    consumers = Consumers()
+    consumers.add("count", [4, 5], _in_turn(4, 5), single=True)
+    outlet = consumers.outlet()
+    kept = outlet.send(("a",), None)
+    changed = outlet.send(("b",), None)
+    changed.append(99)
+    changed[0] = 77
+    del changed
+    again = outlet.send(("c",), None)
+    assert (kept, again) == ([4], [4])
+    again.clear()
+    del again
+    assert [outlet.send((n,), None)[0] for n in range(4)] == [5, 4, 5, 4] and kept == [4]
+
+
+def _in_turn(*tasks: int) -> Any:
+    turn = cycle(tasks).__next__
+    return lambda _values: turn()
+
+
+def test_a_grouping_that_has_no_choice_is_not_asked() -> None:
+    """D5, D7: what it would say is known."""
+
+    def never(_values: Any) -> int:
+        raise AssertionError
+
+    consumers = Consumers()
+    consumers.add("count", [4, 5], never, single=True, only=5)
+    outlet, root = consumers.outlet(), tree()
+    assert outlet.send(("storm",), root) == [5] and outlet.send(("spark",), root) == [5]
+    assert consumers.got == [(5, ("storm",)), (5, ("spark",))] and root.count == 2
+
+
+@pytest.mark.parametrize("tasks", [(4,), (4, 5)])
+def test_a_key_without_a_stable_hash_is_refused_by_one_task_as_by_two(tasks: tuple[int, ...]) -> None:
+    """D2."""
+    context = GroupingContext("split", "default", ("word",), 2, tasks, tasks, Random(1))
+    consumers = Consumers()
+    consumers.add("count", list(tasks), FieldsGrouping("word").chooser(context), single=True)
+    outlet = consumers.outlet()
+    assert len(outlet.send(("storm",), None)) == 1
+    with pytest.raises(ValueNotHashableError):
+        outlet.send((object(),), None)
+    assert [values for _, values in consumers.got] == [("storm",)]

@@ -272,6 +272,38 @@ def test_a_tuple_that_is_kept_stays_what_it_was() -> None:
     assert done.statistics.components["once"].acked == 10
 
 
+def test_values_that_are_kept_stay_what_they_were() -> None:
+    """C16: the object of the values is used again too, but not where anything still leads to it."""
+
+    class Keeps(Bolt):
+        outputs = ["x", "y"]
+
+        def initialize(self, storm_conf: Any, context: Any) -> None:
+            self.kept: dict[Any, Any] = {}
+
+        def process(self, tup: Any) -> None:
+            x, values = tup.values.x, tup.values
+            if x % 5 == 0:
+                self.kept[x] = values
+            elif x % 5 == 1:
+                self.kept[x] = iter(values)
+            elif x % 5 == 2:
+                self.kept[x] = tup
+            elif x % 5 == 3:
+                self.kept[values] = x
+            self.emit([values, tup.values])
+            kept = {one: list(self.kept[one]) for one in self.kept if isinstance(one, int) and one % 5 == 0}
+            witness.seen[:] = [kept, dict(self.kept), type(values)._fields]
+
+    done = run(Keeps, *range(20))
+    kept, everything, fields = witness.seen
+    assert kept == {x: [x] for x in range(0, 20, 5)} and fields == ("x",)
+    for x in range(0, 20, 5):
+        assert next(everything[x + 1]) == x + 1 and everything[x + 2].values == (x + 2,)
+        assert everything[(x + 3,)] == x + 3
+    assert list(done.read_tuples("bolt")) == [([x], [x]) for x in range(20)]
+
+
 def test_ids_are_good_for_tuples_that_wait() -> None:
     """C12: asked for at any time, also long after ``process``; a bolt may keep nothing but the id."""
 
