@@ -1061,7 +1061,7 @@ class Worker:
             else:
                 inboxes[target] = self._lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
-        # Without a key nothing of the values matters; those of users may look at them, or count.
+        # Without a key nothing of the values matters; a rule of users' own, which may look at them, is never a single one.
         able = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(
