@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import cloudpickle
 
-from stormspark.api import LocalSource, SourceSpout
+from stormspark.api import LocalSource, SourceProgress, SourceSpout
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
@@ -50,9 +50,18 @@ class LocalSources:
 
     def told(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
         """Tell the sources how far their tasks have come, and what they may emit next."""
+        self._told([report.sources for report in reports], limit_of)
+
+    def finish(self, workers: InProcessWorkers) -> None:
+        """No batch comes any more: have them know all that is done, also what was since the tasks were asked last."""
+        self._told([worker.source_progress(0) for worker in workers.workers], lambda _component: None)
+
+    def _told(
+        self, told: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
+    ) -> None:
         if not self._sources:
             return
-        progress = merge_progress(report.sources for report in reports)
+        progress = merge_progress(told)
         for one in self._sources:
             component = one.component.id
             one.source.told(progress[component]._replace(limit=limit_of(component)))

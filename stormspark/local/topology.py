@@ -187,6 +187,7 @@ class LocalTopology:
                     time.sleep(_IDLE_SLEEP)
                 garbage.collect()
             if self._graceful and self.error is None:
+                self._sources.finish(self.workers)
                 self.workers.close()
         except Exception as error:
             self.error = error
@@ -233,6 +234,7 @@ class LocalTopology:
                 self._join(self._thread)
         elif not self._ended.is_set():
             if graceful and self.error is None:
+                self._sources.finish(self.workers)
                 self.workers.close()
             self._finish()
 

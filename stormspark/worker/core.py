@@ -876,7 +876,7 @@ class Worker:
             loads=loads,
             worked=self._worked,
             filled=self._filled,
-            sources=self._progress(step.batch),
+            sources=self.source_progress(step.batch),
             acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
             transaction=transaction,
         )
@@ -927,7 +927,8 @@ class Worker:
             if changes := spout.acker_changes(time, self._signed_ids):
                 yield change_table(spout.component.id, spout.id, changes)
 
-    def _progress(self, batch: int) -> dict[str, SourceProgress]:
+    def source_progress(self, batch: int) -> dict[str, SourceProgress]:
+        """How far the tasks of source spouts have come, as of this batch; all of it is told of batch 0."""
         return merge_progress(
             {spout.component.id: progress}
             for spout in self._spouts

@@ -137,6 +137,19 @@ def committed(broker: KafkaBroker, topic: str, partitions: int, group: str | Non
     return [one.offset for one in found]
 
 
+def test_a_stop_commits_what_was_acked_since_tasks_were_asked_last(
+    kafka: KafkaBroker, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K5."""
+    monkeypatch.setattr("stormspark.connectors.kafka.spout._LOW_MARKS_EVERY", 10**9)
+    kafka.create_topic("last", partitions=2)
+    kafka.produce("last", [b"%d" % n for n in range(50)], keys=[b"key"] * 50, partition=1)
+    topology = run(config(kafka, ["last"], group_id="last"))
+    wait_for(lambda: spout_of(topology).acked == 50)
+    topology.stop()
+    assert committed(kafka, "last", 2, "last") == [0, 50]
+
+
 def test_topics_are_read_in_order_and_a_restart_goes_on(kafka: KafkaBroker, run: Run) -> None:
     """K1, K3, K5, K6, K7: each partition by one task, sorted partition i by task i mod n; the group keeps the position."""
     kafka.create_topic("local-a", partitions=3)
