@@ -12,7 +12,7 @@ from stormspark.api import LocalSource, SourceProgress, SourceSpout
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
-from stormspark.worker.step import WorkerReport, merge_progress
+from stormspark.worker.step import merge_progress
 
 __all__ = ["LocalSources"]
 
@@ -48,17 +48,10 @@ class LocalSources:
                 msg = f"{component.place}: its source raised {type(error).__name__}: {error}"
                 raise ComponentError(msg) from error
 
-    def told(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
-        """Tell the sources how far their tasks have come, and what they may emit next."""
-        self._told([report.sources for report in reports], limit_of)
-
-    def finish(self, workers: InProcessWorkers) -> None:
-        """No batch comes any more: have them know all that is done, also what was since the tasks were asked last."""
-        self._told([worker.source_progress(0) for worker in workers.workers], lambda _component: None)
-
-    def _told(
+    def told(
         self, told: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
     ) -> None:
+        """Tell the sources how far their tasks have come, by what each worker says, and what they may emit next."""
         if not self._sources:
             return
         progress = merge_progress(told)

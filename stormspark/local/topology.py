@@ -187,13 +187,17 @@ class LocalTopology:
                     time.sleep(_IDLE_SLEEP)
                 garbage.collect()
             if self._graceful and self.error is None:
-                self._sources.finish(self.workers)
-                self.workers.close()
+                self._close()
         except Exception as error:
             self.error = error
         finally:
             garbage.end()
             self._finish()
+
+    def _close(self) -> None:
+        """The graceful end. What was done since tasks were asked how far they are is told to the sources first."""
+        self._sources.told((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
+        self.workers.close()
 
     def _finish(self) -> None:
         self.workers.abandon()  # of what was not closed
@@ -213,10 +217,10 @@ class LocalTopology:
         throttle = self._throttle
         if self._thread is not None:
             reports = self.workers.run_batch(throttle.limits, throttle.round_target)
-            self._sources.told(reports, throttle.limit_of)
+            self._sources.told((report.sources for report in reports), throttle.limit_of)
         else:  # where time is simulated batches take none, so nothing can be learnt from them
             reports = self.workers.run_batch()
-            self._sources.told(reports, _no_limit)
+            self._sources.told((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)
@@ -234,8 +238,7 @@ class LocalTopology:
                 self._join(self._thread)
         elif not self._ended.is_set():
             if graceful and self.error is None:
-                self._sources.finish(self.workers)
-                self.workers.close()
+                self._close()
             self._finish()
 
     def _join(self, thread: threading.Thread) -> None:

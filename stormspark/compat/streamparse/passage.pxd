@@ -13,7 +13,6 @@ cdef class Passage(Executor):
     cdef bint _anchor_now
     cdef bint _looks
     cdef bint _asked
-    cdef frozenset _plain
     cdef TupleSource _last
     cdef object _kind
     cdef bint _shared
@@ -33,7 +32,9 @@ cdef class Passage(Executor):
 cdef class SpoutPassage:
     cdef object _collector
     cdef SpoutCollector _native
-    cdef frozenset _plain
 
     @cython.locals(values=tuple)
     cpdef emit(self, tup, tup_id=*, stream=*, direct_task=*, need_task_ids=*)
+
+cdef tuple _sent(tup)
+cdef tuple _unshared(tuple values)

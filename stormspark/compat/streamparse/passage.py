@@ -37,7 +37,6 @@ class Passage(Executor):
         "_kind",
         "_last",
         "_looks",
-        "_plain",
         "_shared",
         "_source_of",
         "_surroundings",
@@ -51,7 +50,6 @@ class Passage(Executor):
     def __init__(self, bolt: Bolt, surroundings: BoltSurroundings, *, acks: bool) -> None:
         self._bolt, self._surroundings = bolt, surroundings
         self._acks = acks
-        self._plain = PLAIN
         self._last: TupleSource | None = None
         self._kind: type[tuple[Any, ...]] = tuple
         self._shared = False
@@ -95,14 +93,7 @@ class Passage(Executor):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """`Bolt.emit` of pystorm (C13)."""
-        if type(tup) is not list and not isinstance(tup, list | tuple):
-            msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
-            raise TypeError(msg)
-        values = tuple(tup)
-        for value in values:
-            if type(value) is not str and type(value) not in self._plain:
-                values = copied(values)
-                break
+        values = _sent(tup)
         surroundings, current = self._surroundings, self.tup
         onto: Any
         if anchors is not None:
@@ -137,10 +128,7 @@ class Passage(Executor):
             self._last = source
         values = arrived.values
         if self._shared:
-            for value in values:
-                if type(value) not in self._plain:
-                    values = copied(values)
-                    break
+            values = _unshared(values)
         last = self._values
         arrived.values = self._values = recycling.refilled(self._kind, last, values)
         if self._asked:  # perhaps it was this object, when it was another tuple
@@ -176,12 +164,11 @@ class Passage(Executor):
 class SpoutPassage:
     """The way out of one spout."""
 
-    __slots__ = ("_collector", "_native", "_plain")
+    __slots__ = ("_collector", "_native")
 
     def __init__(self, collector: SpoutOutputCollector) -> None:
         self._collector = collector
         self._native = collector if isinstance(collector, SpoutCollector) else None
-        self._plain = PLAIN
 
     def emit(
         self,
@@ -192,14 +179,7 @@ class SpoutPassage:
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """`Spout.emit` of pystorm (B16)."""
-        if type(tup) is not list and not isinstance(tup, list | tuple):
-            msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
-            raise TypeError(msg)
-        values = tuple(tup)
-        for value in values:
-            if type(value) is not str and type(value) not in self._plain:
-                values = copied(values)
-                break
+        values = _sent(tup)
         if direct_task is not None:
             self._collector.emit_direct(direct_task, values, stream or DEFAULT_STREAM, tup_id)
             return [direct_task] if need_task_ids else None
@@ -209,3 +189,19 @@ class SpoutPassage:
         else:
             tasks = self._collector.emit(values, name, tup_id)
         return tasks if need_task_ids else None
+
+
+def _sent(tup: Sequence[Any]) -> tuple[Any, ...]:
+    """What is emitted, as it travels."""
+    if type(tup) is not list and not isinstance(tup, list | tuple):
+        msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
+        raise TypeError(msg)
+    return _unshared(tuple(tup))
+
+
+def _unshared(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """These, or a copy if one of them could be changed."""
+    for value in values:
+        if type(value) is not str and type(value) not in PLAIN:
+            return copied(values)
+    return values
