@@ -72,9 +72,16 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 # Two at a time: most tests wait for Spark most of the time. A file's tests stay together, in order.
 TEST_PROCESSES ?= 2
 SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+# Tests start some hundred JVMs, which find Spark's classes parsed in here.
+CLASSES := build/classes/.written
+$(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)
+	@echo "archives of Spark's classes, for JVMs of tests to start with (a minute)"
+	@$(BIN)/python -m tests.quick_jvm
+	@touch $@
+
 .PHONY: test
-test: java $(INSTALLED) ## all tests, with Spark and with faults (half an hour)
-	@status=0; $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
+test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
+	@status=0; SPARK_SUBMIT_OPTS= $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience
@@ -175,7 +182,7 @@ soak-backpressure: java $(INSTALLED) ## bolts that can't keep up, BACKPRESSURE_S
 
 .PHONY: soak-exactly-once
 soak-exactly-once: java $(INSTALLED) ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
-	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(BIN)/pytest -q -s tests/faults/exactly_once tests/faults/outputs tests/faults/test_dealt_out.py
+	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(BIN)/pytest -q -s tests/faults/exactly_once tests/faults/outputs tests/faults/test_dealt_out.py tests/spark/test_transactional.py
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

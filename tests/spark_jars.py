@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from tests.maven_jars import maven_jars
+from tests.quick_jvm import CONNECTORS, options
 
 __all__ = ["connector_conf", "connector_jars"]
 
@@ -22,14 +23,17 @@ def connector_jars() -> list[Path]:
 
 
 def connector_conf() -> dict[str, str]:
-    """What a local session needs to use `connector_jars`: its class path, and Delta's SQL.
+    """What a local session needs to use `connector_jars`: its class path, and Delta's SQL; and to start soon.
 
     ``spark.jars`` would do as well here; the class path copies nothing at start.
     """
     class_path = os.pathsep.join(map(str, connector_jars()))
     return {
         "spark.driver.extraClassPath": class_path,
+        "spark.driver.extraJavaOptions": options(CONNECTORS),
         "spark.executor.extraClassPath": class_path,  # executors of a local-cluster are processes of their own
+        "spark.databricks.delta.snapshotPartitions": "2",  # 50 tasks where a table has been changed
+        "spark.sql.shuffle.partitions": "4",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }

@@ -66,14 +66,14 @@ def local_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # As many threads as workers, so that they run side by side; a task may fail four times, as on a cluster.
     master = master or f"local[{max(2, workers)},4]"
-    log4j = _package_file("jars/log4j2.properties")
+    logging = f"-Dlog4j2.configurationFile={_package_file('jars/log4j2.properties').as_uri()}"
     settings = {
         "spark.master": master,
         "spark.app.name": "stormspark",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+        "spark.driver.extraJavaOptions": logging,
     }
     if os.name == "posix":
         # On loopback TCP each stage waits some 50 ms, as if for delayed acknowledgements of small pieces.
@@ -96,6 +96,8 @@ def local_session(
         path = settings.get(f"spark.{side}.extraClassPath", "")
         if path and str(jar) not in path.split(os.pathsep):
             settings[f"spark.{side}.extraClassPath"] = os.pathsep.join([str(jar), path])
+    if (options := settings["spark.driver.extraJavaOptions"]) != logging:
+        settings["spark.driver.extraJavaOptions"] = f"{logging} {options}"
     log = _log_file(conf)
     try:
         if SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ:

@@ -55,7 +55,7 @@ def run(folder: Path, numbers: int, tasks: int, workers: int) -> int:
 def test_keys_are_in_one_place_whoever_dies(tmp_path: Path) -> None:
     """C36, C44: before the commit, after it, and in a worker; the next driver goes on from what is committed."""
     (tmp_path / "barriers").mkdir()
-    shapes = SHAPES if ALL else SHAPES[:3]
+    shapes = SHAPES if ALL else [SHAPES[0], SHAPES[2]]
     for number, (barrier, tasks, workers) in enumerate(shapes, 1):
         armed = tmp_path / "barriers" / (barrier or "none")
         if barrier is not None:

@@ -47,7 +47,7 @@ class Scale:
     def of_environment(cls) -> Scale:
         """What ``make soak`` asks for; without it, little."""
         return cls(
-            int(os.environ.get("FAULT_MESSAGES", "10000")),
+            int(os.environ.get("FAULT_MESSAGES", "4000")),
             int(os.environ.get("FAULT_INJECTIONS", "1")),
             int(os.environ.get("FAULT_SEED", "1")),
         )
@@ -302,7 +302,7 @@ class Scenario:
             self.effects.update()
             return self.batches()[1] > batch and (self.effects.highest >= fed or fed == self.pairs)
 
-        self.until(recovered, 120, f"a recovery from: {self.accounts.injected[-1]}")
+        self.until(recovered, 300, f"a recovery from: {self.accounts.injected[-1]}")
         self.accounts.recovery_secs.append(time.monotonic() - began)
         self._check_group()
 

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
 
 #: In CI; the long form has all of them.
-AROUND_DELIVERY = ("worker.written", "driver.committed", "worker.before_commit", "worker.committed")
+AROUND_DELIVERY = ("driver.committed", "worker.before_commit")
 
 
 @pytest.fixture(scope="module")
