@@ -353,6 +353,9 @@ class QueryRun:
     def note_end(self) -> None:
         """The query ended by itself, outside of our code: remember why."""
         assert self.query is not None
+        # Where another driver of this session has taken the checkpoint, Spark says that the query has ended, interrupts its
+        # batch, and waits for its thread, without end; the batch fails by that, and the thread comes to the gate only now.
+        self.gate.opened.set()
         failure = str(self.query.exception())
         self.failure = _text(failure)
         self.error = explain_failure(self.plan, self.session, failure)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from stormspark import Fields, TopologyBuilder
 from stormspark.errors import CheckpointError, ComponentError
+from stormspark.spark.query_run import QueryRun
 from stormspark.testing import IdentityBolt, TestWordSpout
 from tests.spark.topologies import (
     FOLDER,
@@ -139,3 +141,34 @@ def test_nothing_is_left_behind_in_the_file_system(start, tmp_path, monkeypatch)
     wait_until_idle(running)
     running.stop()
     assert list(Path(tmp_path / "t").iterdir()) == []
+
+
+def test_a_batch_that_spark_interrupts_ends_although_the_topology_has_gone_on(start, monkeypatch, tmp_path):
+    """C38: as when another driver of this session takes the checkpoint; Spark then waits for the thread of the query."""
+    to_the_gate, late = QueryRun._to_the_gate, threading.Event()
+
+    def comes_late(run):
+        time.sleep(3)  # meanwhile the supervisor sees that the query is not active
+        # Perhaps it was the interrupt that made the batch fail; then none is left to wake the thread at the gate.
+        run.session.sparkContext._jvm.java.lang.Thread.interrupted()
+        late.set()
+        to_the_gate(run)
+
+    builder = TopologyBuilder()
+    builder.set_spout("endless", TestWordSpout(), 1)
+    builder.set_bolt("end", IdentityBolt(Fields("word")), 1).shuffle_grouping("endless")
+    running = start(builder.create_topology("interrupted"), checkpoint=tmp_path)
+    wait_for_batches(running, 2)
+    query = running.query
+    assert query is not None
+    monkeypatch.setattr(QueryRun, "_to_the_gate", comes_late)
+    while not late.is_set():
+        stopping = threading.Thread(target=query.stop, daemon=True)
+        stopping.start()
+        stopping.join(60)
+        assert not stopping.is_alive(), "Spark still waits for the query's thread"
+        if not late.is_set():  # it was stopped between two batches
+            wait_for(
+                lambda old=query: running.query is not old and running.query is not None, 60, "the next query"
+            )
+            query = running.query
