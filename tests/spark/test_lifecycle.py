@@ -143,6 +143,11 @@ def test_nothing_is_left_behind_in_the_file_system(start, tmp_path, monkeypatch)
     assert list(Path(tmp_path / "t").iterdir()) == []
 
 
+def next_query(running, last):
+    wait_for(lambda: running.query not in (last, None), message="the next query")
+    return running.query
+
+
 def test_a_batch_that_spark_interrupts_ends_although_the_topology_has_gone_on(start, monkeypatch, tmp_path):
     """C38: as when another driver of this session takes the checkpoint; Spark then waits for the thread of the query."""
     to_the_gate, late = QueryRun._to_the_gate, threading.Event()
@@ -168,7 +173,4 @@ def test_a_batch_that_spark_interrupts_ends_although_the_topology_has_gone_on(st
         stopping.join(60)
         assert not stopping.is_alive(), "Spark still waits for the query's thread"
         if not late.is_set():  # it was stopped between two batches
-            wait_for(
-                lambda old=query: running.query is not old and running.query is not None, 60, "the next query"
-            )
-            query = running.query
+            query = next_query(running, query)
