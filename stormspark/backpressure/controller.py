@@ -23,7 +23,7 @@ mark (F9: bytes; F7: tuples), and those whose work, on their busiest worker, mak
 a bolt is Spark's or the exchange's, which the spouts' quantum follows.
 
 A topology that begins is unknown: its first round is a small one (`FIRST_LIMIT` tuples a task of a spout), and the next
-ones grow until nobody is stopped by them; no bolt is named for that.
+ones grow until nobody is stopped by them, or by what they show of rounds that nobody was stopped in; no bolt is named for that.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ _SHORTEST = 3.0
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
 #: Where time, and no limit, is what stops a spout, a bolt has taken it if it had this share of the round.
 _TAKES = 0.75
+#: And if the round was so long, in targets: what ends a shorter one is the spout's own share of it.
+_ENDED_BY_TIME = 0.5
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
 #: And so many for what it takes lately.
@@ -327,7 +329,7 @@ class Controller:
         spout.crowded_out_by = None
         if spout.hungry and not spout.limited and self._downstream[name]:
             worst = max(self._downstream[name], key=lambda bolt: bolt.work)
-            if worst.work >= _TAKES * this.seconds:
+            if this.seconds >= _ENDED_BY_TIME * self.target and worst.work >= _TAKES * this.seconds:
                 spout.crowded_out_by = self._names[id(worst)]
         if spout.blamed is not None:
             before = spout.throttled_ms.get(spout.blamed, 0.0)
@@ -386,6 +388,8 @@ class Controller:
             self._hold(name, spout, wanted, worst)
         elif spout.limited:
             self._set(name, max(spout.limit, 2.0 * spout.emitted, wanted))
+        elif wanted >= 2.0 * spout.limit:  # nobody was at it, but who is some day need not be
+            self._set(name, wanted)
 
     def _correct(
         self, name: str, spout: _Spout, wanted: float, tuples: float, bolts_to_blame: bool, worst: _Bolt

@@ -137,7 +137,7 @@ def test_a_limit_that_is_wrong_by_a_factor_is_changed_between_two_batches(
 
     spout = DataFrameSpout(read, ["n", "text"], per_trigger=PerTrigger("maxFilesPerTrigger", 40))
     running = start(working("bites", spout), conf=conf_of(out))
-    wait_for(lambda: running.planned_restarts, 60, "a planned restart")
+    wait_for(lambda: running.planned_restarts, message="a planned restart")
     assert 1 <= running.source_limits["numbers"] <= 10
     pids = {worker: process.pid for worker, process in worker_processes("bites").items()}
     set_pace(out, 0)

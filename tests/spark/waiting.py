@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 _TESTS_PROCESS = "PYTEST_XDIST_WORKER"
 
 
-def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -> _T:
+def wait_for(what: Callable[[], _T], timeout: float = 180.0, message: str = "") -> _T:
     """Ask until the answer is true, and return it."""
     deadline = time.monotonic() + timeout
     while True:
@@ -32,7 +32,7 @@ def wait_for(what: Callable[[], _T], timeout: float = 60.0, message: str = "") -
         time.sleep(0.05)
 
 
-def wait_until_idle(running: RunningTopology, timeout: float = 90.0) -> None:
+def wait_until_idle(running: RunningTopology, timeout: float = 240.0) -> None:
     """Wait until nothing is left open, and two batches more have ended in which nothing happened."""
     quiet = Quiet()
 
@@ -43,7 +43,7 @@ def wait_until_idle(running: RunningTopology, timeout: float = 90.0) -> None:
     wait_for(idle, timeout, "the topology to be idle")
 
 
-def wait_for_batches(running: RunningTopology, more: int, timeout: float = 60.0) -> None:
+def wait_for_batches(running: RunningTopology, more: int, timeout: float = 180.0) -> None:
     """Wait until so many more batches have ended."""
     wanted = running.statistics().batches + more
 

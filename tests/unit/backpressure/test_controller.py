@@ -46,12 +46,13 @@ def test_a_topology_begins_small_and_grows_until_nobody_is_in_its_way() -> None:
     assert one.limit == 100
     assert one.emits(1e-6) == 1998
     assert one.emits(1e-6) == 39177
-    assert one.emits(1e-6, at_most=20_000) == 39177
+    assert one.emits(1e-6, at_most=20_000) == 333_333  # nobody was at it, and it shows what there is room for
+    assert one.emits(1e-6, at_most=20_000) == 333_333
     assert one.named is None
     one.controller.observe({1: SpoutLoad(30_000, True, False), 2: BoltLoad(30_000, 0.03, 0, 0)}, 0.13)
     one.controller.observe({1: SpoutLoad(30_000, True, False), 2: BoltLoad(30_000, 0.03, 0, 0)}, 0.13)
     assert one.limit is None
-    assert [change.limit for change in one.controller.pressure().history] == [100, 1998, 39177, None]
+    assert [change.limit for change in one.controller.pressure().history] == [100, 1998, 39177, 333_333, None]
 
 
 def test_a_bolt_that_is_slow_from_the_start_is_found_in_three_rounds() -> None:
@@ -357,3 +358,15 @@ def test_a_first_round_that_was_no_usual_one_says_nothing_of_what_rounds_take() 
     )
     assert controller.pressure().spouts["s"].throttled_by == "b"
     assert controller.round_target == 1.0
+
+
+def test_a_short_round_was_not_ended_by_a_bolt() -> None:
+    """F14: a spout that has used its own share of a round up is hungry, and nobody is in its way; in a long one a bolt is."""
+    one = OneSpout()
+    for _ in range(3):
+        one.emits(1e-6)
+    for seconds, named in ((0.3, None), (0.9, "b")):
+        one.controller.observe(
+            {1: SpoutLoad(1000, True, False), 2: BoltLoad(1000, 0.9 * seconds, 0, 0)}, seconds
+        )
+        assert one.named == named
