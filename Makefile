@@ -73,11 +73,10 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 TEST_PROCESSES ?= 2
 SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 # Tests start some hundred JVMs, which find Spark's classes parsed in here.
-CLASSES := build/classes/.written
+CLASSES := build/classes/connectors.jsa
 $(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)
 	@echo "archives of Spark's classes, for JVMs of tests to start with (a minute)"
 	@$(BIN)/python -m tests.quick_jvm
-	@touch $@
 
 .PHONY: test
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)

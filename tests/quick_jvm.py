@@ -24,9 +24,7 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def options(class_path: str) -> str:
-    """For a driver with that class path; none where ``SPARK_SUBMIT_OPTS`` is set and empty."""
-    if os.environ.get("SPARK_SUBMIT_OPTS") == "":
-        return ""
+    """For a driver with that class path."""
     archive = _ARCHIVES / f"{class_path}.jsa"
     # Disabled is the log of the JVM itself: it would say on standard output that an archive does not fit.
     return f"{_QUICK} -Xlog:disable -XX:SharedArchiveFile={archive}" if archive.exists() else _QUICK

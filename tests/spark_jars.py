@@ -23,14 +23,15 @@ def connector_jars() -> list[Path]:
 
 
 def connector_conf() -> dict[str, str]:
-    """What a local session needs to use `connector_jars`: its class path, and Delta's SQL; and to start soon.
+    """What a local session needs to use `connector_jars`: its class path, and Delta's SQL.
 
     ``spark.jars`` would do as well here; the class path copies nothing at start.
     """
     class_path = os.pathsep.join(map(str, connector_jars()))
     return {
         "spark.driver.extraClassPath": class_path,
-        "spark.driver.extraJavaOptions": options(CONNECTORS),
+        # Where tests have drivers start quickly (`tests/conftest.py`); benchmarks use this too, and measure what users have.
+        "spark.driver.extraJavaOptions": options(CONNECTORS) if os.environ.get("SPARK_SUBMIT_OPTS") else "",
         "spark.executor.extraClassPath": class_path,  # executors of a local-cluster are processes of their own
         "spark.databricks.delta.snapshotPartitions": "2",  # 50 tasks where a table has been changed
         "spark.sql.shuffle.partitions": "4",
