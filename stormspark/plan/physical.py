@@ -109,8 +109,6 @@ class PhysicalPlan:
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
     #: Whether a batch is one transaction: state, outputs and offsets of it all happen once, or not at all.
     exactly_once: bool = False
-    #: Whether a round in which nobody is cut short leaves nothing queued.
-    ends_in_one_round: bool = True
     #: Of bolts that hear of the end of a batch: in which of the rounds that end it, and in which superstep of that round.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 

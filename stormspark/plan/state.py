@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stormspark.api import ComponentDeclaration, Topology
@@ -10,10 +10,8 @@ from stormspark.config import Settings, merged
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import FieldsGrouping
 from stormspark.plan.batches import knows_batches
-from stormspark.plan.physical import EdgePlan
-from stormspark.plan.supersteps import strong_components
 
-__all__ = ["check_state", "ends_in_one_round", "is_exactly_once", "kind_of_state"]
+__all__ = ["check_state", "is_exactly_once", "kind_of_state"]
 
 
 def kind_of_state(
@@ -71,24 +69,6 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
             f"(stormspark.exactly.once), in which nothing may be dropped: leave it at slow"
         )
         raise InvalidTopologyError(msg)
-
-
-def ends_in_one_round(topology: Topology, edges: Iterable[EdgePlan], conf: Mapping[str, Any]) -> bool:
-    """See `PhysicalPlan.ends_in_one_round`: no loop crosses workers, and no spout with rows of a source waits for acks before it
-    emits the next ones (B4).
-    """
-    edges = list(edges)
-    successors: dict[str, list[str]] = {component: [] for component in topology.components}
-    for edge in edges:
-        successors[edge.source].append(edge.target)
-    group_of = strong_components(successors)
-    if any(edge.crosses and group_of[edge.source] == group_of[edge.target] for edge in edges):
-        return False
-    return not any(
-        Settings.read(merged(conf, component.conf)).max_spout_pending
-        for component in topology.components.values()
-        if component.kind_of_source
-    )
 
 
 def _check_keys(component: ComponentDeclaration) -> None:

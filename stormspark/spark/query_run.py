@@ -175,11 +175,8 @@ class QueryRun:
     def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
         """Rounds until nothing of the batch is left anywhere, then its commit; to the gate where it has to run again."""
         prolonging = self._prolonging
-        transaction = self.transaction = Transaction(
-            self.plan,
-            prolonged=prolonging.expected,
-            repeats=self.attempt.announced[0] == self.batch_number,
-        )
+        repeats = self.attempt.announced[0] == self.batch_number
+        transaction = self.transaction = Transaction(self.plan, repeats=repeats)
         prolonging.begin()
         while not transaction.prepared:
             frames = self._frames_of_round() if transaction.rounds else frames

@@ -26,6 +26,9 @@ class FrameKind(IntEnum):
     REPORT = 3  # what a worker tells the driver at the end of a batch; target is the worker itself
     ROWS = 5  # rows of a source for task ``sender``: partition ``sequence``, an Arrow IPC stream
     BATCHES = 6  # rows for vectorised tasks of the target worker, or of theirs for others, as Arrow
+    UNSETTLED = (
+        7  # the sender has work left of a batch that is a transaction: nobody may prepare it in this round
+    )
     LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6); no count
 
 

@@ -203,6 +203,12 @@ class Worker:
         self._watch = Watch()
         self._transactions = plan.exactly_once
         self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
+        #: In this round some worker still had work when its last tuples left: then no worker prepares in it.
+        self._unsettled = False
+        #: Whether calls of users' threads, and answers from outside, are taken in now.
+        self._listens = True
+        #: This worker's report once it has prepared the batch that runs; until that batch ends it executes nothing more.
+        self._prepared: TransactionReport | None = None
         if state is not None and settings.record_inputs:
             self._states.recording = recording = InputRecording(
                 InputFiles(state.location, state.storage_options), state.generation, index, self._bolts
@@ -317,6 +323,7 @@ class Worker:
         for lanes in self._all_lanes:
             lanes.clear()
         self._ready, self._ready_count, self._ready_bytes = [], 0, 0
+        self._prepared = None
         for bolt in self._bolts:
             bolt.forget_tuples()
         for spout in self._spouts:
@@ -386,10 +393,15 @@ class Worker:
         deadline = inf if step.finishes else turn_ends
         if self._loads.followed:
             self._refresh_loads(frames)
+        if self._prepared is not None:
+            self._refuse_tuples(frames)
+        # A worker that has prepared the batch, or is about to, may not come by new tuples.
+        closed = self._transactions and phase > self.plan.supersteps and not self._unsettled
+        self._listens = self._prepared is None and not closed
         for frame in frames:
             self._take(frame)
             self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
-        if phase == 0 and self._fatal() is None:
+        if phase == 0 and self._fatal() is None and self._prepared is None:
             self._fire_timers(now)
             until = deadline
             if not self._sheds:
@@ -399,7 +411,7 @@ class Worker:
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        if step.finishes:
+        if step.finishes and self._prepared is None:
             self._finish_outside()
             self._end_batches(step.finishes, phase)
         self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
@@ -413,6 +425,8 @@ class Worker:
             frames = [self._report(step)]
         else:
             self._running.advance(self._clock())
+            if self._transactions and phase == self.plan.supersteps:
+                self._tell_if_unsettled(step)
             frames = self._hand_out()
         self._ended_at = self._clock()
         return frames
@@ -450,7 +464,7 @@ class Worker:
                 self._states.recording.begin(step.batch)
             self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
             self._begin_batch(step)
-        self._quantum_used_up = False
+        self._quantum_used_up = self._unsettled = False
         limited = step.limits is not None and any(spout.id in step.limits for spout in self._spouts)
         fills = self._fills and step.asks and not limited
         self._left_to_fill = min(self._gaps, self._quantum.seconds * _MOST_FILLED) if fills else 0.0
@@ -463,7 +477,7 @@ class Worker:
 
     def _begin_batch(self, step: Step) -> None:
         """Tell those that want to know which attempt at which batch begins (G2)."""
-        self._ended = 0
+        self._ended, self._prepared = 0, None
         # A driver begins to count attempts anew: its generation tells its own from those of the one before.
         attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
         for task in self._batch_aware:
@@ -540,6 +554,8 @@ class Worker:
             task.take_rows(self._begun[0], frame.sequence, frame.payload)
         elif frame.kind == FrameKind.ACKS:
             self.ledger.take_parts(pickle.loads(frame.payload))
+        elif frame.kind == FrameKind.UNSETTLED:
+            self._unsettled = True
 
     def _refresh_loads(self, frames: list[Frame]) -> None:
         """Tell choosers that follow load how much waits, before what the frames bring (D6)."""
@@ -624,9 +640,9 @@ class Worker:
 
         Then tell spouts how trees ended.
         """
-        if self.guarded:
+        if self.guarded and self._listens:
             self._take_calls(self._bolts)
-        if self._outside:
+        if self._outside and self._listens:
             self._take_in()
         late = self._take_turns(deadline) if self._sheds else self._work_through(deadline)
         for spout in self._spouts:
@@ -883,25 +899,62 @@ class Worker:
         self._filled = 0.0
         return Frame(self.index, FrameKind.REPORT, self.index, 0, 1, pickle.dumps(report, 5))
 
-    def _transaction(self, step: Step) -> TransactionReport:
-        """The end of a round: prepare the batch for its commit if it is worked off here."""
+    # -- the end of a transaction ------------------------------------------------------------------------------
+    #
+    # After a component has heard that its batch ends (``pre_save``), no tuple of that batch may reach it. So workers prepare
+    # together or not at all: in superstep S, the last one in which tuples can leave a worker, each worker that still has work
+    # tells all others. In the superstep after it everybody knows whether a tuple is left anywhere, and only acks arrive.
+
+    def _tell_if_unsettled(self, step: Step) -> None:
+        """In superstep S: if this worker needs another round, or the batch fails here, tell all others."""
+        if not (step.commits and self.plan.supersteps):  # what is left where no edge crosses concerns nobody else
+            return
+        if not self._left() and self._has_ended(step) and self._aborts() is None and self._fatal() is None:
+            return
+        self._unsettled = True
+        for worker in self._lanes:
+            self._add_frame(worker, FrameKind.UNSETTLED, 0, b"")
+
+    def _left(self) -> int:
+        """Tuples and rows of the batch that wait here, and calls that have to return before it ends."""
         left = self._waiting() + self._at_work()
-        left += sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
+        return left + sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
+
+    def _has_ended(self, step: Step) -> bool:
+        """Whether all batch bolts here that take part have heard that the batch is over."""
+        begun = any(task.takes_part for task in self._batch_aware)
+        return not begun or max(self._ended, step.finishes) == self.plan.ending_rounds
+
+    def _refuse_tuples(self, frames: Iterable[Frame]) -> None:
+        """Abort the batch where tuples come after it was prepared: they would be lost, or come twice. Nothing should get here."""
+        if any(frame.kind in (FrameKind.TUPLES, FrameKind.BATCHES, FrameKind.ROWS) for frame in frames):
+            first = next(iter(self.tasks.values()))
+            first.abort(f"worker {self.index} was given tuples of a batch that it had prepared")
+
+    def _transaction(self, step: Step) -> TransactionReport:
+        """The end of a round: prepare the batch for its commit if it is worked off everywhere."""
         for spout in self._spouts:
             spout.note_failures(self._batch_began_at)
+        failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
+        if self._prepared is not None:
+            aborts = self._aborts()
+            return self._prepared._replace(aborts=aborts, prepared=aborts is None, failed_rows=failed)
+        left, ended = self._left(), self._has_ended(step)
+        # A fail that is still to be told elsewhere decides about the batch, as a tuple does.
+        left += sum(len(parts.fails) for parts in self.ledger.parts_to_send.values())
         self._ended = max(self._ended, step.finishes)
         begun = any(task.takes_part for task in self._batch_aware)
-        ended = not begun or self._ended == self.plan.ending_rounds
         announces = self.plan.announces and self._ended < self.plan.ending_rounds
         announced = self._announcements() if announces else None
-        prepared, file = False, None
-        if step.commits and ended and not left and self._aborts() is None and self._fatal() is None:
-            self._warn_of_held()
-            file = self._states.prepare(step.batch)
-            prepared = self._aborts() is None and self._fatal() is None
-        failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
-        file = file if prepared else None
-        return TransactionReport(left, self._aborts(), prepared, file, failed, begun, announced)
+        report = TransactionReport(left, self._aborts(), False, None, failed, begun, announced)
+        if left or not (step.commits and ended) or self._unsettled or report.aborts or self._fatal():
+            return report
+        self._warn_of_held()
+        file = self._states.prepare(step.batch)
+        if self._aborts() is not None or self._fatal() is not None:
+            return report._replace(aborts=self._aborts())
+        self._prepared = report._replace(prepared=True, file=file)
+        return self._prepared
 
     def _announcements(self) -> dict[str, bytes]:
         """What the tasks say of their batch, for a later attempt at it."""

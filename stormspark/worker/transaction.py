@@ -1,12 +1,13 @@
-"""A batch that is a transaction, as its rounds go by: goes on, commits, or aborts (C44).
+"""A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
 
-A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed: then all
-workers have prepared, and the driver commits. In most topologies that is the first one; loops that cross workers, sources with
-more rows than a round takes, and a round that was cut short need more.
+A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed. The workers find
+that out themselves, within the round: each one that has work left in superstep S tells all others, so either all of them
+prepare in the superstep after it, or none does (`Worker._tell_if_unsettled`). Most batches need one round. Loops that cross
+workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
 
-Where bolts hear of the end of a batch (`PhysicalPlan.ends_of_batches`), and this one has anything to end, the rounds that end
-it come when nothing waits any more: one for all, then one for committers, which nobody may come to before all others have ended
-well. Before that one the driver keeps what was announced, so that committers of a later attempt act on the same.
+Where bolts hear of the end of a batch (`PhysicalPlan.ends_of_batches`), and any of them takes part in this one, the rounds that
+end it come when nothing waits any more: one for all, then one for committers, which nobody may reach before all others have
+ended well. Before that one the driver keeps what was announced, so that committers of a later attempt act on the same.
 """
 
 from __future__ import annotations
@@ -22,20 +23,23 @@ __all__ = ["FailedRows", "Transaction"]
 
 
 class Transaction:
-    """One attempt at one batch. ``prolonged``: more rows have come than a round takes, so the first will not be the last.
+    """One attempt at one batch.
 
     ``repeats``: committers may have acted in an earlier attempt, so what was announced of it has to come again.
     """
 
-    def __init__(self, plan: PhysicalPlan, *, prolonged: bool = False, repeats: bool = False) -> None:
-        #: Of the round that comes: whether workers prepare if nothing waits, and whether spouts that are no sources may emit.
-        self.commits = plan.ends_in_one_round and not prolonged
+    def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
+        #: Of the next round: whether workers prepare if nothing is left, and whether spouts that are no sources may emit. A batch
+        #: that has to repeat what was announced can't be over before that has come. Workers between which no edge crosses
+        #: don't hear of each other, so the driver has to see first whether the batch has rounds that end it.
+        apart = plan.workers > 1 and not plan.supersteps
+        self.commits = not repeats and not (apart and plan.ending_rounds)
         self.asks = True
-        #: Which of the rounds that end a batch it is; 0: none.
+        #: Which of the rounds that end a batch the next round is; 0: none.
         self.finishes = 0
         self.rounds = 0
         self._ending_rounds, self._announces = plan.ending_rounds, plan.announces
-        #: To be kept durably before the round that comes, by component and index of its task; empty: nothing.
+        #: To be kept durably before the next round, by component and index of its task; empty: nothing.
         self.announcement: dict[str, bytes] = {}
         self._repeats = repeats
         self._ended = 0  # how many of the rounds that end it have been asked for
@@ -57,16 +61,15 @@ class Transaction:
         self.asks = self._repeats and not begun
         self.aborts = next((one.aborts for one in told if one.aborts is not None), None)
         self.failed_rows = {task: rows for one in told for task, rows in one.failed_rows.items()}
-        ended = (self._ended == self._ending_rounds or not begun) and not self.asks
-        self.prepared = self.aborts is None and ended and all(one.prepared for one in told)
+        self.prepared = self.aborts is None and all(one.prepared for one in told)
         self.files = [one.file for one in told]
         self.left = sum(one.left for one in told)
         self.finishes = 0
-        if not self.left and begun and not ended:
+        if not self.left and begun and self._ended < self._ending_rounds:
             self._ended += 1
             self.finishes = self._ended
         last = self._ended == self._ending_rounds
-        self.commits = not self.left and not self.asks and (ended or last)
+        self.commits = not self.asks and (last or not begun)
         self.announcement = {}
         if self._announces and self.finishes and last and not self._repeats:
             for one in told:
