@@ -69,6 +69,8 @@ _SHORTEST = 3.0
 #: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
 #: second of them, and the round after that too, if it grew by the third.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
+#: A limit that grows less is at its end: one task of a spout is at its share, and the others emit no more than they did.
+_GROWN = 1.01
 #: Where time, and no limit, is what stops a spout, a bolt has taken it if it had this share of the round.
 _TAKES = 0.75
 #: And if the round was so long, in targets: what ends a shorter one is the spout's own share of it.
@@ -403,7 +405,9 @@ class Controller:
         if worst.above or (bolts_to_blame and wanted < spout.emitted):
             self._hold(name, spout, wanted, worst)
         elif spout.limited:
-            self._set(name, max(spout.limit, 2.0 * spout.emitted, wanted))
+            grown = max(2.0 * spout.emitted, wanted)
+            if grown > _GROWN * spout.limit:
+                self._set(name, grown)
         elif wanted >= 2.0 * spout.limit:  # nobody was at it, but who is some day need not be
             self._set(name, wanted)
 

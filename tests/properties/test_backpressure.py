@@ -103,6 +103,8 @@ def rate(rounds: list[Round]) -> float:
     return sum(one.executed["b"] for one in rounds) / sum(one.seconds for one in rounds)
 
 
+# One of two spout tasks has its worker to itself, so it alone is at its limit, which would creep up two tuples at a time.
+@example(Shape((0, 1), 1.079e-06, (1, 2), 8.333e-05, 0.26111455, 0.0, 0.5, 0.2, 55))
 @FEWER
 @given(SHAPES)
 def test_a_steady_load_has_a_steady_limit_and_all_of_the_rate(shape: Shape) -> None:

@@ -255,7 +255,7 @@ def test_killed_at_random_in_a_cluster(tmp_path: Path) -> None:
 
 
 def _kill_at_random(tmp_path: Path, kills: int, whom: list[str], master: str) -> None:
-    choice = random.Random(int(os.environ.get("EXACTLY_ONCE_SEED", "7")))
+    choice = random.Random(int(os.environ.get("TEST_SEED", "7")))
     killed: Counter[str] = Counter()
     with running(tmp_path, 2, master) as run:
         while killed.total() < kills:

@@ -49,7 +49,7 @@ class Scale:
         return cls(
             int(os.environ.get("FAULT_MESSAGES", "4000")),
             int(os.environ.get("FAULT_INJECTIONS", "1")),
-            int(os.environ.get("FAULT_SEED", "1")),
+            int(os.environ.get("TEST_SEED", "1")),
         )
 
 
