@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests import quick_jvm
+from tests.failure_reports import pytest_runtest_makereport  # noqa: F401 - a hook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -371,7 +371,10 @@ def shown(*seconds: float) -> list[str | None]:
         one.emits(1e-6)
     named = []
     for each in seconds:
-        loads = {1: SpoutLoad(1000, each > 0, False), 2: BoltLoad(1000, 0.9 * abs(each), 0, 0)}
+        loads: dict[int, TaskLoad] = {
+            1: SpoutLoad(1000, each > 0, False),
+            2: BoltLoad(1000, 0.9 * abs(each), 0, 0),
+        }
         one.controller.observe(loads, abs(each))
         named.append(one.named)
     return named
