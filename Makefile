@@ -165,23 +165,32 @@ FAULT_MESSAGES ?= 100000
 FAULT_INJECTIONS ?= 5
 BACKPRESSURE_SECS ?= 300
 EXACTLY_ONCE_KILLS ?= 50
+# Tests draw the same each time, but not here: other numbers each time, and what was drawn can be had again.
+ifndef TEST_SEED
+TEST_SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+endif
+DRAWN_ANEW = TEST_SEED=$(TEST_SEED) HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q --hypothesis-seed=$(TEST_SEED)
+.PHONY: soak-seed
+soak-seed:
+	@echo "TEST_SEED=$(TEST_SEED) repeats what is drawn here: make $(or $(MAKECMDGOALS),soak) TEST_SEED=$(TEST_SEED)"
+
 .PHONY: soak
-soak: java $(INSTALLED) soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
-	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
-	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
-	@HYPOTHESIS_PROFILE=soak FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(BIN)/pytest -q tests/fuzz
+soak: java $(INSTALLED) soak-seed soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
+	@$(DRAWN_ANEW) tests/properties
+	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
 
 .PHONY: soak-faults
-soak-faults: java $(INSTALLED) ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
-	@FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(BIN)/pytest -q tests/faults/nothing_lost
+soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
+	@FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(DRAWN_ANEW) tests/faults/nothing_lost
 
 .PHONY: soak-backpressure
-soak-backpressure: java $(INSTALLED) ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure
-	@BACKPRESSURE_SECS=$(BACKPRESSURE_SECS) $(BIN)/pytest -q tests/faults/backpressure
+soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure
+	@BACKPRESSURE_SECS=$(BACKPRESSURE_SECS) $(DRAWN_ANEW) tests/faults/backpressure
 
 .PHONY: soak-exactly-once
-soak-exactly-once: java $(INSTALLED) ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
-	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(BIN)/pytest -q -s tests/faults/exactly_once tests/faults/outputs tests/faults/test_dealt_out.py tests/spark/test_transactional.py
+soak-exactly-once: java $(INSTALLED) soak-seed ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
+	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(DRAWN_ANEW) -s tests/faults/exactly_once tests/faults/outputs tests/faults/test_dealt_out.py tests/spark/test_transactional.py
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

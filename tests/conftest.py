@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests import quick_jvm
+from tests.failure_reports import pytest_runtest_makereport  # noqa: F401 - a hook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,12 +21,19 @@ if TYPE_CHECKING:
     from tests.kafka_broker import KafkaBroker
 
 
-# No deadlines: the machines are shared. `make soak` looks at fifty times as many examples.
-settings.register_profile("tests", deadline=None)
-settings.register_profile("soak", deadline=None, max_examples=5000)
+# No deadlines: the machines are shared. What `make test` draws is the same each time, so that what it says of a change is not
+# luck; `make soak` looks at fifty times as many examples, and at others each time.
+settings.register_profile("tests", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 # Of all drivers that tests start.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", quick_jvm.options(quick_jvm.PLAIN))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a test draws of Python's own source of randomness is its own, whatever ran before it."""
+    random.seed(f"{os.environ.get('TEST_SEED', '1')} {item.nodeid}")
 
 
 @pytest.fixture(scope="session")

@@ -69,10 +69,15 @@ _SHORTEST = 3.0
 #: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
 #: second of them, and the round after that too, if it grew by the third.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
+#: A limit that grows less is at its end: one task of a spout is at its share, and the others emit no more than they did.
+_GROWN = 1.01
 #: Where time, and no limit, is what stops a spout, a bolt has taken it if it had this share of the round.
 _TAKES = 0.75
 #: And if the round was so long, in targets: what ends a shorter one is the spout's own share of it.
 _ENDED_BY_TIME = 0.5
+#: And if that went on for more than so many targets, in more rounds than one: whoever had no more than a burst, and emitted all
+#: of it, was stopped by time as well, and only the next round tells.
+_BURST = 2.0
 #: So many rounds are looked at for what a round takes whatever it does.
 _OVERHEADS = 1000
 #: And so many for what it takes lately.
@@ -162,8 +167,9 @@ class _Spout:
     is_rough: bool = False
     #: Whether that bolt is still to blame.
     named: bool = False
-    #: The bolt that took nearly all of a round in which time was what stopped it.
+    #: The bolt that takes nearly all of rounds in which time is what stops it, and for how long that has gone on, in seconds.
     crowded_out_by: str | None = None
+    crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
     calm: float = 0.0
     unused: int = 0
@@ -283,7 +289,7 @@ class Controller:
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
         for name, spout in self._spouts.items():
             spout.cost, spout.because_of, spout.named, spout.loads = None, None, False, {}
-            spout.crowded_out_by = None
+            spout.crowded_out_by, spout.crowded = None, 0.0
             spout.arrived = {}
             spout.brake, spout.calm, spout.unused = 1.0, 0.0, 0
             spout.drift.reset()
@@ -326,14 +332,10 @@ class Controller:
             spout.behind.observe((rows * (spout.cost or 0.0) + backlog) / self.target)
 
     def _steer(self, name: str, spout: _Spout, this: _Round) -> None:
-        spout.crowded_out_by = None
-        if spout.hungry and not spout.limited and self._downstream[name]:
-            worst = max(self._downstream[name], key=lambda bolt: bolt.work)
-            if this.seconds >= _ENDED_BY_TIME * self.target and worst.work >= _TAKES * this.seconds:
-                spout.crowded_out_by = self._names[id(worst)]
+        held = self._crowd(name, spout, this)
         if spout.blamed is not None:
             before = spout.throttled_ms.get(spout.blamed, 0.0)
-            spout.throttled_ms[spout.blamed] = before + this.seconds * 1000
+            spout.throttled_ms[spout.blamed] = before + held * 1000
         spout.calm = 0.0 if spout.limited else spout.calm + min(this.seconds, self.target)
         spout.unused = 0 if spout.limited or not spout.hungry else spout.unused + 1
         if self._downstream[name]:
@@ -341,6 +343,22 @@ class Controller:
         if spout.calm >= _CALM * self.target or spout.unused >= _OUT_OF_THE_WAY:
             spout.because_of, spout.named = None, False
             self._set(name, None)
+
+    def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
+        """Whether a bolt takes the time of a spout that no limit stops; returns for how long the spout has been held, if it is.
+
+        Once that is sure, the rounds in which it was not yet sure count, too.
+        """
+        was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
+        worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
+        ended_by_time = spout.hungry and not spout.limited and this.seconds >= _ENDED_BY_TIME * self.target
+        if worst is None or not ended_by_time or worst.work < _TAKES * this.seconds:
+            spout.crowded = 0.0
+            return this.seconds
+        spout.crowded += this.seconds
+        if before and spout.crowded > _BURST * self.target:
+            spout.crowded_out_by = self._names[id(worst)]
+        return this.seconds if was else spout.crowded
 
     def _follow(self, name: str, spout: _Spout, this: _Round) -> None:
         """What the round says of a spout's limit."""
@@ -387,7 +405,9 @@ class Controller:
         if worst.above or (bolts_to_blame and wanted < spout.emitted):
             self._hold(name, spout, wanted, worst)
         elif spout.limited:
-            self._set(name, max(spout.limit, 2.0 * spout.emitted, wanted))
+            grown = max(2.0 * spout.emitted, wanted)
+            if grown > _GROWN * spout.limit:
+                self._set(name, grown)
         elif wanted >= 2.0 * spout.limit:  # nobody was at it, but who is some day need not be
             self._set(name, wanted)
 

@@ -13,6 +13,7 @@ import pytest
 import stormspark
 from stormspark.grouping.hashing import fields_task_index
 from tests.faults.exactly_once.test_exactly_once import ALL
+from tests.spark.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -41,7 +42,7 @@ def run(folder: Path, numbers: int, tasks: int, workers: int) -> int:
         )  # fmt: skip
         children: list[psutil.Process] = []
         try:
-            return process.wait(240)
+            return process.wait(PATIENCE_SECS)
         finally:
             if process.poll() is None:
                 children = [

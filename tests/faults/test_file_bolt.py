@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.spark.waiting import PATIENCE_SECS
+
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +42,7 @@ def test_nothing_acked_is_missing_and_no_record_is_half(tmp_path: Path) -> None:
     left = [name.name for name in (tmp_path / "out").iterdir() if name.name.startswith("_")]
     assert left, "the kills came while files were open"
     with writer(tmp_path, 100) as process:
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_SECS) == 0
     files = list((tmp_path / "out").iterdir())
     assert all(file.name.startswith("sink-") for file in files)
     lines = [line.split(",") for file in files for line in file.read_text().splitlines()]

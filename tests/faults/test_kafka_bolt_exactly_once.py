@@ -16,6 +16,7 @@ from stormspark import Bolt, Fields, Topology, TopologyBuilder
 from stormspark.connectors import KafkaBolt
 from stormspark.connectors.kafka_transactions import Message, TransactionalProducer
 from tests.kafka_broker import KafkaBroker
+from tests.spark.waiting import PATIENCE_SECS
 from tests.unit.connectors.exactly_once_components import Numbers
 from tests.unit.worker.durable_workers import DurableWorkers
 
@@ -135,7 +136,7 @@ def test_a_call_that_does_not_return_is_left_to_itself(kafka: KafkaBroker) -> No
         one.deliver(1, batch("stuck-within", 2), "stuck-within")
     one.deliver(1, batch("stuck-within", 2), "stuck-within")
     stuck.released.set()
-    assert stuck.returned.wait(30)
+    assert stuck.returned.wait(PATIENCE_SECS)
     one.deliver(2, batch("stuck-within", 3), "stuck-within")
     one.close()
     assert committed_messages(kafka, "stuck-within") == [(b"k", b"1"), (b"k", b"2"), (b"k", b"3")]

@@ -23,7 +23,7 @@ from stormspark.worker.launch import LaunchError, own_folder
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import Request
 from tests.spark.topologies import FOLDER, PrepareRaises, broken, word_count
-from tests.spark.waiting import wait_for, wait_until_gone, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_gone, worker_processes
 
 pytestmark = pytest.mark.faults
 
@@ -137,7 +137,7 @@ def test_a_killed_worker_ends_its_attempt_for_everybody(stage):
     os.kill(victim.pid, signal.SIGKILL)
     with pytest.raises(WorkerLostError, match="worker 0 was lost in attempt 0"):
         exchange(route, batch=1)
-    assert one.trouble.wait(10)
+    assert one.trouble.wait(PATIENCE_SECS)
     with pytest.raises(WorkerLostError, match="worker 0 was lost"):
         one.route(0)  # Spark's retry of the task
     with pytest.raises(WorkerLostError, match="worker 0 was lost"):

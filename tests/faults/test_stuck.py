@@ -15,7 +15,7 @@ from stormspark.errors import WorkerLostError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Numbers, read_effects
 from tests.faults.stuck_components import Spins
-from tests.spark.waiting import wait_until_gone, wait_until_idle, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, wait_until_gone, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -56,7 +56,7 @@ def test_a_bolt_that_never_gets_out_of_its_loop_stops_the_topology_with_the_reas
     """W6, W22: after stormspark.max.attempts; nothing is left over."""
     topology, conf = spinning(1000, tmp_path)
     running = start(topology, conf=conf | {"stormspark.max.attempts": 2})
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, WorkerLostError)
     assert "failed 2 times" in str(running.error) and "the code of spins[" in str(running.error)
     wait_until_gone(list(worker_processes(topology.name).values()))

@@ -14,6 +14,7 @@ import pytest
 from stormspark.errors import WorkerLostError
 from tests.spark.topologies import FOLDER, holding, word_count
 from tests.spark.waiting import (
+    PATIENCE_SECS,
     wait_for,
     wait_for_batches,
     wait_until_gone,
@@ -129,7 +130,7 @@ def test_after_so_many_attempts_at_one_batch_the_topology_stops(start, tmp_path)
         victim = int((tmp_path / "holding").read_text())
         (tmp_path / "holding").unlink()
         os.kill(victim, signal.SIGKILL)
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, WorkerLostError)
     assert "failed 2 times (stormspark.max.attempts)" in str(running.error)
     wait_for(lambda: not worker_processes("holding"))

@@ -45,7 +45,7 @@ def main(bootstrap: str, topic: str, rows: str, folder: str) -> None:
     running = submit(
         builder.create_topology("kafka"), spark, conf=conf, checkpoint=Path(folder) / "checkpoint"
     )
-    wait_for(lambda: running.statistics().components["messages"].acked >= int(rows), 90, f"{rows} acks")
+    wait_for(lambda: running.statistics().components["messages"].acked >= int(rows), message=f"{rows} acks")
     running.stop()
 
 

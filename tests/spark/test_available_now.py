@@ -15,6 +15,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record
 from tests.spark.test_sources import numbers_in, recorded, write_numbers
+from tests.spark.waiting import PATIENCE_SECS
 
 pytestmark = pytest.mark.spark
 
@@ -69,7 +70,7 @@ def test_a_backfill_ends_when_all_is_acked_and_an_ordinary_run_goes_on_behind_it
         )
 
     backfill = run("available-now")
-    assert backfill.wait(120), backfill.statistics()
+    assert backfill.wait(PATIENCE_SECS), backfill.statistics()
     assert backfill.error is None
     numbers = backfill.statistics().components["numbers"]
     assert (numbers.acked, numbers.failed, numbers.pending) == (400, 8, 0)
@@ -84,7 +85,7 @@ def test_a_backfill_ends_when_all_is_acked_and_an_ordinary_run_goes_on_behind_it
 
     write_numbers(tmp_path / "in", "5.json", range(500, 510))
     again = run("available-now")
-    assert again.wait(120) and again.error is None
+    assert again.wait(PATIENCE_SECS) and again.error is None
     assert recorded(tmp_path / "out") == Counter(range(510))
 
 
@@ -93,7 +94,7 @@ def test_with_nothing_there_it_ends_soon(start: Callable[..., SparkTopology], tm
     builder = TopologyBuilder()
     builder.set_spout("numbers", DataFrameSpout(numbers_in(tmp_path / "in"), ["n", "text"]))
     running = start(builder.create_topology("nothing"), trigger="available-now")
-    assert running.wait(60) and running.error is None
+    assert running.wait(PATIENCE_SECS) and running.error is None
     assert running.statistics().components["numbers"].emitted == 0
 
 

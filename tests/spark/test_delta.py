@@ -15,7 +15,7 @@ from stormspark import TopologyBuilder
 from stormspark.connectors import DeltaBolt, DeltaSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.spark import SparkTopology
-from tests.spark.waiting import wait_for, wait_until_idle
+from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +59,7 @@ def acked(running: SparkTopology) -> int:
 
 
 def error_of(running: SparkTopology) -> str:
-    assert running.wait(60), "it still runs"
+    assert running.wait(PATIENCE_SECS), "it still runs"
     assert isinstance(running.error, StormsparkError), running.error
     return str(running.error)
 
@@ -173,6 +173,6 @@ def test_what_can_not_be_read_is_said_at_the_start(
     builder = TopologyBuilder()
     builder.set_spout("orders", DeltaSpout(tmp_path / path, fields))
     running = start(builder.create_topology("unreadable"))
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     with pytest.raises(InvalidTopologyError, match=rf"test_delta\.py:\d+: spout 'orders': .*{error}"):
         raise running.error or AssertionError

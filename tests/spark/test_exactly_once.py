@@ -62,7 +62,7 @@ def test_of_two_drivers_on_one_checkpoint_the_first_is_fenced_off(start: Start, 
     control["topology"] = "fenced-2"
     (tmp_path / "checkpoint/stormspark/control.json").write_text(json.dumps(control))
     second = start(topology("fenced-2"), checkpoint=tmp_path / "checkpoint")
-    wait_for(lambda: first.wait(0), 60, "the first driver's end")
+    wait_for(lambda: first.wait(0), message="the first driver's end")
     assert isinstance(first.error, FencedError), first.error
     assert "belongs to another driver now" in str(first.error)
     wait_for_batches(second, 2, 90)

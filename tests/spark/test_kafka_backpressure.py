@@ -72,7 +72,7 @@ def test_what_a_kafka_spout_is_given_follows_its_limit_batch_by_batch(
         most = max(most, running.statistics().components["numbers"].queued)
         return worked(out).total() >= 1000
 
-    wait_for(enough, 90, "1000 rows")
+    wait_for(enough, message="1000 rows")
     given = handed_out(running, 1)
     pressure = running.statistics().pressure
     assert pressure is not None
@@ -113,7 +113,7 @@ def test_spark_s_kafka_source_has_its_limit_changed(
     spout = DataFrameSpout(read, ["n"], per_trigger=PerTrigger("maxOffsetsPerTrigger", 2000))
     conf = settings(out, stormspark_batch_target_ms=300)
     running = start(working("natively-held", spout), conf=conf)
-    wait_for(lambda: running.planned_restarts, 90, "a smaller limit")
+    wait_for(lambda: running.planned_restarts, message="a smaller limit")
     assert running.source_limits["numbers"] <= 500
     set_pace(out, 0)
     wait_for_acks(running, ROWS)

@@ -22,7 +22,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record, read_effects
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_for_batches, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Start = Callable[..., SparkTopology]
@@ -69,7 +69,7 @@ def wait_for_acks(running: SparkTopology, acks: int) -> None:
         assert running.error is None, running.error
         return bool(spout_of(running).acked >= acks)
 
-    wait_for(done, 90, f"{acks} acks")
+    wait_for(done, message=f"{acks} acks")
 
 
 def is_committed(broker: KafkaBroker, group: str, topic: str, offsets: list[int]) -> bool:
@@ -134,7 +134,7 @@ def test_an_outage_ends_no_query_and_new_partitions_are_found(
     kafka.create_topic("outage", partitions=2)
     kafka.produce("outage", [b"%d" % n for n in range(6000)])
     running = start(topology("spark-outage", kafka, "outage"), conf=settings(tmp_path / "out"))
-    wait_for(lambda: len(recorded(tmp_path / "out")) > 1000, 90, "the first messages")
+    wait_for(lambda: len(recorded(tmp_path / "out")) > 1000, message="the first messages")
     assert running.query is not None
     first = running.query.runId
     try:
@@ -181,7 +181,7 @@ def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guara
         wait_for(lambda seen=seen: len(recorded(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
         os.kill(worker_processes(topic)[victim].pid, signal.SIGKILL)
     kafka.produce(topic, [b"%d" % n for n in range(3000, 3500)])
-    wait_for(lambda: set(range(3000, 3500)) <= numbers(tmp_path / "out").keys(), 90)
+    wait_for(lambda: set(range(3000, 3500)) <= numbers(tmp_path / "out").keys())
     wait_until_idle(running)
     running.stop()
     assert running.error is None
@@ -205,7 +205,7 @@ def test_what_there_is_now_is_worked_off_and_no_more(
             checkpoint=tmp_path / "checkpoint",
             trigger="available-now",
         )
-        assert running.wait(120)
+        assert running.wait(PATIENCE_SECS)
         assert running.error is None
         assert numbers(tmp_path / "out") == Counter(range(run * 300 + 300))
         assert running.statistics().batches >= 3
@@ -216,7 +216,7 @@ def test_a_topic_that_is_not_there_stops_the_topology_or_is_waited_for(
 ) -> None:
     """K1: with the topic, the servers, and the user's line."""
     running = start(topology("spark-missing", kafka, "spark-missing"), conf=settings(tmp_path / "out"))
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     with pytest.raises(
         InvalidTopologyError,
         match=rf"test_kafka_spout\.py:\d+: spout 'kafka': .*{kafka.bootstrap} has no topic",

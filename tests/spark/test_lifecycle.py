@@ -22,7 +22,14 @@ from tests.spark.topologies import (
     expected_counts,
     word_count,
 )
-from tests.spark.waiting import wait_for, wait_for_batches, wait_until_gone, wait_until_idle, worker_processes
+from tests.spark.waiting import (
+    PATIENCE_SECS,
+    wait_for,
+    wait_for_batches,
+    wait_until_gone,
+    wait_until_idle,
+    worker_processes,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -102,7 +109,7 @@ def test_a_checkpoint_folder_of_another_topology_is_refused(start, tmp_path):
 
 def test_a_bolt_that_raises_in_prepare_stops_the_topology(start, tmp_path):
     running = start(broken(PrepareRaises()), conf={FOLDER: str(tmp_path)})
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, ComponentError)
     for word in ("broken", "no such table: words", "prepare", "topologies.py"):
         assert word in str(running.error)
@@ -112,7 +119,7 @@ def test_a_bolt_that_raises_in_prepare_stops_the_topology(start, tmp_path):
 def test_a_bolt_that_always_raises_stops_the_topology(start, tmp_path):
     conf = {FOLDER: str(tmp_path), "stormspark.task.max.restarts.in.row": 3}
     running = start(broken(ExecuteRaises()), conf=conf)
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, ComponentError)
     assert "always" in str(running.error)
     wait_for(lambda: not worker_processes("broken"))
@@ -124,7 +131,7 @@ def test_kill_ends_everything_at_once(start, tmp_path):
     workers = worker_processes("tested-word-count").values()
     killer = threading.Thread(target=running.kill)
     killer.start()
-    assert running.wait(30)
+    assert running.wait(PATIENCE_SECS)
     killer.join()
     wait_until_gone(workers)
     assert running.error is None

@@ -11,6 +11,7 @@ import pytest
 
 from stormspark import BasicBolt, Fields, TopologyBuilder
 from stormspark.connectors import DeltaBolt, FileSpout
+from tests.spark.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -48,7 +49,7 @@ def test_lines_to_a_table_and_the_newest_of_each_digit_to_another(
         text = [str(n) for n in range(part * 100, part * 100 + 100)] + (["poison"] if part else [])
         (lines / f"{part}.txt").write_text("\n".join(text) + "\n")
         running = start(topology, conf=conf, checkpoint=tmp_path / "checkpoint", trigger="available-now")
-        assert running.wait(120) and running.error is None
+        assert running.wait(PATIENCE_SECS) and running.error is None
         numbers = deltalake.DeltaTable(tmp_path / "all").to_pyarrow_table().column("n").to_pylist()
         assert sorted(numbers) == list(range(part * 100 + 100))
     newest = deltalake.DeltaTable(tmp_path / "newest").to_pyarrow_table().to_pylist()

@@ -19,7 +19,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.local import submit as submit_locally
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record, read_effects
-from tests.spark.waiting import wait_for, wait_until_idle, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle, worker_processes
 
 pytestmark = pytest.mark.spark
 
@@ -203,7 +203,7 @@ def test_a_stream_that_does_not_fit_stops_the_topology(
     builder = TopologyBuilder()
     builder.set_spout("numbers", DataFrameSpout(stream, fields))
     running = start(builder.create_topology("unfit"))
-    assert running.wait(60)
+    assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, InvalidTopologyError)
     with pytest.raises(InvalidTopologyError, match=error):
         raise running.error

@@ -76,20 +76,20 @@ class Drivers:
         before = len({txid for txid, _, _ in self.transactions()})
         wait_for(
             lambda: self.lives() and len({txid for txid, _, _ in self.transactions()}) > before + 1,
-            120,
-            f"two more transactions:\n{self.output}",
+            message=lambda: f"two more transactions:\n{self.output}",
         )
 
     def kill_at(self, barrier: str) -> None:
         armed = self.barriers / barrier
         armed.touch()
-        wait_for(lambda: self.lives() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+        wait_for(lambda: self.lives() and not armed.exists(), message=lambda: f"{barrier}:\n{self.output}")
 
     def end(self) -> None:
         (self.folder / ENOUGH).touch()
         (self.folder / "done").touch()
         wait_for(
-            lambda: self.process.poll() == 0 or (self.lives() and False), 180, f"the end:\n{self.output}"
+            lambda: self.process.poll() == 0 or (self.lives() and False),
+            message=lambda: f"the end:\n{self.output}",
         )
 
     def kill(self) -> None:

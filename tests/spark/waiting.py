@@ -15,24 +15,29 @@ from stormspark.engine import RunningTopology
 from stormspark.metrics import Quiet
 
 _T = TypeVar("_T")
+#: Nobody waits so long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
+#: until a driver is up, and what a test shows is not how fast the machine is.
+PATIENCE_SECS = 300.0
 #: Its processes have it in their environment from pytest-xdist, which says which of the processes that run tests is theirs.
 _TESTS_PROCESS = "PYTEST_XDIST_WORKER"
 
 
-def wait_for(what: Callable[[], _T], timeout: float = 180.0, message: str = "") -> _T:
-    """Ask until the answer is true, and return it."""
+def wait_for(
+    what: Callable[[], _T], timeout: float = PATIENCE_SECS, message: str | Callable[[], str] = ""
+) -> _T:
+    """Ask until the answer is true, and return it. A message that is called says how things are at the end."""
     deadline = time.monotonic() + timeout
     while True:
         answer = what()
         if answer:
             return answer
         assert time.monotonic() < deadline, (
-            f"waited {timeout} s in vain: {message or what}, last answer {answer!r}"
+            f"waited {timeout} s in vain: {(message() if callable(message) else message) or what}, last answer {answer!r}"
         )
         time.sleep(0.05)
 
 
-def wait_until_idle(running: RunningTopology, timeout: float = 240.0) -> None:
+def wait_until_idle(running: RunningTopology, timeout: float = PATIENCE_SECS) -> None:
     """Wait until nothing is left open, and two batches more have ended in which nothing happened."""
     quiet = Quiet()
 
@@ -43,7 +48,7 @@ def wait_until_idle(running: RunningTopology, timeout: float = 240.0) -> None:
     wait_for(idle, timeout, "the topology to be idle")
 
 
-def wait_for_batches(running: RunningTopology, more: int, timeout: float = 180.0) -> None:
+def wait_for_batches(running: RunningTopology, more: int, timeout: float = PATIENCE_SECS) -> None:
     """Wait until so many more batches have ended."""
     wanted = running.statistics().batches + more
 
@@ -84,7 +89,7 @@ def kill_all_of(topology: str, driver: subprocess.Popen[bytes]) -> None:
     driver.wait()
 
 
-def wait_until_gone(processes: Iterable[psutil.Process], timeout: float = 30.0) -> None:
+def wait_until_gone(processes: Iterable[psutil.Process], timeout: float = PATIENCE_SECS) -> None:
     """Wait until none of the processes runs any more; a zombie does not run."""
 
     left = list(processes)

@@ -19,7 +19,7 @@ from tests.faults.backpressure.components import Dial, Slow, sender_of_record
 from tests.faults.backpressure.rounds import rate, utilisation
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import wait_until_idle
+from tests.spark.waiting import PATIENCE_SECS, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
@@ -77,7 +77,7 @@ def test_the_lag_falls_as_fast_as_the_bolts_can_take_it(
     conf = {"topology.workers": 2, "stormspark.log.dir": str(tmp_path)}
     running = start(builder.create_topology(name), conf=conf, checkpoint=tmp_path / "checkpoint")
     watch = Watch(running, spark, say)
-    watch.until(lambda: any(one.executed for one in watch.rounds), 60, "the first messages")
+    watch.until(lambda: any(one.executed for one in watch.rounds), PATIENCE_SECS, "the first messages")
     watch.begin()
     began = time.monotonic()
     lags = [(began, MESSAGES - committed(kafka, name))]
@@ -99,11 +99,15 @@ def test_the_lag_falls_as_fast_as_the_bolts_can_take_it(
     waited = max(one.queued for one in watch.rounds)
     dial.set(FAST_SECS)
     faster, slow_samples = time.monotonic(), len(watch.samples)
-    watch.until(lambda: watch.statistics().components["kafka"].acked >= MESSAGES, 120 + LONG_SECS, "all acks")
+    watch.until(
+        lambda: watch.statistics().components["kafka"].acked >= MESSAGES,
+        PATIENCE_SECS + LONG_SECS,
+        "all acks",
+    )
     took = time.monotonic() - faster
     fast = [one for one in watch.rounds.since(faster) if one.executed]
     wait_until_idle(running)
-    watch.until(lambda: committed(kafka, name) == MESSAGES, 30, "all commits")
+    watch.until(lambda: committed(kafka, name) == MESSAGES, PATIENCE_SECS, "all commits")
     watch.save(folder)
     now = watch.statistics()
     running.stop()

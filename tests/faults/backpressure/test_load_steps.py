@@ -20,6 +20,7 @@ from stormspark.worker.throttle import Throttle
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import Rounds, full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
+from tests.spark.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
@@ -75,7 +76,7 @@ def take_course(
         }
         running = start(build(name, path), conf=conf)
         watch = Watch(running, spark, say)
-        watch.until(lambda: watch.rounds, 60, "the first round")
+        watch.until(lambda: watch.rounds, PATIENCE_SECS, "the first round")
         watch.begin()
         began, executed = time.monotonic(), watch.statistics().components["slow"].executed
 
@@ -83,7 +84,7 @@ def take_course(
             first = len(watch.rounds)
             watch.run(PART_SECS)
             if not LONG_SECS:  # what long runs are compared by is their time
-                watch.until(lambda: len(watch.rounds) >= first + 3, 120, "three rounds")
+                watch.until(lambda: len(watch.rounds) >= first + 3, PATIENCE_SECS, "three rounds")
 
         part()
         changed = time.monotonic()

@@ -17,7 +17,7 @@ from stormspark.spark import SparkTopology
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
-from tests.spark.waiting import worker_processes
+from tests.spark.waiting import PATIENCE_SECS, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
@@ -119,7 +119,7 @@ def test_a_topology_that_is_held_goes_on_at_full_speed(
     running = start(build("recovers", tmp_path / "dial"), conf=conf)
     watch = Watch(running, spark, say)
     scene = _Scene(running, watch, dial)
-    watch.until(lambda: watch.rounds, 60, "the first round")
+    watch.until(lambda: watch.rounds, PATIENCE_SECS, "the first round")
     for what, hurt in list(HURTS.items()) * TIMES:
         watch.run(SETTLE_SECS)
         watch.until(partial(watch.is_held_by, "slow"), MOST_SECS, "the spout to be held")

@@ -19,6 +19,7 @@ from stormspark.worker.throttle import Throttle
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import rate, utilisation
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
+from tests.spark.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 
@@ -55,12 +56,12 @@ def test_memory_is_flat_and_the_bolt_busy(
     topology = build(name, tmp_path / "dial", spouts=each, bolts=each, computes=computes)
     running = start(topology, conf={"topology.workers": workers, "stormspark.log.dir": str(tmp_path)})
     watch = Watch(running, spark, say)
-    watch.until(lambda: watch.rounds, 60, "the first round")
+    watch.until(lambda: watch.rounds, PATIENCE_SECS, "the first round")
     # A bolt beside its spout takes the time of that, and is named where it has three quarters of a round:
     # on a machine that does other things too, a short run may not see that.
     apart = run.startswith("across")
     if apart or LONG_SECS:
-        watch.until(partial(watch.is_held_by, "slow"), 60, "the spout to be held")
+        watch.until(partial(watch.is_held_by, "slow"), PATIENCE_SECS, "the spout to be held")
     held_before = watch.held_ms("slow")
     began = time.monotonic()
     watch.begin()
@@ -128,7 +129,7 @@ def test_without_limits_tuples_pile_up_and_that_is_noticed(
     running = start(build("no-limits", tmp_path / "dial"), conf={"topology.workers": 2})
     watch = Watch(running, spark, say)
     watch.period = 1.0
-    watch.until(lambda: watch.rounds, 60, "the first round")
+    watch.until(lambda: watch.rounds, PATIENCE_SECS, "the first round")
     watch.begin()
     watch.run(20)
     series = [sample.worker_mb for sample in watch.samples]

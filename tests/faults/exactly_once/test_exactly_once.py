@@ -102,13 +102,16 @@ class Run:
     def goes_on(self, batches: int = 1) -> None:
         """Wait for so many more commits, whoever has to be started for them."""
         wanted = self.committed() + batches
-        wait_for(lambda: self.lives() and self.committed() >= wanted, 120, f"batch {wanted}:\n{self.output}")
+        wait_for(
+            lambda: self.lives() and self.committed() >= wanted,
+            message=lambda: f"batch {wanted}:\n{self.output}",
+        )
 
     def kill_at(self, barrier: str) -> None:
         armed = self.barriers / barrier
         armed.touch()
         comes_by = self._rolls_back if barrier in ROLLBACKS else self.lives
-        wait_for(lambda: comes_by() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+        wait_for(lambda: comes_by() and not armed.exists(), message=lambda: f"{barrier}:\n{self.output}")
 
     def _rolls_back(self) -> bool:
         """Kill a worker, so that the other one comes to take its part of the batch back."""
@@ -131,7 +134,7 @@ class Run:
         """While a process stands at that barrier."""
         armed = self.barriers / barrier
         armed.write_text("wait")
-        wait_for(lambda: self.lives() and not armed.exists(), 120, f"{barrier}:\n{self.output}")
+        wait_for(lambda: self.lives() and not armed.exists(), message=lambda: f"{barrier}:\n{self.output}")
         victim = self.executors()[0]
         victim.kill()
         victim.wait(20)
@@ -150,7 +153,7 @@ class Run:
             self.lives()
             return False
 
-        wait_for(ended, 180, f"the end:\n{self.output}")
+        wait_for(ended, message=lambda: f"the end:\n{self.output}")
 
     def state(self, component: str) -> dict[Any, Any]:
         """Of all tasks together; no key may be with two of them."""
@@ -255,7 +258,7 @@ def test_killed_at_random_in_a_cluster(tmp_path: Path) -> None:
 
 
 def _kill_at_random(tmp_path: Path, kills: int, whom: list[str], master: str) -> None:
-    choice = random.Random(int(os.environ.get("EXACTLY_ONCE_SEED", "7")))
+    choice = random.Random(int(os.environ.get("TEST_SEED", "7")))
     killed: Counter[str] = Counter()
     with running(tmp_path, 2, master) as run:
         while killed.total() < kills:

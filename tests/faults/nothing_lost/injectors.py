@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.faults.nothing_lost.scenario import Inject, Scenario
 from tests.faults.nothing_lost.topology import trap
-from tests.spark.waiting import worker_processes
+from tests.spark.waiting import PATIENCE_SECS, worker_processes
 
 __all__ = ["FAULTS", "TOGETHER", "Fault"]
 
@@ -31,7 +31,7 @@ def _raise(scenario: Scenario, random: Random) -> str:
     component = random.choice(("seen", "join", "windowed"))
     path = trap(scenario.folder, component)
     path.touch()
-    scenario.until(lambda: not path.exists(), 60, f"a tuple at {component}")
+    scenario.until(lambda: not path.exists(), PATIENCE_SECS, f"a tuple at {component}")
     return f"{component} raised"
 
 

@@ -24,7 +24,7 @@ from tests.faults.nothing_lost.driver import Plan, Status
 from tests.faults.nothing_lost.private_disk import PrivateDisk
 from tests.faults.nothing_lost.topology import SIDES
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import wait_until_gone, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, wait_until_gone, worker_processes
 
 __all__ = ["Accounts", "Driver", "Inject", "Scale", "Scenario"]
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 PARTITIONS = 4
 _TURN_SECS = 0.05
 #: Without a new effect for so long, what is missing is taken for lost.
-_PATIENCE_SECS = float(os.environ.get("FAULT_PATIENCE", "40"))
+_PATIENCE_SECS = float(os.environ.get("FAULT_PATIENCE", "180"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Scale:
         return cls(
             int(os.environ.get("FAULT_MESSAGES", "4000")),
             int(os.environ.get("FAULT_INJECTIONS", "1")),
-            int(os.environ.get("FAULT_SEED", "1")),
+            int(os.environ.get("TEST_SEED", "1")),
         )
 
 
@@ -175,7 +175,7 @@ class Driver:
         with contextlib.suppress(psutil.NoSuchProcess):
             (what or family[0]).send_signal(signal.SIGKILL)
         assert self._popen is not None
-        self._popen.wait(60)
+        self._popen.wait(PATIENCE_SECS)
         wait_until_gone(family)
 
     def wait_for_end(self, timeout: float) -> None:
@@ -278,7 +278,9 @@ class Scenario:
         self._may_feed = share
         self.driver.start()
         # Then windows hold what earlier batches have read.
-        self.until(lambda: self.effects.update() and self.batches()[1] > 0, 120, "effects and two batches")
+        self.until(
+            lambda: self.effects.update() and self.batches()[1] > 0, PATIENCE_SECS, "effects and two batches"
+        )
         for number, inject in enumerate(injects):
             self._may_feed = (number + 1) * share
             self.pause(self.random.uniform(0.3, 2.5))
@@ -302,7 +304,7 @@ class Scenario:
             self.effects.update()
             return self.batches()[1] > batch and (self.effects.highest >= fed or fed == self.pairs)
 
-        self.until(recovered, 300, f"a recovery from: {self.accounts.injected[-1]}")
+        self.until(recovered, PATIENCE_SECS, f"a recovery from: {self.accounts.injected[-1]}")
         self.accounts.recovery_secs.append(time.monotonic() - began)
         self._check_group()
 
@@ -330,10 +332,10 @@ class Scenario:
     def _end(self) -> None:
         """Stop it; all accounts must balance, and no process be left."""
         if not self.accounts.lost and not self.accounts.wrong:
-            self.until(self._group_is_at_the_end, 60, "the group to have committed all")
+            self.until(self._group_is_at_the_end, PATIENCE_SECS, "the group to have committed all")
         family = self.driver.family()
         (self.folder / "stop").touch()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_SECS
         while self.driver.ended is None:
             assert time.monotonic() < deadline, f"it does not stop:\n{self.driver.output}"
             time.sleep(_TURN_SECS)

@@ -1,6 +1,6 @@
 """Whatever dies, every message has its effect at least once, and every tree one verdict.
 
-A few thousand messages and one fault each by default. ``FAULT_MESSAGES``, ``FAULT_INJECTIONS`` and ``FAULT_SEED`` make it
+A few thousand messages and one fault each by default. ``FAULT_MESSAGES``, ``FAULT_INJECTIONS`` and ``TEST_SEED`` make it
 a soak; the table comes at the end of the run, and in ``build/nothing_lost``.
 """
 

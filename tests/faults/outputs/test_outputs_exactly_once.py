@@ -136,7 +136,7 @@ def test_killed_at_random_with_a_broker_that_goes_too(
     kafka: KafkaBroker, database: str, tmp_path: Path
 ) -> None:
     """C42, C44, K8: workers, drivers and the broker, at any moment."""
-    choice = random.Random(int(os.environ.get("EXACTLY_ONCE_SEED", "7")))
+    choice = random.Random(int(os.environ.get("TEST_SEED", "7")))
     killed: Counter[str] = Counter()
     with running(tmp_path, kafka, database) as run:
         for number in range(KILLS + 1):

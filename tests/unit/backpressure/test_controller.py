@@ -351,22 +351,47 @@ def test_time_that_workers_went_on_in_makes_rounds_no_shorter() -> None:
 
 
 def test_a_first_round_that_was_no_usual_one_says_nothing_of_what_rounds_take() -> None:
-    """F6, F14: workers had to be started in it; a bolt that took all of its work is named all the same."""
+    """F6, F14: workers had to be started in it; the work that a bolt did in it counts all the same."""
     controller = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0, worker_of={1: 0, 2: 0})
     controller.observe(
         {1: SpoutLoad(90, True, False), 2: BoltLoad(90, 0.9, 0, 0)}, 0.95, pause=3.0, whole=False
     )
+    assert controller.round_target == 1.0
+    for _ in range(2):
+        controller.observe({1: SpoutLoad(90, True, False), 2: BoltLoad(90, 0.9, 0, 0)}, 0.95)
     assert controller.pressure().spouts["s"].throttled_by == "b"
+    assert controller.pressure().spouts["s"].throttled_ms == {"b": pytest.approx(3 * 950)}
     assert controller.round_target == 1.0
 
 
-def test_a_short_round_was_not_ended_by_a_bolt() -> None:
-    """F14: a spout that has used its own share of a round up is hungry, and nobody is in its way; in a long one a bolt is."""
+def shown(*seconds: float) -> list[str | None]:
+    """Who is named after each of these rounds, in which time stops the spout and the bolt has nine tenths of it."""
     one = OneSpout()
     for _ in range(3):
         one.emits(1e-6)
-    for seconds, named in ((0.3, None), (0.9, "b")):
-        one.controller.observe(
-            {1: SpoutLoad(1000, True, False), 2: BoltLoad(1000, 0.9 * seconds, 0, 0)}, seconds
-        )
-        assert one.named == named
+    named = []
+    for each in seconds:
+        loads: dict[int, TaskLoad] = {
+            1: SpoutLoad(1000, each > 0, False),
+            2: BoltLoad(1000, 0.9 * abs(each), 0, 0),
+        }
+        one.controller.observe(loads, abs(each))
+        named.append(one.named)
+    return named
+
+
+def test_short_rounds_were_not_ended_by_a_bolt() -> None:
+    """F14: a spout that has used its own share of a round up is hungry, and nobody is in its way; in long ones a bolt is."""
+    assert shown(*[0.3] * 20) == [None] * 20
+    assert shown(*[0.6] * 5) == [None, None, None, "b", "b"]
+
+
+def test_a_burst_that_was_ended_by_time_was_held_up_by_nobody() -> None:
+    """F14: time was up when all was emitted that there was; the next round shows whether there was more.
+
+    A negative round here is one after which the spout had nothing more.
+    """
+    assert shown(1.9, -0.1, 1.9, -0.1, 1.9) == [None] * 5
+    assert shown(30.0, -0.1) == [None, None], "one round proves nothing, however long it is"
+    assert shown(30.0, 0.9, 0.9, -0.9, 0.9) == [None, "b", "b", None, None]
+    assert shown(0.9, 0.9, 0.9) == [None, None, "b"]
