@@ -193,6 +193,15 @@ class Settings:
     )
     #: A worker that hears nothing from its driver for so long exits.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
+    #: How long a path between two hosts may be silent while something is awaited of it.
+    network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
+    #: Whether what is sent between hosts is encrypted; None: where Spark's own is.
+    network_crypto: bool | None = _setting("stormspark.network.crypto.enabled", None, bool)
+    #: The port at which the driver listens for workers on other hosts, and the one at which a worker does for requests; 0: any.
+    #: Where it is taken the next one is tried, so many times; None: as Spark does (``spark.port.maxRetries``).
+    nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
+    worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
+    port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: Replies kept for requests that Spark may repeat; above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
     #: Where rows of sources that were given up are written, a file a task; None: to the task's log.

@@ -30,11 +30,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import os
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection
 from typing import NoReturn
 
 import pyarrow as pa
@@ -42,8 +43,12 @@ from pyspark import TaskContext
 
 from stormspark.acker.records import AckerTime
 from stormspark.backpressure import Limits
-from stormspark.errors import WorkerLostError
+from stormspark.errors import UnsupportedEnvironmentError, WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
+from stormspark.worker.addresses import ANY_PORT, Ports, command_line, executor_hosts
+from stormspark.worker.connection import SILENCE_SECS
+from stormspark.worker.descriptors import make_room
+from stormspark.worker.key import Key
 from stormspark.worker.launch import Launch, LaunchError, LaunchLostError, end_process, start
 from stormspark.worker.lifeline import executor_jvm
 from stormspark.worker.link import Endpoint, dial
@@ -85,13 +90,18 @@ class Attempt:
     workers: int
     supersteps: int
     nimbus: Endpoint
-    key: bytes
+    key: Key
     log_folder: str
     start_timeout_secs: float
     #: A batch, and which of its rows are given up, by task.
     skip: tuple[int, Mapping[int, tuple[Hashable, ...]]] = (-1, {})
     #: A batch, and what an earlier attempt at it has announced (`stormspark.worker.step.Step`).
     announced: tuple[int, Mapping[str, bytes]] = (-1, {})
+    #: Where workers take requests from other hosts, and how long a path between two hosts may be silent.
+    ports: Ports = ANY_PORT
+    silence_secs: float = SILENCE_SECS
+    #: How many of Spark's Python processes may run at a time.
+    forwarders: int = 0
 
 
 def forwarder(
@@ -221,19 +231,82 @@ def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
         yield group
 
 
+class _Nimbus:
+    """The one connection of this process to the nimbus of a topology, whatever number of workers it speaks to."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._key = attempt.key
+        self._asking = threading.Lock()
+        try:
+            self._connection = dial(attempt.nimbus, attempt.key, attempt.silence_secs)
+        except (OSError, AuthenticationError) as error:
+            msg = f"the driver is gone: {error}"
+            raise WorkerLostError(msg) from error
+
+    def ask(self, question: object) -> object:
+        """Its answer; raises `WorkerLostError` where it is gone."""
+        try:
+            with self._asking:
+                self._connection.send(question)
+                return self._connection.recv()
+        except BaseException as error:
+            self.close()  # the answer may be on its way still
+            if not isinstance(error, OSError | EOFError):
+                raise
+            msg = "the driver is gone"
+            raise WorkerLostError(msg) from error
+
+    def is_gone(self) -> bool:
+        """Whether it has hung up: it says nothing unasked."""
+        if self._asking.locked():
+            return False
+        try:
+            return self._connection.poll(0)
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        """Hang up. What it was promised that this process starts may then be started by another one."""
+        if _nimbuses.get(self._key) is self:
+            del _nimbuses[self._key]
+        self._connection.close()
+
+
+#: Of this process, by the key of the topology's generation.
+_nimbuses: dict[Key, _Nimbus] = {}
+
+
+def _nimbus_of(attempt: Attempt) -> _Nimbus:
+    if attempt.key not in _nimbuses:
+        for nimbus in [nimbus for nimbus in _nimbuses.values() if nimbus.is_gone()]:
+            nimbus.close()
+        _nimbuses[attempt.key] = _Nimbus(attempt)
+    return _nimbuses[attempt.key]
+
+
 class _Route:
-    """The connections of this process to one worker, and to nimbus, for one attempt."""
+    """The connection of this process to one worker, for one attempt."""
 
     def __init__(self, attempt: Attempt, worker: int) -> None:
         self.incarnation = -1
         self._attempt, self._worker = attempt, worker
-        self._nimbus = self._dial_nimbus()
         there = self._locate()
         self.incarnation = there.incarnation
         try:
-            self._connection = dial(there.endpoint, attempt.key)
+            make_room(
+                attempt.workers - len(_routes),
+                f"a Python process of Spark that speaks to {attempt.workers} workers",
+            )
+            self._connection = dial(there.endpoint, attempt.key, attempt.silence_secs)
+        except UnsupportedEnvironmentError as error:
+            self._nimbus.ask(StartFailed(worker, self.incarnation, str(error)))
+            raise
         except (OSError, AuthenticationError) as error:
             self._lost(f"it can't be reached: {error}", error)
+
+    @property
+    def _nimbus(self) -> _Nimbus:
+        return _nimbus_of(self._attempt)
 
     def exchange(self, request: Request, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Send a request whole, wait, and yield the reply's batches as they come."""
@@ -267,27 +340,28 @@ class _Route:
 
     def is_over(self, now: Attempt) -> bool:
         """Whether nobody will use this route again: its attempt has ended, or its driver has hung up."""
-        mine = self._attempt
-        return (mine.key == now.key and mine.attempt < now.attempt) or self._nimbus.poll(0)
+        mine, nimbus = self._attempt, _nimbuses.get(self._attempt.key)
+        return (mine.key == now.key and mine.attempt < now.attempt) or nimbus is None or nimbus.is_gone()
 
     def close(self) -> None:
         """Hang up, and forget this route."""
-        _routes.pop(_name(self._attempt, self._worker), None)
+        name = _name(self._attempt, self._worker)
+        if _routes.get(name) is self:
+            del _routes[name]
         self._connection.close()
-        self._nimbus.close()
 
     @contextlib.contextmanager
     def _unbroken(self, request: Request) -> Iterator[None]:
         try:
             yield
         except (OSError, EOFError) as error:
-            self._lost(
-                f"its connection broke in superstep {request.superstep} of batch {request.batch}", error
-            )
+            where = f"superstep {request.superstep} of batch {request.batch}"
+            why = f": {error}" if str(error) else ""
+            self._lost(f"its connection broke in {where}{why}", error)
 
     def _reply(self) -> Reply:
         while not self._connection.poll(_LOOK_UP_SECS):
-            there = self._ask(Locate(self._attempt.attempt, self._worker))
+            there = self._nimbus.ask(Locate(self._attempt.attempt, self._worker))
             if isinstance(there, Refused):
                 raise WorkerLostError(there.reason)
         reply: Reply = self._connection.recv()
@@ -296,13 +370,12 @@ class _Route:
     def _locate(self) -> There:
         """Find the worker, and start it if nimbus says so."""
         question = Locate(self._attempt.attempt, self._worker)
-        answer = self._ask(question)
+        answer = self._nimbus.ask(question)
         if isinstance(answer, StartHere):
             self.incarnation = answer.incarnation
             self._start(answer)
-            answer = self._ask(question)
+            answer = self._nimbus.ask(question)
         if isinstance(answer, Refused):
-            self._nimbus.close()
             raise WorkerLostError(answer.reason)
         assert isinstance(answer, There), answer
         return answer
@@ -311,6 +384,7 @@ class _Route:
         attempt, jvm = self._attempt, executor_jvm()
         if order.replaces is not None and jvm is not None and order.replaces.host == jvm.host:
             end_process(order.replaces)
+        host, bind = executor_hosts(command_line(jvm.pid) if jvm is not None else (), os.environ)
         launch = Launch(
             topology=attempt.topology,
             generation=attempt.generation,
@@ -321,42 +395,35 @@ class _Route:
             key=attempt.key,
             jvm=jvm,
             log_folder=attempt.log_folder,
+            host=host,
+            bind=bind,
+            ports=attempt.ports,
+            silence_secs=attempt.silence_secs,
+            forwarders=attempt.forwarders,
         )
         try:
             start(launch, attempt.start_timeout_secs)
         except (LaunchError, OSError) as error:
-            self._ask(StartFailed(self._worker, order.incarnation, str(error)))
+            self._nimbus.ask(StartFailed(self._worker, order.incarnation, str(error)))
             raise
         except LaunchLostError as error:
             self._lost(str(error), error)
-
-    def _ask(self, question: object) -> object:
-        try:
-            self._nimbus.send(question)
-            return self._nimbus.recv()
-        except (OSError, EOFError) as error:
-            msg = "the driver is gone"
-            raise WorkerLostError(msg) from error
-
-    def _dial_nimbus(self) -> Connection:
-        try:
-            return dial(self._attempt.nimbus, self._attempt.key)
-        except (OSError, AuthenticationError) as error:
-            msg = f"the driver is gone: {error}"
-            raise WorkerLostError(msg) from error
+        except BaseException:
+            self._nimbus.close()  # which takes our promise back
+            raise
 
     def _lost(self, reason: str, error: BaseException) -> NoReturn:
         with contextlib.suppress(WorkerLostError):
-            self._ask(Lost(self._worker, self.incarnation, reason))
+            self._nimbus.ask(Lost(self._worker, self.incarnation, reason))
         msg = f"worker {self._worker} was lost in attempt {self._attempt.attempt}: {reason}"
         raise WorkerLostError(msg) from error
 
 
 #: Routes of this process, which Spark uses for many tasks: one at a time, so no lock.
-_routes: dict[tuple[bytes, int, int], _Route] = {}
+_routes: dict[tuple[Key, int, int], _Route] = {}
 
 
-def _name(attempt: Attempt, worker: int) -> tuple[bytes, int, int]:
+def _name(attempt: Attempt, worker: int) -> tuple[Key, int, int]:
     # The key is random for each generation of each topology.
     return (attempt.key, attempt.attempt, worker)
 

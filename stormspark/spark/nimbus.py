@@ -5,8 +5,10 @@ asks where a worker is, and may be told to start it. A worker fetches the plan, 
 beats its heart from then on; the answer to each beat is the whole of its orders, so that no lost message
 leaves a worker in a wrong state.
 
-Each connection has a thread; all state is behind one condition. Who a connection belongs to is known from its
-first message.
+Each process has one connection here, and each connection a thread; all state is behind one condition. Who a connection
+belongs to is known from its first message. With 200 workers and 200 of Spark's Python processes that is 400 connections
+and 400 threads, nearly all of which wait: a worker says something every five seconds, a forwarder when it has a new worker
+to find. A question may take minutes to answer, while a worker starts; in a thread it just waits.
 """
 
 from __future__ import annotations
@@ -16,22 +18,24 @@ import itertools
 import logging
 import os
 import pickle
-import secrets
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from stormspark.errors import StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
+from stormspark.worker.addresses import Address
 from stormspark.worker.batch_state import StateAccess
+from stormspark.worker.connection import SILENCE_SECS, Connection
+from stormspark.worker.descriptors import make_room
+from stormspark.worker.key import Key
 from stormspark.worker.launch import end_process
-from stormspark.worker.link import Door, Endpoint, peer_host
+from stormspark.worker.link import STRANGERS, Door, Endpoint
 from stormspark.worker.messages import (
     Adopt,
     Beat,
@@ -56,6 +60,9 @@ __all__ = ["Nimbus"]
 
 _log = logging.getLogger(__name__)
 
+#: Orders are a few bytes, which the socket buffers: a worker that has no room for them has stood still for long.
+_SEND_SECS = 5.0
+
 
 @dataclass
 class _Link:
@@ -70,18 +77,26 @@ class _Link:
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object) -> None:
-        # A worker that does not read must not hold us up for ever; but orders are a few bytes, and the socket
-        # buffers them.
-        with contextlib.suppress(OSError), self.sending:
-            self.connection.send(message)
+        # A worker that does not read, or that is just being sent its state, must not hold us up for ever.
+        if not self.sending.acquire(timeout=_SEND_SECS):
+            self.connection.hang_up()
+            return
+        try:
+            with contextlib.suppress(OSError):
+                self.connection.send(message, _SEND_SECS)
+                return
+            self.connection.hang_up()  # half of a message may be on its way
+        finally:
+            self.sending.release()
 
 
 class Nimbus:
     """Serves the workers and forwarders of one topology in one generation, until `close`.
 
-    ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``host`` is the
-    address at which other hosts reach this one; None where all of Spark runs on this host, and then nothing is
-    opened to the network. ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
+    ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``address`` is where other
+    hosts reach this one; None where all of Spark runs on this host, and then nothing is opened to the network. What goes there is
+    encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``forwarders`` is how many of Spark's Python
+    processes may run at a time. ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
     `broken` and `error` say why. ``on_stir`` is called when a worker that had nothing to do has something.
     """
 
@@ -91,7 +106,7 @@ class Nimbus:
         workers: int,
         *,
         folder: Path,
-        host: str | None,
+        address: Address | None,
         lease_secs: float,
         start_timeout_secs: float,
         on_trouble: Callable[[], None],
@@ -102,8 +117,13 @@ class Nimbus:
         stuck_timeout_secs: float = 0.0,
         state: Callable[[], StateAccess | None] = lambda: None,
         state_of: Callable[[int], Iterable[bytes]] = lambda worker: (),
+        certificate: bytes = b"",
+        silence_secs: float = SILENCE_SECS,
+        forwarders: int = 0,
     ) -> None:
-        self._plan, self._host = plan, host
+        connections = workers + max(workers, forwarders) + 2 * STRANGERS
+        make_room(connections, f"the driver of a topology with {workers} workers")
+        self._plan = plan
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
         self._lease, self._start_timeout = lease_secs, start_timeout_secs
         self._on_trouble, self._on_stir = on_trouble, on_stir
@@ -115,8 +135,8 @@ class Nimbus:
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._error: BaseException | None = None
-        self.key = secrets.token_bytes(32)
-        self._door = Door(str(folder / "nimbus"), host, self.key, self._serve, "nimbus")
+        self.key = Key.new(certificate)
+        self._door = Door(str(folder / "nimbus"), address, self.key, self._serve, "nimbus", silence_secs)
         self.endpoint: Endpoint = self._door.endpoint
 
     # -- for the driver --------------------------------------------------------------------------------------
@@ -216,16 +236,17 @@ class Nimbus:
             self._serve_forwarder(connection, first)
 
     def _serve_forwarder(self, connection: Connection, message: Any) -> None:
-        promised: StartHere | None = None
-        worker = -1
+        promised: dict[
+            int, int
+        ] = {}  # the workers that this process was asked to start, and their incarnations
         try:
             while True:
                 if isinstance(message, Locate):
                     answer = self._locate(message)
                     if isinstance(answer, StartHere):
-                        promised, worker = answer, message.worker
+                        promised[message.worker] = answer.incarnation
                     elif isinstance(answer, There):
-                        promised = None
+                        promised.pop(message.worker, None)
                     connection.send(answer)
                 elif isinstance(message, Lost):
                     self._lose(*message)
@@ -235,10 +256,10 @@ class Nimbus:
                     connection.send(Refused(message.text))
                 message = connection.recv()
         finally:
-            if promised is not None:
-                with self._changed:
-                    self._assignments.promise_broken(worker, promised.incarnation)
-                    self._changed.notify_all()
+            with self._changed:
+                for worker, incarnation in promised.items():
+                    self._assignments.promise_broken(worker, incarnation)
+                self._changed.notify_all()
 
     def _locate(self, question: Locate) -> There | StartHere | Refused:
         with self._changed:
@@ -288,12 +309,10 @@ class Nimbus:
             self._links[link.worker] = link
             adoptions = self._adoptions.pop(link.worker, [])
             active = self._orders.active
-        host = peer_host(link.connection) or self._host or "127.0.0.1"
         state = self._state()
         welcome = Welcome(
             self._plan,
             self._lease,
-            host,
             self._module_path,
             self._storm_id,
             active,

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import shutil
 import threading
 import time
@@ -49,6 +48,7 @@ from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker, reads_delta
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
+from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
@@ -150,11 +150,12 @@ class SparkTopology:
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._run: QueryRun | None = None
+        self._network = Network.of(spark, plan.settings)
         self._nimbus = Nimbus(
             cloudpickle.dumps(plan),
             plan.workers,
             folder=self._scratch,
-            host=_host_for_executors(spark),
+            address=self._network.address,
             lease_secs=plan.settings.worker_lease_secs,
             start_timeout_secs=plan.settings.worker_start_timeout_secs,
             on_trouble=self._wake.set,
@@ -165,6 +166,9 @@ class SparkTopology:
             stuck_timeout_secs=plan.settings.stuck_timeout_secs,
             state=self._state_access,
             state_of=self._state_of,
+            certificate=self._network.certificate,
+            silence_secs=self._network.silence_secs,
+            forwarders=self._network.forwarders,
         )
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
@@ -477,6 +481,9 @@ class SparkTopology:
             log_folder=self._log_folder,
             start_timeout_secs=self._settings.worker_start_timeout_secs,
             skip=self._failed_rows.given_up(),
+            ports=self._network.worker_ports,
+            silence_secs=self._network.silence_secs,
+            forwarders=self._network.forwarders,
         )
 
 
@@ -487,11 +494,3 @@ def _answers(session: SparkSession) -> bool:
     except Exception:
         return False
     return True
-
-
-def _host_for_executors(spark: SparkSession) -> str | None:
-    """The driver's address for executors on other hosts; None where there are none."""
-    context = spark.sparkContext
-    in_one_process = re.match(r"local(\[|$)", context.master or "") is not None
-    host = context.getConf().get("spark.driver.host")
-    return None if in_one_process or host in ("localhost", "127.0.0.1") else host

@@ -19,6 +19,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from stormspark.worker.addresses import ANY_PORT, Ports
+from stormspark.worker.connection import SILENCE_SECS
+from stormspark.worker.key import Key
 from stormspark.worker.lifeline import is_alive
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import ProcessId
@@ -62,9 +65,16 @@ class Launch(NamedTuple):
     worker: int
     incarnation: int
     nimbus: Endpoint
-    key: bytes
+    key: Key
     jvm: ProcessId | None
     log_folder: str
+    #: Where others reach it, and where it listens; None: at the address from which it sees the driver.
+    host: str | None = None
+    bind: str | None = None
+    ports: Ports = ANY_PORT
+    silence_secs: float = SILENCE_SECS
+    #: How many of Spark's Python processes may speak to it.
+    forwarders: int = 0
 
 
 def start(launch: Launch, timeout_secs: float) -> None:

@@ -22,8 +22,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 
+from stormspark.worker.connection import Connection
 from stormspark.worker.messages import Adopt, Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
@@ -60,13 +61,13 @@ class Lifeline:
         jvm = _pidfd(self._jvm)
         if self._jvm is not None and not is_alive(self._jvm):
             self._end("the Spark executor's JVM is gone")
-        heard = time.monotonic()
+        link, heard = self._link.fileno(), time.monotonic()
         while True:
-            ready = wait([self._link] if jvm is None else [self._link, jvm], timeout=self._lease / 6)
+            ready = wait([link] if jvm is None else [link, jvm], timeout=self._lease / 6)
             if jvm in ready or (self._jvm is not None and jvm is None and not is_alive(self._jvm)):
                 self._end("the Spark executor's JVM is gone")
             try:
-                if self._link in ready:
+                if link in ready:
                     said = self._link.recv()
                     heard = time.monotonic()
                     if isinstance(said, Orders | Adopt):

@@ -147,14 +147,12 @@ class Hello(NamedTuple):
 class Welcome(NamedTuple):
     """The plan of the topology, pickled, for a worker that nimbus expects.
 
-    ``host`` is the address by which the other hosts reach the worker's host: the one that nimbus saw it come
-    from. ``module_path`` is the driver's ``sys.path``: where a module that Spark has not shipped may be found, if that
+    ``module_path`` is the driver's ``sys.path``: where a module that Spark has not shipped may be found, if that
     folder is on the worker's host.
     """
 
     plan: bytes
     lease_secs: float
-    host: str
     module_path: tuple[str, ...]
     storm_id: str
     active: bool

@@ -27,7 +27,6 @@ import threading
 import traceback
 from collections.abc import Sequence
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,13 +34,16 @@ import pyarrow as pa
 
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_batch
+from stormspark.worker.addresses import Address
 from stormspark.worker.batch_state import StateAccess
+from stormspark.worker.connection import Connection, local_host
 from stormspark.worker.core import Worker
+from stormspark.worker.descriptors import make_room
 from stormspark.worker.desk import Desk, Errand, RefusedError
 from stormspark.worker.garbage import GarbageBetweenBatches
 from stormspark.worker.launch import UP, Launch, own_folder
 from stormspark.worker.lifeline import Lifeline, this_process
-from stormspark.worker.link import Door, dial, remove_if_dead
+from stormspark.worker.link import STRANGERS, Door, dial, remove_if_dead
 from stormspark.worker.messages import (
     Adopt,
     Busy,
@@ -129,6 +131,7 @@ class WorkerProcess:
         self._active = True
         self._storm_id = ""
         self._state: StateAccess | None = None
+        self._address: Address | None = None  # for other hosts
         self._worker: Worker | None = None
         self._adoptions: list[Adopt] = []  # from the driver, before the tasks are open
         self._looks = False  # around, while no batch comes
@@ -152,6 +155,8 @@ class WorkerProcess:
             "worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation
         )
         try:
+            connections = max(plan.workers, launch.forwarders) + 2 * STRANGERS
+            make_room(connections, f"worker {launch.worker} of {plan.workers}")
             self._worker = Worker(
                 plan,
                 launch.worker,
@@ -166,6 +171,16 @@ class WorkerProcess:
             for adoption in self._adoptions:
                 self._worker.adopt(adoption.task, adoption.rows)
             self._adoptions.clear()
+            self._desk = Desk(
+                launch.generation,
+                launch.incarnation,
+                launch.attempt,
+                self._folder,
+                plan.settings.replies_memory_bytes,
+                plan.last_superstep + 1,
+            )
+            requests = str(self._folder / "requests")
+            door = Door(requests, self._address, launch.key, self._serve, "request", launch.silence_secs)
         except BaseException as error:
             _log.exception("the worker can't start")
             self._lifeline.send(
@@ -173,16 +188,6 @@ class WorkerProcess:
             )
             self._leave("it could not start")
         self._garbage = GarbageBetweenBatches()
-        settings = plan.settings
-        self._desk = Desk(
-            launch.generation,
-            launch.incarnation,
-            launch.attempt,
-            self._folder,
-            settings.replies_memory_bytes,
-            plan.last_superstep + 1,
-        )
-        door = Door(str(self._folder / "requests"), self._host, launch.key, self._serve, "request")
         self._lifeline.send(Ready(door.endpoint))
         self._work()
 
@@ -204,7 +209,7 @@ class WorkerProcess:
     def _introduce(self) -> PhysicalPlan:
         launch = self._launch
         try:
-            link = dial(launch.nimbus, launch.key)
+            link = dial(launch.nimbus, launch.key, launch.silence_secs)
             link.send(Hello(launch.worker, launch.incarnation, this_process()))
             answer = link.recv()
         except (OSError, EOFError, AuthenticationError) as error:
@@ -213,7 +218,10 @@ class WorkerProcess:
             self.end(answer.reason)
         assert isinstance(answer, Welcome), answer
         _report_up(Path(launch.log_folder, f"worker-{launch.worker}.out"))
-        self._host = None if launch.nimbus.tcp is None else answer.host
+        if launch.nimbus.tcp is not None:
+            # A worker that came by the socket file is on the driver's host.
+            host = launch.host or local_host(link) or launch.nimbus.tcp[0]
+            self._address = Address(host, launch.bind, launch.ports)
         self._active, self._storm_id, self._state = answer.active, answer.storm_id, answer.state
         try:
             self._adoptions = [link.recv() for _ in range(answer.adoptions)]

@@ -19,6 +19,7 @@ from stormspark.plan import plan_topology
 from stormspark.spark.forwarder import Attempt, _Route
 from stormspark.spark.nimbus import Nimbus
 from stormspark.wire.frames import FRAME_SCHEMA
+from stormspark.worker.addresses import Address
 from stormspark.worker.launch import LaunchError, own_folder
 from stormspark.worker.link import Endpoint
 from stormspark.worker.messages import Request
@@ -39,7 +40,7 @@ class Stage:
             cloudpickle.dumps(self.plan),
             self.plan.workers,
             folder=self.folder,
-            host=host,
+            address=host and Address(host),
             lease_secs=30,
             start_timeout_secs=60,
             on_trouble=self.trouble.set,

@@ -8,9 +8,12 @@ from multiprocessing import AuthenticationError
 
 import pytest
 
-from stormspark.worker.link import Door, Endpoint, dial, peer_host, remove_if_dead
+from stormspark.worker.addresses import Address
+from stormspark.worker.connection import local_host
+from stormspark.worker.key import Key
+from stormspark.worker.link import Door, Endpoint, dial, remove_if_dead
 
-KEY = b"k" * 32
+KEY = Key(b"k" * 32)
 
 
 @pytest.fixture
@@ -22,11 +25,11 @@ def seen():
 @pytest.fixture
 def door(tmp_path, seen):
     def echo(connection):
-        seen.append(peer_host(connection))
+        seen.append(local_host(connection))
         while True:
             connection.send(connection.recv())
 
-    door = Door(str(tmp_path / "door"), "127.0.0.1", KEY, echo, "echo")
+    door = Door(str(tmp_path / "door"), Address("127.0.0.1"), KEY, echo, "echo")
     yield door
     door.close()
 
@@ -48,7 +51,7 @@ def test_tcp_is_taken_elsewhere(door, seen):
 
 def test_another_key_opens_nothing(door, seen):
     with pytest.raises((AuthenticationError, ConnectionResetError)):
-        dial(door.endpoint, b"x" * 32)
+        dial(door.endpoint, Key(b"x" * 32))
     assert not seen
 
 
@@ -61,7 +64,7 @@ def test_a_silent_stranger_locks_nobody_out(door):
 
 
 def test_a_closed_door_lets_nobody_in_and_its_threads_end(tmp_path):
-    door = Door(str(tmp_path / "door"), "127.0.0.1", KEY, lambda connection: None, "closing")
+    door = Door(str(tmp_path / "door"), Address("127.0.0.1"), KEY, lambda connection: None, "closing")
     door.close()
     for thread in threading.enumerate():
         if thread.name == "closing-door":

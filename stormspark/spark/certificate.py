@@ -1,0 +1,74 @@
+"""Whether what is sent has to be encrypted, and the certificate with which it is.
+
+Spark encrypts what its processes send each other when it is told to. What stormspark's processes send each other over the
+network is then encrypted too, or the topology is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from stormspark.errors import UnsupportedEnvironmentError
+
+__all__ = ["encrypting_key", "new_certificate"]
+
+#: What has Spark encrypt its own traffic: AES, TLS, and the old way of before Spark 2.2.
+_KEYS_OF_SPARK = (
+    "spark.network.crypto.enabled",
+    "spark.ssl.rpc.enabled",
+    "spark.ssl.enabled",
+    "spark.authenticate.enableSaslEncryption",
+)
+_OWN_KEY = "stormspark.network.crypto.enabled"
+
+
+def encrypting_key(spark_conf: Callable[[str], str | None], wanted: bool | None) -> str | None:
+    """The configuration key that wants encryption, or None. ``wanted`` is our own key's value, None where it is not set.
+
+    >>> encrypting_key({"spark.network.crypto.enabled": "true"}.get, None)
+    'spark.network.crypto.enabled'
+    """
+    of_spark = next((key for key in _KEYS_OF_SPARK if (spark_conf(key) or "").lower() == "true"), None)
+    if of_spark is not None and wanted is False:
+        msg = (
+            f"{_OWN_KEY} is false, but Spark's own traffic is encrypted ({of_spark}): leave one of them away"
+        )
+        raise UnsupportedEnvironmentError(msg)
+    return _OWN_KEY if wanted else of_spark
+
+
+def new_certificate(because_of: str) -> bytes:
+    """A self-signed certificate with its private key, in PEM; ``because_of`` is the configuration key that wants it.
+
+    Raises `UnsupportedEnvironmentError` where the package that makes it is not installed.
+    """
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+    except ImportError as error:
+        msg = (
+            f"{because_of} wants what is sent between hosts encrypted, and the package that makes certificates can't be "
+            f"imported on the driver ({error}): pip install cryptography"
+        )
+        raise UnsupportedEnvironmentError(msg) from error
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "stormspark")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        # It lives as long as the driver does; clocks of hosts may differ by anything.
+        .not_valid_before(datetime(2000, 1, 1, tzinfo=UTC))
+        .not_valid_after(datetime(9999, 12, 31, tzinfo=UTC))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(private, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM) + private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

@@ -1,0 +1,56 @@
+"""What Spark's configuration, and the topology's, say of connections between hosts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from stormspark.config import Settings
+from stormspark.spark.certificate import encrypting_key, new_certificate
+from stormspark.worker.addresses import Address, Ports, without_brackets
+
+__all__ = ["Network"]
+
+_SPARKS_RETRIES = 16
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Network:
+    """``address`` is the driver's for executors on other hosts, None where there are none; ``forwarders`` is how many Python
+    processes of Spark may run at a time. The rest is as `Nimbus` and `Attempt` take it.
+    """
+
+    address: Address | None
+    certificate: bytes
+    worker_ports: Ports
+    silence_secs: float
+    forwarders: int
+
+    @classmethod
+    def of(cls, spark: SparkSession, settings: Settings) -> Network:
+        """Read it. Raises `UnsupportedEnvironmentError` where what is sent has to be encrypted and can't be."""
+        context = spark.sparkContext
+        conf, master = context.getConf(), context.master or ""
+        retries = settings.port_retries
+        if retries is None:
+            retries = int(conf.get("spark.port.maxRetries") or _SPARKS_RETRIES)
+        host, bind = (
+            without_brackets(conf.get(key) or "") for key in ("spark.driver.host", "spark.driver.bindAddress")
+        )
+        address = None
+        one_process = re.match(r"local(\[|$)", master) is not None
+        if not one_process and not (master.startswith("local-cluster") and host in _LOOPBACK):
+            address = Address(
+                host, bind or None, Ports(settings.nimbus_port, retries, "stormspark.nimbus.port")
+            )
+        key = encrypting_key(conf.get, settings.network_crypto)
+        return cls(
+            address,
+            new_certificate(key) if key is not None and address is not None else b"",
+            Ports(settings.worker_port, retries, "stormspark.worker.port"),
+            settings.network_timeout_secs,
+            context.defaultParallelism,
+        )

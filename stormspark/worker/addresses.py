@@ -1,0 +1,127 @@
+"""Where a process listens by TCP, and the address by which others reach it. The two differ behind NAT and in containers.
+
+A worker is reached as the Spark executor is beside which it lives: executors dial each other at these addresses, so whoever
+runs Spark has seen to it that they are right. The executor's JVM has both on its command line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from stormspark.errors import UnsupportedEnvironmentError
+
+__all__ = ["ANY_PORT", "Address", "Ports", "command_line", "executor_hosts", "listen", "without_brackets"]
+
+_BACKLOG = 1024
+
+
+class Ports(NamedTuple):
+    """``first``, or the first free one of the ``retries`` after it, as with ``spark.port.maxRetries``; ``first`` 0: any.
+    ``key`` is what sets them, for errors.
+    """
+
+    first: int = 0
+    retries: int = 16
+    key: str = "port"
+
+
+ANY_PORT = Ports()
+
+
+class Address(NamedTuple):
+    """Others dial ``host``; we listen at ``bind``, or at ``host`` if that is one of ours, else at all of our addresses."""
+
+    host: str
+    bind: str | None = None
+    ports: Ports = ANY_PORT
+
+
+def listen(address: Address) -> socket.socket:
+    """A socket that listens. Raises `UnsupportedEnvironmentError` in one line where that can't be."""
+    wanted = address.bind or address.host
+    for family, bind in (*_resolved(wanted), *(() if address.bind else _anywhere())):
+        try:
+            return _bound(family, bind, address.ports)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise _none_free(wanted, address.ports) from error
+            if error.errno == errno.EACCES:
+                msg = f"{wanted}, port {address.ports.first} ({address.ports.key}): {error.strerror}"
+                raise UnsupportedEnvironmentError(msg) from error
+    msg = f"{wanted} is no address of this host, so nobody can be listened to there (spark.driver.bindAddress, SPARK_LOCAL_IP)"
+    raise UnsupportedEnvironmentError(msg)
+
+
+def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """The host by which the executor with this command line is reached, and where it listens; None where neither it nor its
+    environment says so.
+
+    >>> executor_hosts(["java", "--hostname", "10.1.2.3", "--bind-address", "0.0.0.0"], {})
+    ('10.1.2.3', '0.0.0.0')
+    >>> executor_hosts(["java"], {"SPARK_LOCAL_IP": "[fd00::7]"})
+    ('fd00::7', 'fd00::7')
+    """
+    options = dict(itertools.pairwise(command))
+    local = environment.get("SPARK_LOCAL_IP")
+    host = options.get("--hostname") or environment.get("SPARK_LOCAL_HOSTNAME") or local
+    bind = options.get("--bind-address") or local
+    return host and without_brackets(host), bind and without_brackets(bind)
+
+
+def command_line(pid: int) -> list[str]:
+    """The words with which a process was started; none where that can't be seen."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
+    return []
+
+
+def without_brackets(host: str) -> str:
+    """The address itself, where it is written as in a URL.
+
+    >>> without_brackets("[::1]"), without_brackets("::1"), without_brackets("host")
+    ('::1', '::1', 'host')
+    """
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+
+def _resolved(host: str) -> list[tuple[int, str]]:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        return []
+    return [(family, str(address[0])) for family, _, _, _, address in found]
+
+
+def _anywhere() -> list[tuple[int, str]]:
+    return [(socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")]
+
+
+def _bound(family: int, host: str, ports: Ports) -> socket.socket:
+    for port in range(ports.first, ports.first + ports.retries + 1 if ports.first else 1):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            if ports.first:  # a port that is fixed is used again by who comes after us
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6 and host == "::":
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            sock.bind((host, port))
+            sock.listen(_BACKLOG)
+            return sock
+        except OSError as error:
+            sock.close()
+            if error.errno != errno.EADDRINUSE or port >= min(ports.first + ports.retries, 65535):
+                raise
+    raise AssertionError(ports)
+
+
+def _none_free(host: str, ports: Ports) -> UnsupportedEnvironmentError:
+    return UnsupportedEnvironmentError(
+        f"no port of {ports.first} to {min(ports.first + ports.retries, 65535)} is free at {host}: give another "
+        f"{ports.key}, or more of them (stormspark.port.max.retries)"
+    )
