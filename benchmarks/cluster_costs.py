@@ -99,9 +99,8 @@ def frame_us(rounds: int) -> float:
 
     def one() -> None:
         lane.append((("key", "payload"), source, None))
-        sealed = lanes.seal()
-        assert sealed is not None
-        unpack(sealed[1], ledgers[1], {(1, "default"): source}, {2: inbox})
+        ((_, payload),) = lanes.seal()
+        unpack(payload, ledgers[1], {(1, "default"): source}, {2: inbox})
         inbox.clear()
 
     return least_us(one, rounds)

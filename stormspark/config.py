@@ -204,6 +204,9 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: Replies kept for requests that Spark may repeat; above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
+    #: A tuple that goes to another worker and has more bytes fails, pickled: it is one row of Spark's, and the JVM needs some
+    #: three times its size. No row of Spark's can have 2 GiB.
+    tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: Where rows of sources that were given up are written, a file a task; None: to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3); None: where the session has

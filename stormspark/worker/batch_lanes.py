@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from stormspark.acker import Branch, Ledger, RemoteEdges, Roots
+from stormspark.acker import Branch, Ledger, Outcome, RemoteEdges, Roots, Verdict
 from stormspark.api import TupleSource
 from stormspark.worker.batch_outlets import Receive
 from stormspark.worker.batch_roots import BatchRoots
+from stormspark.worker.collectors import fail_roots
+from stormspark.worker.lanes import Complain
 from stormspark.worker.outlets import Delivery
 
 __all__ = ["BatchLanes", "unpack_batches"]
@@ -52,9 +54,18 @@ class _Waiting(NamedTuple):
 class BatchLanes:
     """All lanes of batches from this worker to one other worker; rows of two tasks stay in order (E31)."""
 
-    def __init__(self, worker: int, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        worker: int,
+        ledger: Ledger,
+        complain: Complain = lambda task, message: None,
+        frame_bytes: int = 4 << 20,
+        most_bytes: int = 1 << 30,
+    ) -> None:
         self.worker = worker
         self._ledger = ledger
+        self._complain = complain
+        self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
         self._waiting: list[_Waiting] = []
         self._rows = 0
         #: Of what waits.
@@ -64,7 +75,8 @@ class BatchLanes:
         """Where rows for task ``target`` are put."""
 
         def receive(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
-            self._waiting.append(_Waiting(target, batch, source, roots))
+            for part, its_roots in self._parts(batch, roots):
+                self._waiting.append(_Waiting(target, part, source, its_roots))
             self._rows += batch.num_rows
             self.bytes += batch.nbytes
 
@@ -93,12 +105,53 @@ class BatchLanes:
         """Forget all that waits."""
         self._waiting, self._rows, self.bytes = [], 0, 0
 
-    def seal(self) -> tuple[int, bytes] | None:
-        """Take all that waits as one payload: (rows, bytes); None if nothing waits."""
-        waiting, rows = self._waiting, self._rows
+    def _parts(self, batch: pa.RecordBatch, roots: BatchRoots) -> Iterator[tuple[pa.RecordBatch, BatchRoots]]:
+        """A batch in parts that fit into a frame, as far as rows do."""
+        rows = batch.num_rows
+        # Each part of a batch with dictionaries would carry them whole.
+        if rows < 2 or batch.nbytes <= self._frame_bytes or _has_dictionaries(batch.schema):
+            yield batch, roots
+            return
+        for part in (slice(0, rows // 2), slice(rows // 2, rows)):
+            its_roots = roots if roots.rows is None else BatchRoots(roots.keys, roots.rows[part])
+            yield from self._parts(batch.slice(part.start, part.stop - part.start), its_roots)
+
+    def seal(self) -> list[tuple[int, bytes]]:
+        """Take all that waits as payloads in the order in which they are to be sent: (rows, bytes).
+
+        A row that is too large for Spark's fails.
+        """
+        waiting = self._waiting
         if not waiting:
-            return None
+            return []
         self.clear()
+        pieces: list[list[_Waiting]] = [[]]
+        size = 0
+        for one in waiting:
+            if one.batch.nbytes > self._most_bytes:
+                self._fail(one)
+                continue
+            if size and size + one.batch.nbytes > self._frame_bytes:
+                pieces.append([])
+                size = 0
+            pieces[-1].append(one)
+            size += one.batch.nbytes
+        return [self._sealed(piece) for piece in pieces if piece]
+
+    def _fail(self, one: _Waiting) -> None:
+        source = one.source
+        reason = (
+            f"{'a row' if one.batch.num_rows == 1 else 'a batch with dictionaries'} on stream {source.stream!r} of "
+            f"{source.component!r} has {one.batch.nbytes:,} bytes, and what goes to another worker in one piece may have "
+            f"{self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or where to find it"
+        )
+        self._complain(source.task, reason)
+        verdict = Verdict(Outcome.FAILED, reason, source.component, source.task)
+        roots = one.roots.each()
+        for _ in range(one.batch.num_rows):
+            fail_roots(self._ledger, next(roots), verdict)
+
+    def _sealed(self, waiting: list[_Waiting]) -> tuple[int, bytes]:
         edges, keys, numbers = self._trees(waiting)
         blocks, parts = [], []
         for one, number in zip(waiting, numbers, strict=True):
@@ -110,6 +163,7 @@ class BatchLanes:
             parts += [data, bytes(-size % _ALIGNMENT)]
         head = pickle.dumps((edges, keys, blocks), 5)
         start = _LENGTH.size + len(head)
+        rows = sum(one.batch.num_rows for one in waiting)
         return rows, b"".join((_LENGTH.pack(len(head)), head, bytes(-start % _ALIGNMENT), *parts))
 
     def _trees(self, waiting: list[_Waiting]) -> tuple[RemoteEdges, list[Any], list[int | bytes]]:

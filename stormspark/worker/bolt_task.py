@@ -43,6 +43,7 @@ from stormspark.worker.outlets import Delivery, Outlet
 from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
+from stormspark.worker.weights import weight
 from stormspark.worker.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
@@ -280,8 +281,8 @@ class BoltTask(Task):
         )
 
     def size_of_one(self) -> int:
-        """Bytes of a waiting tuple, by some of them from the oldest to the newest: its values, and what the queue needs to hold
-        them.
+        """Bytes of a waiting tuple, by some of them from the oldest to the newest: its values (`weight`), and what the queue
+        needs to hold them.
         """
         taken, inbox, gone = self._taken, self.inbox, len(self._taken)
         waiting = range(self._next, gone + len(inbox))
@@ -289,7 +290,7 @@ class BoltTask(Task):
         if not some:
             return _DELIVERY_BYTES
         values = (taken[at][0] if at < gone else inbox[at - gone][0] for at in some)
-        return _DELIVERY_BYTES + sum(sum(map(getsizeof, of_one)) for of_one in values) // len(some)
+        return _DELIVERY_BYTES + sum(map(weight, values)) // len(some)
 
     def take_newest(self, most: int) -> list[Delivery]:
         """Take up to ``most`` tuples out of the queue, the newest ones, in order; ticks stay (C9)."""

@@ -63,7 +63,7 @@ from stormspark.worker.timers import Timers
 from stormspark.worker.try_serialize import serializing
 from stormspark.worker.worker_hooks import WorkerHooks
 
-__all__ = ["Worker"]
+__all__ = ["FRAME_BYTES", "Worker"]
 
 #: ``next_tuple`` calls between two looks at the bolts: few enough to stay in the caches, many enough to
 #: forget the loop's cost.
@@ -87,7 +87,7 @@ _MOST_FILLED = 0.5
 #: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as
 #: objects.
 _FRAME_TUPLES = 512
-_FRAME_BYTES = 4 * 1024 * 1024
+FRAME_BYTES = 4 * 1024 * 1024
 
 
 class Worker:
@@ -135,7 +135,12 @@ class Worker:
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
+        #: What a tuple weighed in the queue of each bolt when it was last looked at, and how many looks there have been.
+        self._tuple_bytes: dict[int, int] = {}
+        self._weighed = 0
         self._sheds = settings.backpressure_strategy != "slow"
+        #: Bytes in sealed frames at which bolts wait for the next superstep; where bolts shed, they execute by turns of time.
+        self._most_leaving = inf if self._sheds else settings.worker_byte_marks[0]
         #: How long a superstep may take. Where spouts are not to wait for slow bolts, all of a round together one target.
         self._turn_seconds = settings.superstep_deadline_ms / 1000
         if self._sheds:
@@ -147,14 +152,15 @@ class Worker:
             index, self._edge_ids, settings.timeout_secs, self.stories.part, settings.timeout_buckets
         )
         self._lanes = {
-            worker: Lanes(worker, self.ledger, self._complain)
+            worker: Lanes(worker, self.ledger, self._complain, FRAME_BYTES, settings.tuple_max_bytes)
             for worker in range(plan.workers)
             if worker != index
         }
         #: The same for batches, where the topology has vectorised components.
         vectorised = any(component.vectorised for component in plan.components.values())
         self._batch_lanes = {
-            worker: BatchLanes(worker, self.ledger) for worker in (self._lanes if vectorised else ())
+            worker: BatchLanes(worker, self.ledger, self._complain, FRAME_BYTES, settings.tuple_max_bytes)
+            for worker in (self._lanes if vectorised else ())
         }
         self._all_lanes: list[Lanes | BatchLanes] = [*self._lanes.values(), *self._batch_lanes.values()]
         self._ready: list[Frame] = []  # sealed frames that wait for the superstep's end
@@ -672,7 +678,10 @@ class Worker:
         return now >= deadline
 
     def _execute(self, bolt: BoltTask, until: float) -> float:
-        """Execute what waits for a bolt now, chunk by chunk until then; return when the last chunk ended."""
+        """Execute what waits for a bolt now, chunk by chunk until then; return when the last chunk ended.
+
+        Bolts that make much of little are cut short by what leaves this worker, as they are by the time.
+        """
         self._enter(bolt)
         waiting, now = bolt.ready, -inf
         while waiting > 0 and bolt.fatal is None:
@@ -685,6 +694,8 @@ class Worker:
             self._at = (bolt.name, now)
             if now >= until:
                 break
+            if self._ready_bytes > self._most_leaving and until < inf:
+                return max(now, until)  # as late as at the deadline: what has been emitted has to leave first
         return now
 
     def _shed(self, bolt: BoltTask) -> None:
@@ -788,15 +799,28 @@ class Worker:
         # Lanes by the last look at them: to look at all of them each time would cost more than the tuples.
         waiting, waiting_bytes = self._ready_count, self._ready_bytes
         waiting += sum(lanes.tuples for lanes in self._lanes.values())
+        waiting_bytes += sum(lanes.bytes for lanes in self._lanes.values())
         waiting += sum(map(len, self._batch_lanes.values()))
         if not self._sheds:
             waiting += sum(bolt.waiting for bolt in self._bolts)
+            waiting_bytes += self._queued_bytes()
         if self._batch_lanes or self._arrow_bolts:
             # Rows of batches are no objects: it is their bytes that count.
             rows, waiting_rows_bytes = self._waiting_rows()
             waiting, waiting_bytes = waiting - rows, waiting_bytes + waiting_rows_bytes
         too_many = self._tuple_marks.observe(waiting)
         return self._byte_marks.observe(waiting_bytes) or too_many
+
+    def _queued_bytes(self) -> int:
+        """About how many bytes wait for bolts that are not vectorised."""
+        behind = [bolt for bolt in self._bolts if bolt.waiting and bolt not in self._arrow_bolts]
+        if not behind:
+            return 0
+        # Another one each time: to weigh the tuples of all of them would cost more than the tuples.
+        self._weighed += 1
+        one = behind[self._weighed % len(behind)]
+        self._tuple_bytes[one.id] = one.size_of_one()
+        return sum(bolt.waiting * self._tuple_bytes.get(bolt.id, 0) for bolt in behind)
 
     def _waiting(self) -> int:
         """Tuples in inboxes and lanes, and all that waits in sealed frames."""
@@ -824,23 +848,21 @@ class Worker:
     def _seal_full_lanes(self, emitter: Task | None = None) -> None:
         """Make frames of what is enough for one. Only this task has emitted something since the last time, if one is given."""
         for lanes in self._lanes.values():
-            if lanes.is_full(_FRAME_TUPLES, _FRAME_BYTES, None if emitter is None else emitter.id):
+            if lanes.is_full(_FRAME_TUPLES, FRAME_BYTES, None if emitter is None else emitter.id):
                 self._seal(lanes)
         for batches in self._batch_lanes.values():
-            if batches.bytes >= _FRAME_BYTES:
+            if batches.bytes >= FRAME_BYTES:
                 self._seal_batches(batches)
 
     def _seal_batches(self, lanes: BatchLanes) -> None:
         self.stories.scene.peer = lanes.worker
-        sealed = lanes.seal()
-        if sealed is not None:
-            self._add_frame(lanes.worker, FrameKind.BATCHES, *sealed)
+        for rows, payload in lanes.seal():
+            self._add_frame(lanes.worker, FrameKind.BATCHES, rows, payload)
 
     def _seal(self, lanes: Lanes) -> None:
         self.stories.scene.peer = lanes.worker
-        sealed = lanes.seal()
-        if sealed is not None:
-            self._add_frame(lanes.worker, FrameKind.TUPLES, *sealed)
+        for tuples, payload in lanes.seal():
+            self._add_frame(lanes.worker, FrameKind.TUPLES, tuples, payload)
 
     def _add_frame(self, target: int, kind: FrameKind, count: int, payload: bytes) -> None:
         self._ready.append(Frame(target, kind, self.index, self._sequence, count, payload))

@@ -13,8 +13,12 @@ cdef class Lanes:
     cdef public dict _seen
     cdef public Py_ssize_t tuples
     cdef public Py_ssize_t bytes
+    cdef Py_ssize_t _frame_bytes
+    cdef Py_ssize_t _most_bytes
+    cdef Py_ssize_t _learned
+    cdef Py_ssize_t _looks
 
-    @cython.locals(lane=list, count=Py_ssize_t, waiting=Py_ssize_t, before=Py_ssize_t, before_bytes=Py_ssize_t)
+    @cython.locals(lane=list, lanes=list, count=Py_ssize_t, waiting=Py_ssize_t, before=Py_ssize_t, before_bytes=Py_ssize_t)
     cpdef is_full(self, Py_ssize_t tuples, Py_ssize_t size, sender=*)
 
     @cython.locals(

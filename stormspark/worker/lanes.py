@@ -4,6 +4,9 @@ A lane holds what one task sends to one task of another worker, in order, so tha
 same as emitting to a neighbour. `seal` packs all lanes to one worker into a frame: columns of values, and a
 table of trees in which each tree has one edge for all of its tuples in the frame (see
 `stormspark.acker.ledger`).
+
+Frames are bounded in bytes. How much waits is an estimate, from the weight of some tuples and from what the last frames weighed. A
+frame that turns out too heavy is packed again, as several that each have a table of their own.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
 from stormspark.worker.columns import Column, packed, unpacked
 from stormspark.worker.outlets import Delivery
+from stormspark.worker.weights import exact, weight
 
 __all__ = ["Lanes", "unpack"]
 
@@ -34,6 +38,11 @@ _LENGTH = struct.Struct("<Q")
 _ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
 _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
+#: A frame of more than so many times the bytes that it should have is packed again, as several.
+_TOO_HEAVY = 2
+#: What tuples weighed in the last frames is forgotten by this share with each frame of lighter ones.
+_FORGOTTEN = 4
+_NO_LANES: list[list[Delivery]] = []
 
 
 class _Block(NamedTuple):
@@ -73,7 +82,14 @@ class Lanes:
     A task looks at its own lanes only (`is_full`), so that what a tuple costs does not grow with the number of tasks.
     """
 
-    def __init__(self, worker: int, ledger: Ledger, complain: Complain) -> None:
+    def __init__(
+        self,
+        worker: int,
+        ledger: Ledger,
+        complain: Complain,
+        frame_bytes: int = 4 << 20,
+        most_bytes: int = 1 << 30,
+    ) -> None:
         self.worker = worker
         self._ledger = ledger
         self._complain = complain
@@ -83,6 +99,9 @@ class Lanes:
         #: What waits of each sender, and of all, as of the last look: tuples and bytes.
         self._seen: dict[int, tuple[int, int]] = {}
         self.tuples = self.bytes = 0
+        self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
+        #: Bytes of a tuple in the last frames, and how many looks there have been.
+        self._learned = self._looks = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:
         """Where task ``sender`` puts its tuples of one more stream for task ``target``."""
@@ -96,14 +115,22 @@ class Lanes:
     def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
         """Look at what this task has emitted, or all have: whether so many tuples wait now, or about so many bytes.
 
-        Bytes are a guess, by the newest tuple of each lane.
+        Bytes are an estimate: by the newest tuple of each lane, by one of them that is looked into, and by the last frames.
         """
+        self._looks += 1
         for task in self._of_sender if sender is None else (sender,):
             count = waiting = 0
-            for lane in self._of_sender.get(task, ()):
+            lanes = self._of_sender.get(task, _NO_LANES)
+            for lane in lanes:
                 if lane:
                     count += len(lane)
                     waiting += len(lane) * sum(map(sys.getsizeof, lane[-1][0]))
+            if count:
+                # Another lane each time: to look into the tuples of all of them would cost more than the tuples.
+                lane = lanes[self._looks % len(lanes)]
+                if lane:
+                    waiting = max(waiting, len(lane) * weight(lane[-1][0]))
+                waiting = max(waiting, count * self._learned)
             before, before_bytes = self._seen.get(task, _NOTHING)
             self._seen[task] = (count, waiting)
             self.tuples += count - before
@@ -137,28 +164,78 @@ class Lanes:
         self.tuples = self.bytes = 0
         return taken
 
-    def seal(self) -> tuple[int, bytes] | None:
-        """Take all that waits as one payload: (tuples, bytes); None if nothing waits.
+    def seal(self) -> list[tuple[int, bytes]]:
+        """Take all that waits as payloads in the order in which they are to be sent, one unless it is heavy: (tuples, bytes).
 
-        Tuples whose values can't be pickled fail, with a reason that names them; the others go.
+        Tuples whose values can't be pickled fail, with a reason that names them, and so do those that are too large for
+        Spark's rows; the others go.
         """
+        known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()
         if not taken:
-            return None
+            return []
+        # Edges leave last: what could not be sent has closed its own by then.
+        if not known_heavy:
+            frame = self._pickled(taken)
+            if frame is None:
+                taken = self._without(taken, self._unpicklable)
+                frame = self._pickled(taken)
+                assert frame is not None
+            runs, blocks = frame
+            if len(blocks) <= min(_TOO_HEAVY * self._frame_bytes, self._most_bytes):
+                return [self._with_trees(runs, blocks)] if runs else []
+        sealed = []
+        for piece in self._pieces(taken):
+            frame = self._pickled(piece)
+            assert frame is not None
+            sealed.append(self._with_trees(*frame))
+        return sealed
+
+    def _pickled(self, taken: list[_Taken]) -> tuple[list[_Taken], bytes] | None:
+        """What is taken by stream, and pickled; None where it can't be."""
         runs, orders = self._by_stream(taken)
         blocks = self._pickled_blocks(runs, orders)
-        if blocks is None:
-            taken = [
-                (sender, target, kept) for sender, target, lane in taken if (kept := self._sendable(lane))
-            ]
-            if not taken:
-                return None
-            runs, orders = self._by_stream(taken)
-            blocks = self._pickled_blocks(runs, orders)
-            assert blocks is not None
-        # Only now do the edges leave: what could not be pickled has closed its own.
+        return None if blocks is None else (runs, blocks)
+
+    def _with_trees(self, runs: list[_Taken], blocks: bytes) -> tuple[int, bytes]:
+        """A payload; its edges leave with it."""
+        count = sum(len(run) for _, _, run in runs)
+        self._learned = max(len(blocks) // count, self._learned - self._learned // _FORGOTTEN)
         trees = pickle.dumps(self._trees(runs), 5)
-        return sum(len(run) for _, _, run in runs), b"".join((_LENGTH.pack(len(trees)), trees, blocks))
+        return count, b"".join((_LENGTH.pack(len(trees)), trees, blocks))
+
+    def _pieces(self, taken: list[_Taken]) -> list[list[_Taken]]:
+        """What is taken, cut where a frame has enough bytes; without what can't be sent."""
+        try:
+            sizes = self._weighed(taken)
+        except Exception:
+            taken = self._without(taken, self._unpicklable)
+            sizes = self._weighed(taken)
+        if sizes and max(sizes) > self._most_bytes:
+            each = iter(sizes)
+            taken = self._without(taken, lambda delivery: self._too_large(delivery, next(each)))
+            sizes = [size for size in sizes if size <= self._most_bytes]
+        pieces: list[list[_Taken]] = []
+        piece: list[_Taken] = []
+        filled, number = 0, 0
+        for sender, target, lane in taken:
+            begin = 0
+            for end in range(len(lane)):
+                size = sizes[number]
+                number += 1
+                if filled and filled + size > self._frame_bytes:
+                    if end > begin:
+                        piece.append((sender, target, lane[begin:end]))
+                    pieces.append(piece)
+                    piece, filled, begin = [], 0, end
+                filled += size
+            piece.append((sender, target, lane[begin:]))
+        if piece:
+            pieces.append(piece)
+        return pieces
+
+    def _weighed(self, taken: list[_Taken]) -> list[int]:
+        return exact(delivery[0] for _, _, lane in taken for delivery in lane)
 
     def _by_stream(self, taken: list[_Taken]) -> tuple[list[_Taken], _Orders]:
         """Lanes with tuples of several streams as one run for each, and how these were mixed (E31)."""
@@ -195,23 +272,43 @@ class Lanes:
         except Exception:
             return None
 
-    def _sendable(self, run: list[Delivery]) -> list[Delivery]:
-        """Fail the tuples of a run that can't be pickled, return the others."""
-        kept = []
-        for delivery in run:
-            values, source, roots = delivery
-            error = _pickle_error(values)
-            if error is None:
-                kept.append(delivery)
-                continue
-            name, cause = error
-            reason = (
-                f"field {name} of a tuple on stream {source.stream!r} of {source.component!r} can't be pickled, so it "
-                f"can't go to another worker: {cause} (C8)"
-            )
-            self._complain(source.task, reason)
-            fail_roots(self._ledger, roots, Verdict(Outcome.FAILED, reason, source.component, source.task))
-        return kept
+    def _without(self, taken: list[_Taken], problem: Callable[[Delivery], str | None]) -> list[_Taken]:
+        """What is taken but the tuples that have a problem, which fail with it."""
+        sendable = []
+        for sender, target, lane in taken:
+            kept = []
+            for delivery in lane:
+                reason = problem(delivery)
+                if reason is None:
+                    kept.append(delivery)
+                    continue
+                _, source, roots = delivery
+                self._complain(source.task, reason)
+                verdict = Verdict(Outcome.FAILED, reason, source.component, source.task)
+                fail_roots(self._ledger, roots, verdict)
+            if kept:
+                sendable.append((sender, target, kept))
+        return sendable
+
+    def _unpicklable(self, delivery: Delivery) -> str | None:
+        values, source, _ = delivery
+        error = _pickle_error(values)
+        if error is None:
+            return None
+        name, cause = error
+        return (
+            f"field {name} of a tuple on stream {source.stream!r} of {source.component!r} can't be pickled, so it "
+            f"can't go to another worker: {cause} (C8)"
+        )
+
+    def _too_large(self, delivery: Delivery, size: int) -> str | None:
+        source = delivery[1]
+        if size <= self._most_bytes:
+            return None
+        return (
+            f"a tuple on stream {source.stream!r} of {source.component!r} has {size:,} bytes, and one that goes to another worker "
+            f"may have {self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or where to find it"
+        )
 
     def _trees(self, runs: list[_Taken]) -> _Trees:
         """Give each tree of the frame its edge."""

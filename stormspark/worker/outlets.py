@@ -86,14 +86,14 @@ class Outlet:
         """
         source, place = self.source, self._place()
         if not isinstance(values, tuple | list):
-            msg = f"{place}: emit takes a tuple or list of values, got {values!r} of type {type(values).__name__}"
+            msg = f"{place}: emit takes a tuple or list of values, got {values!r:.200} of type {type(values).__name__}"
             if self.width == 1:
-                msg += f"; did you mean emit(({values!r},))?"
+                msg += f"; did you mean emit(({values!r:.200},))?"
             raise EmitError(msg)
         if len(values) != self.width:
             msg = (
                 f"{place}: Tuple created with wrong number of fields (A12): expected {self.width} "
-                f"({', '.join(source.fields)}), got {len(values)}: {values!r}"
+                f"({', '.join(source.fields)}), got {len(values)}: {values!r:.1000}"
             )
             raise EmitError(msg)
         return tuple(values)

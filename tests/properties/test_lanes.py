@@ -85,8 +85,7 @@ def test_all_arrives_in_order_with_its_tree(emits: list[Any], unpicklable: set[i
     sealed = lanes.seal()
     assert (len(lanes), lanes.tuples, lanes.bytes) == (0, 0, 0)
     arrived: dict[int, list[Any]] = {target: [] for target in _TARGETS}
-    if sealed is not None:
-        count, payload = sealed
+    for count, payload in sealed:
         assert unpack(payload, there, _SOURCES, arrived) == count
     for target in _TARGETS:
         for task in _SENDERS:

@@ -242,14 +242,15 @@ def test_edges_are_counted_row_by_row_over_frames_too(
             lanes.inbox(target)(batch.take(pa.array(share)), source, roots.take(share))
     arrived: dict[int, Any] = {}
     sealed = lanes.seal()
-    if sealed is not None:
-        assert sealed[0] == len(shares[1]) + len(shares[2]) and lanes.seal() is None and lanes.bytes == 0
+    if sealed:
+        ((rows_sealed, payload),) = sealed
+        assert rows_sealed == len(shares[1]) + len(shares[2]) and lanes.seal() == [] and lanes.bytes == 0
 
         def receive(target: int) -> Any:
             return lambda rows, of, its: arrived.__setitem__(target, (rows.column(0).to_pylist(), its))
 
         unpack_batches(
-            sealed[1], away, {(1, "default"): source}, lambda _: batch.schema, {0: receive(0), 1: receive(1)}
+            payload, away, {(1, "default"): source}, lambda _: batch.schema, {0: receive(0), 1: receive(1)}
         )
     assert {target: got for target, (got, _) in arrived.items()} == {
         target: share.tolist() for target, share in enumerate(shares[1:]) if len(share)

@@ -1,0 +1,112 @@
+"""The weight of a tuple: about how many bytes its values take, in memory and in a frame.
+
+`sys.getsizeof` of a dict is the size of its table, whatever the dict holds, so it is the weight of flat values only. Containers are
+walked, but only through a few of their items: a weight is needed while tuples are emitted, and an estimate is enough there. `exact`
+weighs tuples that are about to leave, by pickling them.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import islice
+from sys import getsizeof
+from typing import Any
+
+import cloudpickle
+
+__all__ = ["exact", "weight"]
+
+#: Types whose objects hold no others, so that their shallow size is all of it.
+_FLAT = frozenset({int, float, bool, complex, str, bytes, bytearray, type(None)})
+#: How many items of a container are weighed, by depth. The others are taken to weigh as much.
+_ITEMS = (8, 4, 2, 1, 1, 1)
+
+
+def weight(values: Sequence[Any]) -> int:
+    """About how many bytes these values take; the cost of the call does not grow with them.
+
+    >>> weight(("to", 1)) < 200 and weight(({"key": ["x" * 1000] * 100},)) > 100_000
+    True
+    """
+    total = sum(map(getsizeof, values))
+    return total if _FLAT.issuperset(map(type, values)) else max(total, sum(_walk(one, 0) for one in values))
+
+
+def _walk(value: Any, depth: int) -> int:
+    kind = type(value)
+    if kind in _FLAT or depth == len(_ITEMS):
+        return getsizeof(value)
+    try:
+        return max(getsizeof(value), _buffers(value)) + _inside(value, depth)
+    except Exception:  # a user's class may do anything in __len__, __iter__ or __sizeof__
+        return 0
+
+
+def _buffers(value: Any) -> int:
+    """Bytes outside of Python's objects, which NumPy, Arrow and others tell as ``nbytes``."""
+    size = getattr(value, "nbytes", 0)
+    return size if type(size) is int else 0
+
+
+def _inside(value: Any, depth: int) -> int:
+    """What the items or attributes of ``value`` weigh."""
+    if isinstance(value, Mapping):
+        return _items(list(islice(value.items(), _ITEMS[depth])), len(value), depth, _pair)
+    if isinstance(value, list | tuple | Set):
+        return _items(list(islice(value, _ITEMS[depth])), len(value), depth, _walk)
+    attributes = getattr(value, "__dict__", None)
+    if type(attributes) is dict and not isinstance(value, type):
+        # All of them, as far as there are few: they are not alike.
+        return sum(_walk(one, depth + 1) for one in islice(attributes.values(), 4 * _ITEMS[depth]))
+    return 0
+
+
+def _items(some: list[Any], count: int, depth: int, weigh: Callable[[Any, int], int]) -> int:
+    if not some:
+        return 0
+    return sum(weigh(one, depth + 1) for one in some) * count // len(some)
+
+
+def _pair(pair: tuple[Any, Any], depth: int) -> int:
+    return _walk(pair[0], depth) + _walk(pair[1], depth)
+
+
+class _Counter:
+    """A file that only counts what is written to it."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        # Large objects come as they are, without a copy.
+        size = memoryview(data).nbytes
+        self.size += size
+        return size
+
+
+def exact(tuples: Iterable[Sequence[Any]]) -> list[int]:
+    """How many bytes each of these tuples adds to a pickle of all of them; an object that several share counts once.
+
+    Raises what pickling raises.
+
+    >>> shared = "x" * 1000
+    >>> [size // 1000 for size in exact([(shared,), (shared,), ("y" * 2000,)])]
+    [1, 0, 2]
+    """
+    tuples = list(tuples)
+    try:
+        return _sizes(tuples, pickle.Pickler)
+    except Exception:
+        return _sizes(tuples, cloudpickle.Pickler)  # classes of a notebook or a script
+
+
+def _sizes(tuples: Iterable[Sequence[Any]], pickler: Callable[..., pickle.Pickler]) -> list[int]:
+    counter = _Counter()
+    pickled = pickler(counter, 5)
+    sizes = []
+    for values in tuples:
+        before = counter.size
+        pickled.dump(values)
+        sizes.append(counter.size - before)
+    return sizes
