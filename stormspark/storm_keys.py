@@ -78,45 +78,54 @@ _EXACT = "every tuple is counted and timed, nothing is sampled"
 _NO_CONSUMERS = "metrics go into the statistics of the running topology, and into stormspark run --json"
 _NO_EVENTS = "there is no event logger; topology.debug logs every emit, ack and fail"
 _NO_NIMBUS = "Spark ships the code"
+_STATE = "state is committed with every batch, to the table beside the checkpoint; see docs/state.md"
+_WHOLE_WINDOWS = "a window has no tuple twice, whatever comes again, so no field has to tell its id"
+_SECONDS = "set topology.tick.tuple.freq.secs, which may be a part of a second"
+_NO_TRIDENT = "there is no Trident"
+_LOGGING = "logs are Python's, a file for each task; see stormspark.log.dir"
+_LEASE = "a worker without its driver ends after stormspark.worker.lease.secs"
+_NO_UPDATES = "a topology is not changed while it runs"
 
 #: Why not -> type -> keys. The keys of the empty reason either mean something to a part of this package that
 #: reads them itself, or need no word.
 _TABLE: Mapping[str, Mapping[str, str]] = {
     "": {
-        "bool": """topology.testing.always.try.serialize topology.enable.v2.metrics.tick
-            topology.enable.send.iconnection.metrics topology.serialized.message.size.metrics
-            topology.debug topology.enable.message.timeouts topology.disable.loadaware.messaging
-            topology.backpressure.enable""",
-        "text": """topology.name topology.version topology.multilang.log.handler topology.multilang.serializer
-            topology.state.provider topology.state.provider.config topology.bolts.late.tuple.stream
-            topology.bolts.message.id.field.name topology.transactional.id topology.logging.sensitivity
-            topology.logging.config""",
-        "texts": "topology.auto.task.hooks topology.state.kryo.register",
-        "map": "topology.worker.metrics topology.blobstore.map",
-        "int": """topology.builtin.metrics.bucket.size.secs topology.tick.tuple.freq.secs
-            topology.worker.shared.thread.pool.size topology.error.throttle.interval.secs""",
+        "bool": """topology.testing.always.try.serialize topology.debug topology.enable.message.timeouts
+            topology.disable.loadaware.messaging topology.backpressure.enable""",
+        "text": """topology.name topology.version topology.multilang.serializer topology.bolts.late.tuple.stream
+            topology.transactional.id""",
+        "texts": "topology.auto.task.hooks",
+        "int": """topology.tick.tuple.freq.secs topology.worker.shared.thread.pool.size
+            topology.error.throttle.interval.secs""",
         "int>=0": """topology.tasks topology.acker.executors topology.eventlogger.executors
-            topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips topology.priority
             topology.executor.overflow.limit""",
         "int>0": """topology.workers topology.message.timeout.secs topology.max.task.parallelism
-            topology.max.spout.pending topology.v2.metrics.tick.interval.seconds
-            topology.state.checkpoint.interval.ms topology.state.synchronization.timeout.secs
+            topology.max.spout.pending
             topology.bolts.window.length.count topology.bolts.window.length.duration.ms
             topology.bolts.window.sliding.interval.count topology.bolts.window.sliding.interval.duration.ms
             topology.bolts.tuple.timestamp.max.lag.ms topology.bolts.watermark.event.interval.ms
-            topology.max.error.report.per.interval topology.trident.batch.emit.interval.millis
-            topology.trident.windowing.cache.tuple.limit topology.shellbolt.max.pending
-            topology.subprocess.timeout.secs topology.worker.timeout.secs
-            topology.executor.receive.buffer.size""",
+            topology.max.error.report.per.interval topology.shellbolt.max.pending
+            topology.subprocess.timeout.secs topology.executor.receive.buffer.size""",
         "number>0": "topology.localityaware.higher.bound topology.localityaware.lower.bound",
-        # Heron's, whose values are texts where they are submitted (A43-A45).
+        # Heron's, whose values are texts where they are submitted (A43-A45). Names of teams and projects are labels.
         "any": """topology.stmgrs topology.component.parallelism topology.reliability.mode
-            topology.serializer.classname topology.tick.tuple.freq.ms topology.stateful.checkpoint.interval.seconds
-            topology.stateful.start.clean topology.stateful.spill.state topology.team.name topology.team.email
-            topology.cap.ticket topology.project.name topology.additional.classpath topology.acking
-            topology.component.output.bps topology.droptuples.upon.backpressure topology.timer.events
-            topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs""",
+            topology.serializer.classname topology.team.name topology.team.email
+            topology.cap.ticket topology.project.name topology.acking topology.droptuples.upon.backpressure""",
     },
+    _STATE: {
+        "text": "topology.state.provider topology.state.provider.config",
+        "int>0": "topology.state.checkpoint.interval.ms topology.state.synchronization.timeout.secs",
+        "any": """topology.stateful.checkpoint.interval.seconds topology.stateful.start.clean
+            topology.stateful.spill.state""",
+    },
+    _WHOLE_WINDOWS: {"text": "topology.bolts.message.id.field.name"},
+    _SECONDS: {"any": "topology.tick.tuple.freq.ms"},
+    _NO_TRIDENT: {
+        "int>0": "topology.trident.batch.emit.interval.millis topology.trident.windowing.cache.tuple.limit",
+    },
+    _LOGGING: {"text": "topology.multilang.log.handler topology.logging.sensitivity topology.logging.config"},
+    _LEASE: {"int>0": "topology.worker.timeout.secs"},
+    _NO_UPDATES: {"any": "topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs"},
     _RESOURCES: {
         # Storm keeps requests of shared memory beside the configuration and has no key for them; we have.
         "map": "topology.component.resources.map stormspark.component.shared.memory",
@@ -133,7 +142,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     },
     _PICKLED: {
         "list": "topology.kryo.register",
-        "texts": "topology.kryo.decorators",
+        "texts": "topology.kryo.decorators topology.state.kryo.register",
         "text": "topology.kryo.factory topology.tuple.serializer",
         "bool": """topology.skip.missing.kryo.registrations topology.fall.back.on.java.serialization
             topology.tuple.compression.enable""",
@@ -144,13 +153,14 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "text(s)": """topology.worker.childopts topology.worker.gc.childopts topology.worker.logwriter.childopts
             topology.classpath topology.classpath.beginning""",
         "map": "topology.environment",
-        "any": "topology.component.jvmopts",
+        "any": "topology.component.jvmopts topology.additional.classpath",
     },
     _NO_WAITING: {
         "text": "topology.spout.wait.strategy topology.bolt.wait.strategy topology.backpressure.wait.strategy",
         "int>=0": """topology.spout.wait.progressive.level1.count topology.spout.wait.progressive.level2.count
             topology.bolt.wait.progressive.level1.count topology.bolt.wait.progressive.level2.count
-            topology.backpressure.wait.progressive.level1.count topology.backpressure.wait.progressive.level2.count""",
+            topology.backpressure.wait.progressive.level1.count topology.backpressure.wait.progressive.level2.count
+            topology.sleep.spout.wait.strategy.time.ms topology.spout.recvq.skips""",
         "number>=0": """topology.spout.wait.park.microsec topology.spout.wait.progressive.level3.sleep.millis
             topology.bolt.wait.park.microsec topology.bolt.wait.progressive.level3.sleep.millis
             topology.backpressure.wait.park.microsec topology.backpressure.wait.progressive.level3.sleep.millis""",
@@ -166,14 +176,14 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         # JStorm's and Heron's (F13, F9): how often, and in how many of its tasks, a bolt has to be full.
         "any": """topology.backpressure.check.interval topology.backpressure.trigger.sample.rate
             topology.backpressure.trigger.sample.number topology.backpressure.coordinator.trigger.ratio
-            heron.streammgr.network.backpressure.threshold""",
+            heron.streammgr.network.backpressure.threshold topology.component.output.bps""",
     },
     _NO_SCHEDULER: {
         "text": "topology.scheduler.strategy",
         "texts": """topology.spread.components topology.scheduler.favored.nodes topology.scheduler.unfavored.nodes""",
         "bool": """topology.ras.order.executors.by.proximity.needs topology.ras.one.executor.per.worker
             topology.ras.one.component.per.worker""",
-        "int>=0": "topology.ras.acker.executors.per.worker",
+        "int>=0": "topology.ras.acker.executors.per.worker topology.priority",
         "int>0": """topology.ras.constraint.max.state.search topology.ras.constraint.max.time.secs
             topology.isolate.machines""",
         "any": "topology.ras.constraints",
@@ -189,12 +199,23 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "bool": "topology.stats.ewma.enable",
         "number": "topology.stats.ewma.smoothing.factor",
     },
-    _NO_CONSUMERS: {"registrations": "topology.metrics.consumer.register topology.metrics.reporters"},
+    _NO_CONSUMERS: {
+        "registrations": "topology.metrics.consumer.register topology.metrics.reporters",
+        "bool": """topology.enable.v2.metrics.tick topology.enable.send.iconnection.metrics
+            topology.serialized.message.size.metrics""",
+        "map": "topology.worker.metrics",
+        "int": "topology.builtin.metrics.bucket.size.secs",
+        "int>0": "topology.v2.metrics.tick.interval.seconds",
+        "any": "topology.timer.events",
+    },
     _NO_EVENTS: {
         "registrations": "topology.event.logger.register",
         "int>0": "topology.eventlogger.rotation.size.mb topology.eventlogger.max.retained.files",
     },
-    _NO_NIMBUS: {"number": "topology.min.replication.count topology.max.replication.wait.time.sec"},
+    _NO_NIMBUS: {
+        "number": "topology.min.replication.count topology.max.replication.wait.time.sec",
+        "map": "topology.blobstore.map",
+    },
 }
 
 STORM_KEYS: Mapping[str, StormKey] = {

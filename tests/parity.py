@@ -1,7 +1,7 @@
-"""Writes ``docs/reference/parity.md``: the rows of ``parity.toml`` joined with the tests that cite them in their docstrings.
+"""Writes ``docs/reference/parity.md``: the rows of ``parity.toml``, each with the tests that it names by node id.
 
-A test cites a row by its id (``E20``), or several by a range (``E20-E26``); a state machine does so in its own docstring or in
-those of its rules. What runs on every engine (``tests/conformance``) comes first.
+A test cites rows in its docstring as well (``E20``, or ``E20-E26``), for whoever reads the test; `cited_by` finds those, which
+helps to name them when a row is added.
 """
 
 from __future__ import annotations
@@ -11,37 +11,40 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "docs" / "reference" / "parity.toml"
 PAGE = ROOT / "docs" / "reference" / "parity.md"
-#: Tests named for each row; the others are counted.
+#: The words that say how a row is here, and what the page's first lines say of them.
+WORDS = {
+    "works": "work",
+    "differs": "differ on purpose",
+    "missing": "are missing",
+    "never": "will never be",
+    "background": "are no behaviour",
+}
+#: Tests named on the page for each row; the others are counted.
 _NAMED = 4
 _CITED = re.compile(r"\b([A-Z])(\d+)(?:-\1(\d+))?\b")
 _HEAD = """\
 # Does it behave like Storm?
 
-Row by row, from tests: `make parity` writes this page from [parity.toml](parity.toml) and from the docstrings of the tests, and a
-test fails when it is out of date. Tests in **bold** run on the local engine with one, two and three workers and on Spark.
-"works" is the same behaviour, "differs" is another one on purpose, "never" is one that will not come.
+Row by row, from tests: [parity.toml](parity.toml) names the tests of each row, `make parity` writes this page from it, and a test
+fails when a row has no test, when a test that it names is gone, or when this page is out of date. Tests in **bold** run on the
+local engine with one, two and three workers and on Spark. "works" is the same behaviour, "differs" is another one on purpose,
+"missing" is one that is not there yet, "never" is one that will not come, and "background" is a statement of the literature that
+is no behaviour of a system.
 
 """
 
 
-@dataclass(frozen=True)
-class CitedBy:
-    """A test and where it is."""
-
-    path: str
-    name: str
-
-    @property
-    def on_all_engines(self) -> bool:
-        """Whether it runs on every engine."""
-        return self.path.startswith("tests/conformance/")
+def rows() -> dict[str, dict[str, Any]]:
+    """The rows by id."""
+    groups = tomllib.loads(TABLE.read_text(encoding="utf-8"))["groups"].values()
+    return {row: entry for group in groups for row, entry in group["rows"].items()}
 
 
 def rows_in(text: str) -> set[str]:
@@ -58,50 +61,61 @@ def rows_in(text: str) -> set[str]:
 
 
 @cache
-def citations() -> dict[str, list[CitedBy]]:
-    """The tests that cite each row, those of every engine first."""
-    found: defaultdict[str, set[CitedBy]] = defaultdict(set)
+def tests_in(path: str) -> dict[str, str]:
+    """The tests of a file, without their parameters, each with its docstring; empty where there is no such file."""
+    file = ROOT / path
+    if not file.is_file():
+        return {}
+    return {f"{path}::{name}": doc for name, doc in _tests(ast.parse(file.read_text(encoding="utf-8")))}
+
+
+def is_there(node: str) -> bool:
+    """Whether a node id, of a test or of a file of tests, names something that pytest runs."""
+    path, _, name = node.partition("::")
+    found = tests_in(path)
+    return node in found if name else bool(found)
+
+
+def cited_by() -> dict[str, list[str]]:
+    """The node ids of the tests whose docstrings cite each row, those that run on every engine first."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        where = path.relative_to(ROOT).as_posix()
-        for name, docstring in _tests(ast.parse(path.read_text(encoding="utf-8"))):
+        for node, docstring in tests_in(path.relative_to(ROOT).as_posix()).items():
             for row in rows_in(docstring):
-                found[row].add(CitedBy(where, name))
+                found[row].append(node)
     return {
-        row: sorted(tests, key=lambda test: (not test.on_all_engines, test.path, test.name))
-        for row, tests in found.items()
+        row: sorted(nodes, key=lambda node: (not _on_all_engines(node), node)) for row, nodes in found.items()
     }
 
 
+def _on_all_engines(node: str) -> bool:
+    return node.startswith("tests/conformance/")
+
+
 def _tests(module: ast.Module) -> Iterator[tuple[str, str]]:
+    machines: dict[str, str] = {}  # what state machines and their rules say, by class
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield node.name, ast.get_docstring(node) or ""
         elif isinstance(node, ast.ClassDef):
-            machine = any("Machine" in ast.unparse(base) for base in node.bases)
-            if machine:
-                yield node.name, ast.get_docstring(node) or ""
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and (machine or method.name.startswith("test_")):
-                    yield f"{node.name}.{method.name}", ast.get_docstring(method) or ""
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            if any("Machine" in ast.unparse(base) for base in node.bases):
+                machines[node.name] = " ".join(ast.get_docstring(one) or "" for one in (node, *methods))
+            for method in methods:
+                if method.name.startswith("test_"):
+                    yield f"{node.name}::{method.name}", ast.get_docstring(method) or ""
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("Test"):
+            # Hypothesis's way to run a state machine: TestThing = Thing.TestCase.
+            for name, docstrings in machines.items():
+                if f"{name}.TestCase" in ast.unparse(node.value):
+                    yield f"{ast.unparse(node.targets[0])}::runTest", docstrings
 
 
 def page() -> str:
     """The whole page."""
-    cited = citations()
     groups = tomllib.loads(TABLE.read_text(encoding="utf-8"))["groups"]
-    rows = {row: entry for group in groups.values() for row, entry in group["rows"].items()}
-    lines = [
-        _HEAD
-        + ", ".join(
-            f"{sum(entry['here'] == word for entry in rows.values())} rows {what}"
-            for word, what in (
-                ("works", "work"),
-                ("differs", "differ on purpose"),
-                ("never", "will never be"),
-            )
-        )
-        + "."
-    ]
+    words = [entry["here"] for entry in rows().values()]
+    lines = [_HEAD + ", ".join(f"{words.count(word)} rows {text}" for word, text in WORDS.items()) + "."]
     for name, group in groups.items():
         lines += [
             "",
@@ -111,16 +125,17 @@ def page() -> str:
             "| --- | --- | --- | --- |",
         ]
         for row, entry in group["rows"].items():
-            here = f"{entry['here']}: {entry['why']}" if "why" in entry else entry["here"]
-            lines.append(f"| {row} | {entry['storm']} | {here} | {_named(cited.get(row, []))} |")
+            here = f"{entry['here']}: {entry['why']}" if entry.get("why") else entry["here"]
+            lines.append(f"| {row} | {entry['storm']} | {here} | {_named(entry.get('tests', []))} |")
     return "\n".join(lines) + "\n"
 
 
-def _named(tests: list[CitedBy]) -> str:
+def _named(tests: list[str]) -> str:
     named = []
     for test in tests[:_NAMED]:
-        link = f"[{test.name.removeprefix('test_')}](../../{test.path})"
-        named.append(f"**{link}**" if test.on_all_engines else link)
+        path, _, name = test.partition("::")
+        link = f"[{(name or Path(path).stem).removeprefix('test_')}](../../{path})"
+        named.append(f"**{link}**" if _on_all_engines(test) else link)
     more = len(tests) - len(named)
     return "; ".join(named) + (f"; {more} more" if more else "")
 
