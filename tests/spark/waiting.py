@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -85,7 +86,8 @@ def kill_all_of(topology: str, driver: subprocess.Popen[bytes]) -> None:
         process = psutil.Process(driver.pid)
         left += [*process.children(recursive=True), process]
     for one in left:
-        one.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end while the others are killed
+            one.kill()
     driver.wait()
 
 
