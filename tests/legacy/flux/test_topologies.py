@@ -48,6 +48,14 @@ def test_a_file_with_includes_and_variables_runs(engine: str, tmp_path: Path, pr
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_an_eco_file_runs(engine: str, tmp_path: Path) -> None:
+    """K22: streams with ids run; resources are kept and said to change nothing, and so are options of a JVM."""
+    lines, said = run(HERE / "topologies" / "eco.yaml", engine, tmp_path / "out")
+    assert len(lines) == 60
+    assert "topology.component.jvmoptions changes nothing here" in said
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_shell_components_run(engine: str, tmp_path: Path) -> None:
     """K20: a spout and a bolt whose scripts are in the folder resources beside the YAML."""
     lines, _ = run(HERE / "topologies" / "sentences.yaml", engine, tmp_path / "out", quiet_secs=5)

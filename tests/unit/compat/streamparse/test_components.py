@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from stormspark.compat.streamparse import lower
-from stormspark.compat.streamparse.storm import Bolt, Spout
+from stormspark.compat.streamparse.storm import Bolt, Spout, TicklessBatchingBolt
 from stormspark.compat.streamparse.task_log import task_logger
 from stormspark.compat.streamparse.topology import Topology
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.compat.streamparse.values import copied
 from stormspark.errors import ComponentError
-from stormspark.local import LocalTopology, SimulatedClock
+from stormspark.local import InProcessWorkers, LocalTopology, SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.testing import complete_topology
 from tests.unit.compat.streamparse import witness
@@ -332,6 +332,32 @@ def test_ids_are_good_for_tuples_that_wait() -> None:
 
     done = run(Late, *range(5))
     assert done.statistics.components["once"].acked == 5 and len(done.read_tuples("bolt")) == 3
+
+
+class Timed(TicklessBatchingBolt):
+    """Notes which batches it has processed."""
+
+    secs_between_batches = 0.3
+
+    def process_batch(self, key: Any, tups: list[Any]) -> None:
+        witness.seen.append([tup.values[0] for tup in tups])
+
+
+def test_batches_come_as_often_as_secs_between_batches_says() -> None:
+    """C18: not before the time has passed, and all that has come by then together."""
+
+    class T(Topology):
+        once = Once.spec(config={"todo": ["a", "b"]})
+        timed = Timed.spec(inputs=[once])
+
+    clock = SimulatedClock()
+    workers = InProcessWorkers(plan_topology(lower(T, "t", {})), clock)
+    workers.open()
+    for seconds, batches in ((0.0, []), (0.29, []), (0.02, [["a", "b"]]), (0.3, [["a", "b"]])):
+        clock.advance(seconds)
+        workers.run_batch()
+        assert witness.seen == batches, f"after {clock()} s"
+    workers.close()
 
 
 class Settled(Bolt):
