@@ -13,9 +13,9 @@ import os
 import pwd
 import stat
 from collections.abc import Iterator
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TextIO
 
 from stormspark.errors import UnsupportedEnvironmentError
 
@@ -122,8 +122,8 @@ def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_
 class PrivateLogFile(RotatingFileHandler):
     """A log file that is rotated, in a private folder."""
 
-    def _open(self) -> TextIO:
-        return open(open_private(self.baseFilename), self.mode, encoding=self.encoding, errors=self.errors)  # type: ignore[return-value]
+    def _open(self) -> TextIOWrapper:
+        return open(open_private(self.baseFilename), self.mode, encoding=self.encoding, errors=self.errors)
 
 
 def user_name(uid: int | None = None) -> str:

@@ -17,6 +17,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark import submit
 from stormspark.spark import topology as module
 from stormspark.testing import IdentityBolt, TestWordSpout
+from tests.spark.waiting import wait_for_batches
 
 pytestmark = pytest.mark.spark
 
@@ -91,7 +92,7 @@ def test_the_same_name_can_be_submitted_then(
         running = start(
             words(), conf={"stormspark.log.dir": str(tmp_path / "a" / "logs"), "topology.workers": 2}
         )
-        assert running.wait(0) is False
+        wait_for_batches(running, 1)
         running.stop()
     finally:
         os.umask(before)
