@@ -123,7 +123,7 @@ class PrivateLogFile(RotatingFileHandler):
     """A log file that is rotated, in a private folder."""
 
     def _open(self) -> TextIOWrapper:
-        return open(open_private(self.baseFilename), self.mode, encoding=self.encoding, errors=self.errors)
+        return TextIOWrapper(open(open_private(self.baseFilename), "ab"), self.encoding, self.errors)
 
 
 def user_name(uid: int | None = None) -> str:
