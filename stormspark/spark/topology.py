@@ -54,13 +54,13 @@ from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
+from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import check_session, default_log_folder, local_session
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.batch_state import StateAccess
-from stormspark.worker.launch import own_folder
 from stormspark.worker.story import Story, read_stories, stories_of
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
@@ -134,7 +134,7 @@ class SparkTopology:
         self._session = session_for_query(spark)
         # Sockets, the workers' own folders, and the checkpoint if the user wants none. Removed at the end, at
         # the latest when the interpreter exits; by the workers if it is killed.
-        self._scratch = own_folder("stormspark-")
+        self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._began = time.time()
         self._wake = threading.Event()
