@@ -231,6 +231,8 @@ class Settings:
     multilang_resources: str | None = _setting(
         "stormspark.multilang.resources", None, str, of_components=True
     )
+    #: A local checkpoint folder may be somebody else's, or everybody's to write to: what it holds is run as code.
+    checkpoint_shared: bool = _setting("stormspark.checkpoint.shared", False, bool)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     log_level: str = _setting("stormspark.log.level", "INFO", str)
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)

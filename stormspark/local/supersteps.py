@@ -97,6 +97,7 @@ class InProcessWorkers:
                 self._spout(task).add_rows(self._batch, partition, rows)
             return []
         self._committed, self._failures = self._batch, 0
+        self._failed_rows.forget(self._committed)
         self._announced.clear()
         self._rows.clear()
         return reports

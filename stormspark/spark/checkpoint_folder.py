@@ -36,6 +36,11 @@ class CheckpointFolder:
         return self._location
 
     @property
+    def local(self) -> str | None:
+        """Its path if it is a local one."""
+        return self._location if self._local else None
+
+    @property
     def spark(self) -> str:
         """The location of the query's own checkpoint."""
         return self._for_spark("spark")

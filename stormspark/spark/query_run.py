@@ -36,7 +36,7 @@ from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.step import WorkerReport, fatal_error
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
-from stormspark.worker.transaction import Transaction
+from stormspark.worker.transaction import FailedRows, Transaction
 
 __all__ = ["QueryRun"]
 
@@ -71,6 +71,8 @@ class QueryRun:
     available_now: bool = False
     #: Where batches are transactions: what makes them happen.
     commits: BatchCommits | None = None
+    #: Of the batch that runs: what failed in earlier attempts at it.
+    failed_rows: FailedRows | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -204,6 +206,9 @@ class QueryRun:
                 )
         with self._on_the_table():
             commits.commit(self.batch_number, transaction.files)
+        if self.failed_rows is not None:
+            self.failed_rows.forget(self.batch_number)
+        transaction.failed_rows = {}
         with contextlib.suppress(CheckpointError):  # the next commit tells if there is trouble that lasts
             commits.tidy()
         return reports

@@ -7,7 +7,6 @@ micro-batches on one host.
 
 from __future__ import annotations
 
-import getpass
 import logging
 import os
 import re
@@ -26,7 +25,10 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.private_files import make_private, user_name
+from stormspark.rotated_output import RotatedOutput
 
 __all__ = ["check_session", "default_log_folder", "local_session", "require_java"]
 
@@ -57,8 +59,8 @@ def local_session(
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
     ``spark.*`` entries of ``conf`` go to Spark and win over ours. What Spark's JVM prints goes to
-    ``spark.log`` in the folder of ``stormspark.log.dir``, or in one under the system's temporary folder.
-    Raises `UnsupportedEnvironmentError` in one line where Java is missing or too old, or where Spark does not
+    ``spark.log`` in the folder of ``stormspark.log.dir``, or in one under the system's temporary folder; it is rotated
+    as other logs are. Raises `UnsupportedEnvironmentError` in one line where Java is missing or too old, or where Spark does not
     come up.
     """
     require_java()
@@ -99,6 +101,7 @@ def local_session(
     if (options := settings["spark.driver.extraJavaOptions"]) != logging:
         settings["spark.driver.extraJavaOptions"] = f"{logging} {options}"
     log = _log_file(conf)
+    make_private(log.path.parent)
     try:
         if SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
             _start_jvm(settings, log)
@@ -107,7 +110,7 @@ def local_session(
             builder = builder.config(key, value)
         return builder.getOrCreate()
     except PySparkRuntimeError as error:
-        msg = f"Spark did not come up ({error}); {log} says why"
+        msg = f"Spark did not come up ({error}); {log.path} says why"
         raise UnsupportedEnvironmentError(msg) from error
 
 
@@ -150,25 +153,29 @@ def require_java() -> None:
         raise UnsupportedEnvironmentError(msg)
 
 
-def _start_jvm(settings: Mapping[str, str], log: Path) -> None:
+def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
     """Start Spark's JVM with its output in a file: some of it comes before logging is set up."""
     spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    with log.open("ab") as output:
+    output = log.open()
+    try:
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             spark_conf, {"stdout": output, "stderr": output}
         )
+    finally:
+        os.close(output)
+    log.watch(lambda: gateway.proc.poll() is None)
     SparkContext._ensure_initialized(gateway=gateway, conf=spark_conf)
 
 
-def _log_file(conf: Mapping[str, Any]) -> Path:
-    folder = Path(conf.get("stormspark.log.dir") or default_log_folder())
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / "spark.log"
+def _log_file(conf: Mapping[str, Any]) -> RotatedOutput:
+    path = Path(conf.get("stormspark.log.dir") or default_log_folder(), "spark.log")
+    settings = Settings.read({key: value for key, value in conf.items() if key.startswith("stormspark.log.")})
+    return RotatedOutput(path, settings.log_max_bytes, settings.log_backup_count)
 
 
 def default_log_folder() -> Path:
     """Where logs are if ``stormspark.log.dir`` is not set: one place a user, under the temporary folder."""
-    return Path(tempfile.gettempdir(), f"stormspark-logs-{getpass.getuser()}")
+    return Path(tempfile.gettempdir(), f"stormspark-logs-{user_name()}")
 
 
 def _package_file(name: str) -> Path:

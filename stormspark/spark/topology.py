@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -44,6 +45,7 @@ from stormspark.errors import (
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.private_files import check_trusted, make_private
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker, reads_delta
 from stormspark.spark.feedback import Feedback
@@ -52,13 +54,13 @@ from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
+from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import check_session, default_log_folder, local_session
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.batch_state import StateAccess
-from stormspark.worker.launch import own_folder
 from stormspark.worker.story import Story, read_stories, stories_of
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
@@ -103,11 +105,17 @@ def submit(
         msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
         raise InvalidTopologyError(msg)
     plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf or {}))
+    started_here = spark is None and SparkContext._active_spark_context is None
     if spark is None:
         everything = merged(plan.conf, conf or {})
         spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
-    session = check_session(spark)
-    return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active, trigger))
+    try:
+        session = check_session(spark)
+        return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active, trigger))
+    except BaseException:
+        if started_here:
+            spark.stop()
+        raise
 
 
 class SparkTopology:
@@ -126,22 +134,8 @@ class SparkTopology:
         self._session = session_for_query(spark)
         # Sockets, the workers' own folders, and the checkpoint if the user wants none. Removed at the end, at
         # the latest when the interpreter exits; by the workers if it is killed.
-        self._scratch = own_folder("stormspark-")
+        self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
-        self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
-        try:
-            self._generation = next_generation(self._folder.control_file(), plan).generation
-            self._hand_over: StateHandOver | None = None
-            self._commits = self._batch_commits()
-        except BaseException:
-            self._tidy_up()
-            raise
-        self._failed_rows = FailedRows(plan.settings.poison_attempts)
-        self._log_folder = plan.settings.log_dir or str(default_log_folder() / plan.topology)
-        self._throttle = Throttle(plan)
-        self._limits = TriggerLimits(plan.settings.batch_target_ms / 1000)
-        self._planned_restarts = 0
-        self._tally = Tally(plan, "spark", self._throttle.pressure)
         self._began = time.time()
         self._wake = threading.Event()
         self._stirred = threading.Event()  # the next batch should not be waited for
@@ -150,20 +144,45 @@ class SparkTopology:
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._run: QueryRun | None = None
-        self._network = Network.of(spark, plan.settings)
+        self._nimbus: Nimbus
+        self._acker: DurableAcker | None = None
+        self._hand_over: StateHandOver | None = None
+        self._planned_restarts = 0
+        self._unrecovered = set(range(plan.workers))  # whose rows of earlier lives were not handed over yet
+        try:
+            self._begin(spark, checkpoint, active)
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _begin(self, spark: SparkSession, checkpoint: str | Path | None, active: bool) -> None:
+        """Take the checkpoint, listen for workers, and start the supervisor."""
+        plan, settings = self._plan, self._settings
+        self._log_folder = settings.log_dir or str(default_log_folder() / plan.topology)
+        make_private(self._log_folder)
+        self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
+        if not settings.checkpoint_shared and (local := self._folder.local) is not None:
+            check_trusted(local)
+        self._network = Network.of(spark, settings)
+        self._generation = next_generation(self._folder.control_file(), plan).generation
+        self._commits = self._batch_commits()
+        self._failed_rows = FailedRows(settings.poison_attempts)
+        self._throttle = Throttle(plan)
+        self._limits = TriggerLimits(settings.batch_target_ms / 1000)
+        self._tally = Tally(plan, "spark", self._throttle.pressure)
         self._nimbus = Nimbus(
             cloudpickle.dumps(plan),
             plan.workers,
             folder=self._scratch,
             address=self._network.address,
-            lease_secs=plan.settings.worker_lease_secs,
-            start_timeout_secs=plan.settings.worker_start_timeout_secs,
+            lease_secs=settings.worker_lease_secs,
+            start_timeout_secs=settings.worker_start_timeout_secs,
             on_trouble=self._wake.set,
             on_stir=self._stirred.set,
             storm_id=f"{plan.topology}-{self._generation}-{int(time.time())}",
             active=active,
-            stuck_secs=plan.settings.stuck_warning_secs,
-            stuck_timeout_secs=plan.settings.stuck_timeout_secs,
+            stuck_secs=settings.stuck_warning_secs,
+            stuck_timeout_secs=settings.stuck_timeout_secs,
             state=self._state_access,
             state_of=self._state_of,
             certificate=self._network.certificate,
@@ -173,11 +192,19 @@ class SparkTopology:
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
-        self._unrecovered = set(range(plan.workers))  # whose rows of earlier lives were not handed over yet
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
         )
         self._supervisor.start()
+
+    def _give_back(self) -> None:
+        """It could not begin: nothing is left of it but its generation in the checkpoint."""
+        if self._acker is not None:
+            with contextlib.suppress(Exception):
+                self._acker.stop()
+        if hasattr(self, "_nimbus"):
+            self._nimbus.close()
+        self._tidy_up()
 
     # -- RunningTopology -------------------------------------------------------------------------------------
 
@@ -319,6 +346,7 @@ class SparkTopology:
                 self._feedback,
                 self._available_now,
                 self._commits,
+                self._failed_rows,
             )
             try:
                 self._recover()

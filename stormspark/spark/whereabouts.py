@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError
+from stormspark.private_files import check_private, make_private, open_private
 from stormspark.spark.session import default_log_folder
 
 __all__ = ["Whereabouts"]
@@ -32,19 +33,21 @@ class Whereabouts:
 
     def write(self) -> None:
         """Leave word."""
-        path = Path(self.log_folder, _NAME)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = make_private(self.log_folder) / _NAME
         new = path.with_suffix(f".{os.getpid()}")
-        new.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(self), indent=2) + "\n")
         new.replace(path)
 
     @classmethod
     def read(cls, topology: str) -> Whereabouts:
         """What the last topology of that name left; raises `TopologyNotAliveError` where there was none for
-        this user on this host.
+        this user on this host, and `UnsupportedEnvironmentError` where the folder is somebody else's.
         """
         path = _path(topology)
         try:
+            check_private(path.parent.parent)
+            check_private(path.parent)
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             known = sorted(file.parent.name for file in path.parent.parent.glob("*/topology.json"))

@@ -5,8 +5,8 @@ same as emitting to a neighbour. `seal` packs all lanes to one worker into a fra
 table of trees in which each tree has one edge for all of its tuples in the frame (see
 `stormspark.acker.ledger`).
 
-Frames are bounded in bytes. How much waits is an estimate, from the weight of some tuples and from what the last frames weighed. A
-frame that turns out too heavy is packed again, as several that each have a table of their own.
+Frames are bounded in bytes. How much waits is an estimate, from the weight of some tuples and from what the last frames weighed.
+A frame that turns out too heavy is packed again, as several that each have a table of their own.
 """
 
 from __future__ import annotations
@@ -306,8 +306,8 @@ class Lanes:
         if size <= self._most_bytes:
             return None
         return (
-            f"a tuple on stream {source.stream!r} of {source.component!r} has {size:,} bytes, and one that goes to another worker "
-            f"may have {self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or where to find it"
+            f"a tuple on stream {source.stream!r} of {source.component!r} has {size:,} bytes, and one that goes to another "
+            f"worker may have {self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or where to find it"
         )
 
     def _trees(self, runs: list[_Taken]) -> _Trees:

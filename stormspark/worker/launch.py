@@ -115,7 +115,7 @@ def own_folder(prefix: str, parent: str | None = None) -> Path:
     if parent is None:
         temporary = tempfile.gettempdir()
         parent = temporary if len(temporary) <= _LONGEST_FOLDER - 30 else "/tmp"
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))  # mode 0700
 
 
 def end_process(process: ProcessId) -> None:

@@ -22,6 +22,7 @@ import pickle
 import queue
 import shutil
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -32,7 +33,10 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.private_files import is_private, make_private, open_private
+from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_batch
 from stormspark.worker.addresses import Address
 from stormspark.worker.batch_state import StateAccess
@@ -61,7 +65,7 @@ from stormspark.worker.messages import (
     Welcome,
 )
 from stormspark.worker.step import Step
-from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.task_logs import TaskLogs, end_of_output
 
 __all__ = ["WorkerProcess", "main"]
 
@@ -74,6 +78,8 @@ _MESSAGE_BYTES = 16 * 1024 * 1024
 #: we.
 _SENT_SECS = 1.0
 _LAST_WORDS_SECS = 5.0
+#: In the folder for logs, by worker.
+_OUTPUT = "worker-{}.out"
 #: Threads that take in a request, or send a reply, wait for the interpreter so long at most while the main thread works. Five
 #: times that is Python's way.
 _SWITCH_SECS = 0.001
@@ -85,7 +91,10 @@ def main() -> None:
     """Read a `Launch` from standard input, detach, and run the worker until it is told to go."""
     sys.setswitchinterval(_SWITCH_SECS)
     launch: Launch = pickle.load(sys.stdin.buffer)
-    Path(launch.log_folder).mkdir(parents=True, exist_ok=True)
+    try:
+        make_private(launch.log_folder)
+    except (OSError, UnsupportedEnvironmentError) as error:
+        sys.exit(f"the folder for logs can't be used on host {socket.gethostname()}: {error}")
     _detach()
     process = WorkerProcess(launch)
     try:
@@ -109,7 +118,7 @@ def _report_up(output: Path) -> None:
     """
     os.write(1, UP)
     null = os.open(os.devnull, os.O_RDONLY)
-    log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    log = open_private(output)
     for opened, standard in ((null, 0), (log, 1), (log, 2)):
         os.dup2(opened, standard)
     os.close(null)
@@ -124,7 +133,7 @@ class WorkerProcess:
         # Beside nimbus's socket if that is on this host: the driver removes it all at its end, whatever
         # became of us.
         shared = os.path.dirname(launch.nimbus.unix)
-        self._folder = own_folder(f"worker-{launch.worker}-", shared if os.path.isdir(shared) else None)
+        self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
         self._told_to_exit = threading.Event()
         self._attempt = launch.attempt
@@ -151,6 +160,8 @@ class WorkerProcess:
             plan.settings.log_backup_count,
         ).install()
         launch = self._launch
+        output = Path(launch.log_folder, _OUTPUT.format(launch.worker))
+        RotatedOutput(output, plan.settings.log_max_bytes, plan.settings.log_backup_count).watch()
         _log.info(
             "worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation
         )
@@ -194,6 +205,7 @@ class WorkerProcess:
     def end(self, reason: str, code: int = 0) -> NoReturn:
         """End the process here and now: no ``close``, no ``cleanup``, no waiting for other threads."""
         with contextlib.suppress(Exception):
+            end_of_output()
             _log.info("the worker ends: %s", reason)
         shutil.rmtree(self._folder, ignore_errors=True)
         nimbus = self._launch.nimbus
@@ -217,7 +229,7 @@ class WorkerProcess:
         if isinstance(answer, Refused):
             self.end(answer.reason)
         assert isinstance(answer, Welcome), answer
-        _report_up(Path(launch.log_folder, f"worker-{launch.worker}.out"))
+        _report_up(Path(launch.log_folder, _OUTPUT.format(launch.worker)))
         if launch.nimbus.tcp is not None:
             # A worker that came by the socket file is on the driver's host.
             host = launch.host or local_host(link) or launch.nimbus.tcp[0]

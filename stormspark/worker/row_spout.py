@@ -15,6 +15,7 @@ from stormspark.api import (
     SpoutOutputCollector,
     TopologyContext,
 )
+from stormspark.private_files import make_private, open_private
 from stormspark.worker.source_rows import Row, SourceRows
 
 __all__ = ["DeadLetters", "RowSpout"]
@@ -30,8 +31,7 @@ class DeadLetters:
         self._context = context
         self._path: Path | None = None
         if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self._path = Path(folder) / f"{context.this_component_id}-{context.this_task_id}.jsonl"
+            self._path = make_private(folder) / f"{context.this_component_id}-{context.this_task_id}.jsonl"
 
     def add(self, row: Row, reason: str) -> None:
         """Write one down."""
@@ -45,7 +45,7 @@ class DeadLetters:
             "reason": reason,
             "row": row.values,
         }
-        with self._path.open("a", encoding="utf-8") as file:
+        with open(open_private(self._path), "a", encoding="utf-8") as file:
             file.write(json.dumps(line, default=repr) + "\n")
 
 

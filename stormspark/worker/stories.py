@@ -17,13 +17,13 @@ import platform
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from logging.handlers import RotatingFileHandler
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stormspark.acker import Ledger, Outcome, SpoutAccount, TracedTree, Tree, Verdict
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.private_files import PrivateLogFile
 from stormspark.worker.holders import find_holders
 from stormspark.worker.recording import Inbox, Recording, Scene
 from stormspark.worker.story import Holder, root_text, sentences
@@ -394,9 +394,9 @@ class _Lines:
 
     def __init__(self, path: Path | None, max_bytes: int, backup_count: int) -> None:
         self.kept: deque[dict[str, Any]] = deque(maxlen=_KEPT)
-        self._file: RotatingFileHandler | None = None
+        self._file: PrivateLogFile | None = None
         if path is not None:
-            self._file = RotatingFileHandler(
+            self._file = PrivateLogFile(
                 path, maxBytes=max_bytes, backupCount=backup_count, encoding="utf-8", delay=True
             )
 

@@ -28,7 +28,9 @@ class Tally:
     ) -> None:
         self._plan, self._engine, self._pressure = plan, engine, pressure
         self._lock = threading.Lock()
-        self._counters: dict[tuple[int, int], Mapping[int, TaskCounters]] = {}
+        #: Of the life that each worker has now; and of all its earlier lives together, by task.
+        self._counters: dict[int, Mapping[int, TaskCounters]] = {}
+        self._past: dict[int, TaskCounters] = {}
         self._living: dict[int, int] = {}
         self._backlogs: dict[int, int] = {}
         self._last_error: dict[str, str] = {}
@@ -44,7 +46,11 @@ class Tally:
         with self._lock:
             self._batch_times.add(seconds)
             for report in reports:
-                self._counters[report.worker, report.incarnation] = report.counters
+                if self._living.get(report.worker, report.incarnation) != report.incarnation:
+                    for task, counted in self._counters[report.worker].items():
+                        ended = replace(counted, pending=0, queued=0, queued_bytes=0)
+                        self._past.setdefault(task, TaskCounters()).merge(ended)
+                self._counters[report.worker] = report.counters
                 self._living[report.worker] = report.incarnation
                 self._backlogs[report.worker] = report.backlog
                 for error in report.errors:
@@ -70,11 +76,9 @@ class Tally:
         """A frozen snapshot of it all."""
         with self._lock:
             by_component: dict[str, list[TaskCounters]] = {name: [] for name in self._plan.components}
-            for (worker, incarnation), counters in self._counters.items():
-                lives = self._living[worker] == incarnation
+            for counters in (self._past, *self._counters.values()):
                 for task, counted in counters.items():
-                    one = counted if lives else replace(counted, pending=0, queued=0, queued_bytes=0)
-                    by_component[self._plan.tasks[task].component].append(one)
+                    by_component[self._plan.tasks[task].component].append(counted)
             return TopologyStatistics(
                 topology=self._plan.topology,
                 engine=self._engine,

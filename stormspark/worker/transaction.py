@@ -91,6 +91,16 @@ class FailedRows:
             self._attempts.clear()
         self._attempts.update((task, row) for task, of_task in rows.items() for row in of_task)
 
+    def forget(self, committed: int) -> None:
+        """That batch and all before it are committed: their rows don't come again.
+
+        >>> rows = FailedRows(1)
+        >>> rows.add(7, {3: ["a"]}); rows.forget(7); rows.given_up()
+        (7, {})
+        """
+        if self._batch <= committed:
+            self._attempts.clear()
+
     def given_up(self) -> tuple[int, Mapping[int, tuple[Hashable, ...]]]:
         """The batch, and which of its rows are not to be emitted any more, by task.
 

@@ -1,8 +1,8 @@
 """The weight of a tuple: about how many bytes its values take, in memory and in a frame.
 
-`sys.getsizeof` of a dict is the size of its table, whatever the dict holds, so it is the weight of flat values only. Containers are
-walked, but only through a few of their items: a weight is needed while tuples are emitted, and an estimate is enough there. `exact`
-weighs tuples that are about to leave, by pickling them.
+`sys.getsizeof` of a dict is the size of its table, whatever the dict holds, so it is the weight of flat values only. Containers
+are walked, but only through a few of their items: a weight is needed while tuples are emitted, and an estimate is enough there.
+`exact` weighs tuples that are about to leave, by pickling them.
 """
 
 from __future__ import annotations

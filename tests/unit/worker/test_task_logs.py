@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
+import threading
+import tracemalloc
+from collections import deque
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stormspark.worker import task_logs
 
 SCRIPT = """
 import logging, sys, threading
@@ -44,3 +53,77 @@ def test_each_task_has_its_file_and_print_goes_there(tmp_path: Path) -> None:
     assert names == ["count-2.log", "split-0.log", "split-0.log.1", "split-0.log.2", "worker-3.log"]
     assert "line 199" in (tmp_path / "split-0.log").read_text()
     assert all((tmp_path / name).stat().st_size <= 2000 for name in names)
+
+
+class Sink(logging.Logger):
+    def __init__(self) -> None:
+        super().__init__("sink")
+        self.lines: list[str] = []
+
+    def _log(self, level: int, msg: object, args: Any, **kwargs: Any) -> None:
+        self.lines.append(str(msg) % args)
+
+
+def lines_of(*writes: str) -> tuple[list[str], task_logs._Lines]:
+    sink = Sink()
+    stream = task_logs._Lines(sink, logging.INFO, sys.stderr)
+    for text in writes:
+        assert stream.write(text) == len(text)
+    return sink.lines, stream
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        (("a\n", "b", "c\n"), ["a", "bc"]),
+        (("a\r\nb\r\n",), ["a", "b"]),
+        (("a\r", "\nb\n"), ["a", "b"]),
+        (("\r 10 %", "\r 20 %", "\r100 %\n", "done\n"), ["100 %", "done"]),
+        (("10 %\r", "20 %\r", "100 %\r", "\n"), ["100 %"]),
+        (("a\rb\rc",), []),
+        (("\n\n\r\n",), []),
+        (("x" * 150_000 + "\n", "y\n"), ["x" * 65536, "x" * 65536, "x" * 18928, "y"]),
+    ],
+)
+def test_a_carriage_return_begins_the_line_again(writes: tuple[str, ...], expected: list[str]) -> None:
+    assert lines_of(*writes)[0] == expected
+
+
+@pytest.mark.parametrize("piece", ["\r 42 %|####  |", "42 % ", ".", "\r", "x" * 10_000])
+def test_output_without_newlines_costs_nothing_that_grows(piece: str) -> None:
+    """tqdm writes a carriage return a step, and a newline at the end of days; each write takes as long as the first."""
+    sink = Sink()
+    sink.lines = deque(maxlen=3)  # type: ignore[assignment]
+    stream = task_logs._Lines(sink, logging.INFO, sys.stderr)
+    tracemalloc.start()
+    try:
+        for _ in range(50_000):
+            stream.write(piece)
+        assert tracemalloc.get_traced_memory()[0] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert stream._size <= 65536
+    stream.finish()
+    stream.write("and on\n")
+    assert sink.lines[-1] == "and on"
+
+
+def test_what_is_no_whole_line_is_logged_at_the_end() -> None:
+    lines, stream = lines_of("first\n", "last words")
+    assert lines == ["first"]
+    stream.finish()
+    stream.finish()
+    assert lines == ["first", "last words"]
+
+
+def test_threads_that_print_lose_no_line() -> None:
+    lines, stream = lines_of()
+    threads = [
+        threading.Thread(target=lambda n=n: [stream.write(f"{n}-{i}\n") for i in range(2000)])
+        for n in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(lines) == sorted(f"{n}-{i}" for n in range(4) for i in range(2000))

@@ -1,0 +1,61 @@
+"""The driver's own temporary folder: its sockets, files for its workers, and the checkpoint where the user wants none.
+
+It is removed when the topology ends, and by workers whose driver was killed. Where all of them were killed together, as when
+memory runs out, it stays: the next topology of the same user on the same host removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import time
+from pathlib import Path
+
+from stormspark.private_files import is_private
+from stormspark.worker.launch import own_folder
+
+__all__ = ["scratch_folder"]
+
+_PREFIX = "stormspark-"
+#: Tells that a folder is one of these, and the host and its start at which it was made.
+_MARK = "host"
+_LEAST_AGE_SECS = 3600.0
+_ANSWER_SECS = 1.0
+
+
+def scratch_folder() -> Path:
+    """A new one; those of dead runs are removed."""
+    folder = own_folder(_PREFIX)
+    (folder / _MARK).write_text(_this_host(), encoding="utf-8")
+    with contextlib.suppress(OSError):
+        for other in folder.parent.glob(f"{_PREFIX}*"):
+            if other != folder and _is_left_over(other):
+                shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+def _is_left_over(folder: Path) -> bool:
+    """Whether the driver that made this folder, on this host, is dead."""
+    mark = folder / _MARK
+    try:
+        # In a folder that others can write to nothing is believed, and one that is new may not listen yet.
+        old = is_private(folder) and time.time() - mark.stat().st_mtime > _LEAST_AGE_SECS
+        if not old or mark.read_text(encoding="utf-8") != _this_host():
+            return False
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(_ANSWER_SECS)
+            sock.connect(str(folder / "nimbus"))
+    except (ConnectionRefusedError, FileNotFoundError):
+        return mark.exists()
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _this_host() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    except OSError:  # not Linux
+        boot = ""
+    return f"{socket.gethostname()} {boot}"
