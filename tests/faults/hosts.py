@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ def drive(folder: Path, silence_secs: float, encrypted: bool) -> None:
     from stormspark.spark.forwarder import Attempt
     from stormspark.spark.nimbus import Nimbus
     from stormspark.worker.addresses import Address
-    from tests.faults import hosts  # the components as workers find them
 
+    hosts = import_module("tests.faults.hosts")  # the components as workers find them
     trouble = threading.Event()
     nimbus = Nimbus(
         cloudpickle.dumps(hosts.plan(str(folder))),

@@ -85,8 +85,10 @@ def hosts():
     try:
         with three_hosts() as three:
             yield three
-            killed = [process.kill() or process for process in worker_processes(NAME).values()]
-            wait_until_gone(killed)
+            left = list(worker_processes(NAME).values())
+            for process in left:
+                process.kill()
+            wait_until_gone(left)
             shutil.rmtree(three.folder)
     except (OSError, subprocess.CalledProcessError) as error:
         if isinstance(error, subprocess.CalledProcessError) and "ip" not in error.cmd:

@@ -134,7 +134,9 @@ def test_light_tuples_share_frames_and_a_rare_heavy_one_has_its_own() -> None:
     rig.batches(3)
     assert [row[1] for row in rig.users("b")[0].seen] == list(range(1500))
     assert len(frames) < 60, "frames of hundreds of tuples between those that are heavy"
-    assert all(len(frame.payload) <= _MOST or frame.count == 1 for frame in frames), "none carries a light one too"
+    assert all(len(frame.payload) <= _MOST or frame.count == 1 for frame in frames), (
+        "none carries a light one too"
+    )
 
 
 def test_an_object_that_many_tuples_share_travels_once_a_frame() -> None:
@@ -284,7 +286,9 @@ def test_batches_of_rows_are_cut_as_well(by_row: bool) -> None:
             edges += sum(1 for _ in zip(range(rows.num_rows), its.each(), strict=False))
 
         schema = batch.schema
-        assert count == unpack_batches(payload, away, {(1, "default"): source}, lambda _: schema, {7: receive})
+        assert count == unpack_batches(
+            payload, away, {(1, "default"): source}, lambda _: schema, {7: receive}
+        )
     assert arrived == values[:5000] + values[5001:] and edges == len(arrived)
     assert len(complaints) == 1 and "a row on stream 'default' of 'a' has 4,19" in complaints[0]
     assert [tree.verdict is not None for tree in trees] == [True, False][: len(trees)]
