@@ -34,6 +34,9 @@ __all__ = [
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 
+_LAST_PORT = 65535
+
+
 class _Marks(NamedTuple):
     """The keys of a pair of water marks, in one system's words, and what they say; None where they are not given."""
 
@@ -362,6 +365,8 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
         return f"{key} must be {wanted}, got {value!r} of type {type(value).__name__}"
     if least is not None and value < least:
         return f"{key} must be at least {least}, got {value!r}"
+    if key.endswith(".port") and value > _LAST_PORT:
+        return f"{key} must be at most {_LAST_PORT}, got {value!r}"
     if key == "stormspark.fields.ints" and value not in ("long", "integer", "json"):
         return f"stormspark.fields.ints must be 'long', 'integer' or 'json' (D3), got {value!r}"
     if key == "stormspark.backpressure.strategy" and value not in ("slow", "drop", "fail"):

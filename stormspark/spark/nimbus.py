@@ -76,18 +76,22 @@ class _Link:
     warned_at: float = 0.0
     sending: threading.Lock = field(default_factory=threading.Lock)
 
-    def send(self, message: object) -> None:
-        # A worker that does not read, or that is just being sent its state, must not hold us up for ever.
-        if not self.sending.acquire(timeout=_SEND_SECS):
-            self.connection.hang_up()
-            return
+    def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
+        """False where it could not be sent in time; the link may be of no use then.
+
+        A worker that does not read must not hold us up for ever. One that is just being sent its state misses these orders
+        and gets those of then with the answer to its next words.
+        """
+        if not self.sending.acquire(timeout=timeout):
+            return False
         try:
-            with contextlib.suppress(OSError):
-                self.connection.send(message, _SEND_SECS)
-                return
+            self.connection.send(message, timeout)
+        except OSError:
             self.connection.hang_up()  # half of a message may be on its way
+            return False
         finally:
             self.sending.release()
+        return True
 
 
 class Nimbus:
@@ -174,7 +178,8 @@ class Nimbus:
                 self._adoptions[worker] = messages
                 return
         for message in messages:
-            link.send(message)
+            if not link.send(message, self._lease):
+                link.connection.hang_up()  # which ends the attempt: the next one has them adopted
 
     def look_for_silence(self) -> None:
         """Give up workers that have said nothing for the lease; call it every second or so."""
@@ -400,7 +405,8 @@ class Nimbus:
             return
         if link is not None and link.incarnation == incarnation:
             # Whether it still lives or not: it has been declared dead, and its successor must not meet it.
-            link.send(self._orders._replace(exit=True))
+            if not link.send(self._orders._replace(exit=True)):
+                link.connection.hang_up()
         if not ending:
             _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)
             self._on_trouble()

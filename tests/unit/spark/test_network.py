@@ -1,0 +1,119 @@
+"""What Spark's configuration says of connections between hosts, as it is read; and room for descriptors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from stormspark.config import Settings
+from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
+from stormspark.spark.network import Network
+from stormspark.worker.addresses import Address, Ports, executor_hosts
+
+
+def network(master, spark=None, **settings):
+    context = SimpleNamespace(
+        master=master, defaultParallelism=7, getConf=lambda: {"spark.driver.host": "10.0.0.1"} | (spark or {})
+    )
+    own = {f"stormspark.{key.replace('_', '.')}": value for key, value in settings.items()}
+    return Network.of(SimpleNamespace(sparkContext=context), Settings.read(own))
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[4,4]"])
+def test_nothing_is_opened_to_the_network_where_all_of_spark_is_one_process(master):
+    assert network(master, {"spark.network.crypto.enabled": "true"}).address is None
+    assert network(master, {"spark.network.crypto.enabled": "true"}).certificate == b""
+
+
+def test_nor_for_a_cluster_of_processes_on_this_host():
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        assert network("local-cluster[2,1,1024]", {"spark.driver.host": host}).address is None
+
+
+@pytest.mark.parametrize(
+    ("conf", "address"),
+    [
+        ({}, Address("10.0.0.1", None, Ports(0, 16, "stormspark.nimbus.port"))),
+        (
+            {"spark.driver.bindAddress": "0.0.0.0", "spark.port.maxRetries": "3"},
+            Address("10.0.0.1", "0.0.0.0", Ports(0, 3, "stormspark.nimbus.port")),
+        ),
+        (
+            {"spark.driver.host": "[fd00::1]", "spark.driver.bindAddress": "[::]"},
+            Address("fd00::1", "::", Ports(0, 16, "stormspark.nimbus.port")),
+        ),
+    ],
+)
+def test_the_drivers_address_is_sparks(conf, address):
+    assert network("spark://master:7077", conf).address == address
+
+
+def test_ports_are_ours():
+    found = network(
+        "yarn", {"spark.port.maxRetries": "3"}, nimbus_port=4000, worker_port=5000, port_max_retries=9
+    )
+    assert found.address.ports[:2] == (4000, 9)
+    assert found.worker_ports[:2] == (5000, 9)
+    assert (found.forwarders, found.silence_secs) == (7, 15)
+
+
+def test_a_port_that_is_none():
+    with pytest.raises(InvalidTopologyError, match=r"stormspark\.nimbus\.port must be at most 65535, got 70000"):
+        network("yarn", nimbus_port=70000)
+
+
+def test_encrypted_where_spark_encrypts():
+    assert network("yarn").certificate == b""
+    assert network("yarn", network_crypto_enabled=True).certificate.startswith(b"-----BEGIN CERTIFICATE")
+    assert network("yarn", {"spark.ssl.rpc.enabled": "TRUE"}).certificate
+    with pytest.raises(UnsupportedEnvironmentError, match=r"stormspark\.network\.crypto\.enabled is false"):
+        network("yarn", {"spark.ssl.rpc.enabled": "true"}, network_crypto_enabled=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "environment", "hosts"),
+    [
+        ([], {}, (None, None)),
+        (["--hostname", "h"], {}, ("h", None)),
+        (["--bind-address", "10.1.1.1", "--hostname", "[fd00::2]"], {}, ("fd00::2", "10.1.1.1")),
+        ([], {"SPARK_LOCAL_IP": "10.1.1.1"}, ("10.1.1.1", "10.1.1.1")),
+        ([], {"SPARK_LOCAL_IP": "10.1.1.1", "SPARK_LOCAL_HOSTNAME": "out"}, ("out", "10.1.1.1")),
+        (["--hostname", "h"], {"SPARK_LOCAL_HOSTNAME": "out"}, ("h", None)),
+    ],
+)
+def test_a_worker_is_reached_as_its_executor_is(command, environment, hosts):
+    assert executor_hosts(command, environment) == hosts
+
+
+ROOM = """
+import resource, sys
+from stormspark.worker.descriptors import make_room
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, int(sys.argv[1])))
+try:
+    make_room(int(sys.argv[2]), "this test")
+except Exception as error:
+    print(error)
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+"""
+
+
+def room(hard, connections):
+    words = [sys.executable, "-c", ROOM, str(hard), str(connections)]
+    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def test_the_soft_limit_is_raised_as_far_as_needed():
+    assert room(1000, 1) == ["100"], "there is room"
+    (raised,) = room(1000, 200)
+    assert 264 <= int(raised) < 300
+
+
+def test_a_hard_limit_that_is_too_low_is_told_in_one_line():
+    refused, limit = room(200, 1000)
+    assert refused.startswith("this test needs 10") and "may have 200: raise the hard limit" in refused
+    assert limit == "100"
