@@ -30,7 +30,8 @@ def driver(tmp_path):
         )  # fmt: skip
     try:
         wait_for(
-            lambda: (tmp_path / "runs").exists() or process.poll() is not None, 90, "the driver's first batch"
+            lambda: (tmp_path / "runs").exists() or process.poll() is not None,
+            message="the driver's first batch",
         )
         assert process.poll() is None, (tmp_path / "output").read_text()
         yield process, name

@@ -85,7 +85,7 @@ def test_what_was_begun_and_not_committed_is_never_seen(kafka: KafkaBroker) -> N
     second = producer(kafka, "begun-task")
     began = time.monotonic()
     second.deliver(0, batch("begun", 7), "begun")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30, "a transaction that nobody ends lasts a minute"
     assert committed_messages(kafka, "begun") == [(b"k", b"7")]
     second.close()
     first.close()

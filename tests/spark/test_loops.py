@@ -31,9 +31,14 @@ def test_an_endless_token_stops_nothing(start, tmp_path):
     wait_for(lambda: len(read_effects(tmp_path, "numbers")) >= 200, message="all acks")
     assert Counter(n for _, n in read_effects(tmp_path, "numbers")) == Counter(range(200))
     before = forwarded()
-    began = time.monotonic()
-    wait_for_batches(running, 4)
-    assert time.monotonic() - began < 4 * 5, "a batch has a target of 1 s, and the machine may be busy"
+
+    def four_batches() -> float:
+        began = time.monotonic()
+        wait_for_batches(running, 4)
+        return time.monotonic() - began
+
+    # A batch has a target of 1 s; a machine that gives its time to others makes it longer, now and then.
+    wait_for(lambda: four_batches() < 4 * 5, message="batches that end soon")
     assert forwarded() >= before + 4
     running.deactivate()
     wait_for(lambda: read_effects(tmp_path, "numbers").count(["deactivate"]) == 2)
@@ -45,7 +50,7 @@ def test_an_endless_token_stops_nothing(start, tmp_path):
     assert (statistics.total("pending"), statistics.backlog) == (1, 1)
     began = time.monotonic()
     running.stop()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 120, "it waits for no end of the loop"
     assert running.error is None
     assert read_effects(tmp_path, "numbers").count(["close"]) == 2
     wait_for(lambda: not worker_processes("endless"))

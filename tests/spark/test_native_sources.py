@@ -250,7 +250,7 @@ def test_a_kill_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path)
     wait_for_work(out, 300, running)
     began = time.monotonic()
     running.kill()
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert worked(out).total() < 1200
     set_pace(out, 0)
     running = start(working("cut", spout), conf=conf_of(out), checkpoint=tmp_path / "checkpoint")

@@ -110,17 +110,25 @@ class Run:
     def kill_at(self, barrier: str) -> None:
         armed = self.barriers / barrier
         armed.touch()
-        comes_by = self._rolls_back if barrier in ROLLBACKS else self.lives
+
+        def comes_by() -> bool:
+            if barrier in ROLLBACKS:
+                self._rolls_back(armed)
+            return self.lives()
+
         wait_for(lambda: comes_by() and not armed.exists(), message=lambda: f"{barrier}:\n{self.output}")
 
-    def _rolls_back(self) -> bool:
-        """Kill a worker, so that the other one comes to take its part of the batch back."""
-        if self.lives():
-            for worker in worker_processes(self.name).values():
-                worker.kill()
-                break
-            time.sleep(3)
-        return True
+    def _rolls_back(self, armed: Path) -> None:
+        """Kill a worker, so that the other one comes to take its part of the batch back; no other before there was a commit."""
+        workers = worker_processes(self.name)
+        if not self.lives() or not workers:
+            return
+        before = self.committed()
+        workers[min(workers)].kill()
+        wait_for(
+            lambda: self.lives() and (not armed.exists() or self.committed() > before),
+            message=lambda: self.output,
+        )
 
     def executors(self) -> list[psutil.Process]:
         """Spark's, where they are processes of their own."""
