@@ -50,7 +50,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     runs = 0
 
     def run_topology(
-        topology: Topology, conf: Mapping[str, Any] | None = None, timeout: float = 90.0
+        topology: Topology, conf: Mapping[str, Any] | None = None, timeout: float = 300.0
     ) -> Outcome:
         nonlocal runs
         runs += 1

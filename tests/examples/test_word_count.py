@@ -53,7 +53,7 @@ def test_the_counts_are_exact(engine, text, tmp_path, capsys):
         *options,
         *settings,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     components = json.loads(done.stdout)["components"]
     assert components["lines"]["acked"] == 4 * 50

@@ -34,7 +34,7 @@ def test_nothing_acked_is_missing_and_no_record_is_half(tmp_path: Path) -> None:
     for _ in range(5):
         before = acks.stat().st_size if acks.exists() else 0
         with writer(tmp_path, 0) as process:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while not acks.exists() or acks.stat().st_size < before + 10_000:
                 assert process.poll() is None and time.monotonic() < until
                 time.sleep(0.003)

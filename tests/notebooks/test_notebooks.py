@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def test_it_runs(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     # In a folder of its own, so that nothing that Spark leaves behind lies among the notebooks.
-    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert _pictures(notebook), "a notebook shows something"
 
 

@@ -59,7 +59,7 @@ spark.stop()
 """
 
 
-def _run(command: list[str], folder: Path, timeout: float = 150, **environment: str) -> str:
+def _run(command: list[str], folder: Path, timeout: float = 300.0, **environment: str) -> str:
     """Run an application in a folder where nothing of ours can be imported by chance; its standard output."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     done = subprocess.run(

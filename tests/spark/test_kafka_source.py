@@ -29,7 +29,7 @@ def run_topology(broker: KafkaBroker, rows: int, folder: Path) -> None:
         str(folder),
     ]
     ran = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
 

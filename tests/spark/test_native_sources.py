@@ -73,7 +73,7 @@ def worked(folder: Path) -> Counter[int]:
     return Counter(effect[3] for effect in read_effects(folder, "works") if effect[0] == 0)
 
 
-def wait_for_work(folder: Path, rows: int, running: SparkTopology, timeout: float = 90) -> None:
+def wait_for_work(folder: Path, rows: int, running: SparkTopology, timeout: float = 300.0) -> None:
     def done() -> bool:
         assert running.error is None, running.error
         return worked(folder).total() >= rows
@@ -81,7 +81,7 @@ def wait_for_work(folder: Path, rows: int, running: SparkTopology, timeout: floa
     wait_for(done, timeout, f"{rows} rows")
 
 
-def wait_for_acks(running: SparkTopology, acks: int, timeout: float = 90) -> None:
+def wait_for_acks(running: SparkTopology, acks: int, timeout: float = 300.0) -> None:
     def done() -> bool:
         assert running.error is None, running.error
         return running.statistics().components["numbers"].acked >= acks

@@ -60,7 +60,7 @@ def test_workers_find_the_modules_beside_a_script(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(root)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -405,7 +405,7 @@ def group_offsets(broker: KafkaBroker, topic: str) -> dict[int, int]:
 
 def _ask(broker: KafkaBroker, group: str, question: Callable[[Consumer], dict[int, int]]) -> dict[int, int]:
     """A broker that has just come back knows of groups a moment later."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
     try:
         while True:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def stormspark(
-    *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 150
+    *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 300.0
 ) -> subprocess.CompletedProcess[str]:
     """What the command line does and says."""
     return subprocess.run(

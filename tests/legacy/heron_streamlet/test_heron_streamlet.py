@@ -30,7 +30,7 @@ def stormspark(tmp_path: Path) -> Stormspark:
     """The command line, in a process and a folder of its own."""
 
     def run(
-        *arguments: str, until: Callable[[], object] | None = None, timeout: float = 150
+        *arguments: str, until: Callable[[], object] | None = None, timeout: float = 300.0
     ) -> subprocess.CompletedProcess[str]:
         """With ``until``, stop it gracefully once that is true."""
         command = [sys.executable, "-m", "stormspark.cli", *arguments]

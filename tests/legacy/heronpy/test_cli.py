@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> Run:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

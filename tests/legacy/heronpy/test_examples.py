@@ -41,7 +41,7 @@ def run(name: str, engine: str, seconds: float, tmp_path: Path) -> dict[str, dic
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

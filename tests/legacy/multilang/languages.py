@@ -49,7 +49,7 @@ def resources(folder: Path, *needs: str) -> Path:
         elif need == "cc":
             compiler = _program("cc", "gcc")
             subprocess.run(
-                [compiler, "-O1", "-o", folder / "split", folder / "split.c"], check=True, timeout=60
+                [compiler, "-O1", "-o", folder / "split", folder / "split.c"], check=True, timeout=300
             )
         else:
             _program(need)

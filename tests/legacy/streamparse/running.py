@@ -46,7 +46,7 @@ def command(*arguments: object, path: Path | None = None) -> subprocess.Complete
         capture_output=True,
         text=True,
         check=False,
-        timeout=180,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
 

@@ -239,7 +239,7 @@ def test_four_processes_make_one_table_and_append_at_the_same_time(tmp_path: Pat
         for index in range(4)
     ]
     for writer in writers:
-        writer.communicate(timeout=120)
+        writer.communicate(timeout=300)
         assert writer.returncode == 0
     found = Counter(rows(path))
     assert found == Counter((str(index), n) for index in range(4) for n in range(400))

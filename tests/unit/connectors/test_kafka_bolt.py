@@ -50,7 +50,7 @@ def word(key: Any, message: Any) -> Tuple:
 
 
 def poll_until_settled(bolt: KafkaBolt, collector: RecordingCollector, tuples: int) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while len(collector.acked) + len(collector.failed) < tuples:
         assert time.monotonic() < until, "no verdict came"
         bolt._producer.poll(0.05)

@@ -38,7 +38,7 @@ def reader(kafka: KafkaBroker) -> Iterator[RangeReader]:
 
 def read(reader: RangeReader, *ranges: tuple[str, int, int, int], limit: int = 512) -> list[Message]:
     """All of some ranges, one piece of each in turn, as a task does."""
-    left, found, until = list(ranges), [], time.monotonic() + 30
+    left, found, until = list(ranges), [], time.monotonic() + 120
     while left:
         topic, partition, start, end = left.pop(0)
         chunk = reader.read(topic, partition, start, end, limit)
@@ -112,7 +112,7 @@ def test_transactions_leave_holes(kafka: KafkaBroker, reader: RangeReader) -> No
     producer.init_transactions(30)
 
     def end_is(wanted: int) -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while brokers.ends([partition])[partition] != wanted:
             assert time.monotonic() < until
             time.sleep(0.05)

@@ -103,7 +103,7 @@ def run() -> Iterator[Run]:
             topology.wait(30)
 
 
-def wait_for(what: Callable[[], Any], message: str = "", timeout: float = 40) -> None:
+def wait_for(what: Callable[[], Any], message: str = "", timeout: float = 300.0) -> None:
     until = time.monotonic() + timeout
     while not what():
         assert time.monotonic() < until, f"waited in vain: {message}"

@@ -75,7 +75,7 @@ def run_batches(engine: sql.Engine, *arguments: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -16,7 +16,7 @@ from tests.legacy.multilang.languages import CHILDREN, OBEY
 __all__ = ["Obedient", "is_alive", "until"]
 
 _SOURCE = TupleSource("source", 7, "default", Fields("order", "value"))
-_PATIENCE_SECS = 20
+_PATIENCE_SECS = 120
 
 
 class Obedient:

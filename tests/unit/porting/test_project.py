@@ -168,7 +168,7 @@ streams:
     for name, text in {"good.yaml": good, "bad.yaml": FLUX, "Words.java": JAVA}.items():
         (tmp_path / name).write_text(text)
     command = [sys.executable, "-m", "stormspark.cli", "port", str(tmp_path), "--json", "--import"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     bad, good_found, java = json.loads(done.stdout)["topologies"]
     [cannot] = [one for one in bad["statements"] if one["grade"] == "imported"]

@@ -91,7 +91,7 @@ def test_the_command_line_explains_it(tmp_path):
     name = "SkeletonToExplain"
     [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, CASES["SkeletonOfStreams"])})
     command = [sys.executable, "-m", "stormspark.cli", "explain", str(tmp_path / file), "--format", "text"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("topology skeletontoexplain: 3 components, 8 tasks")
     assert "lines:errors -> split: fields(reason)" in done.stdout

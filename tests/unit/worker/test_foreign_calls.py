@@ -49,7 +49,7 @@ class Background(Bolt):
 
 
 def until(what: Any, rig: Rig) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not what():
         assert time.monotonic() < deadline
         rig.batches(1)
@@ -96,6 +96,14 @@ class Reader(Spout):
         declarer.declare(Fields("value"))
 
 
+def waits_for(task: Any, calls: int) -> None:
+    """Wait until so many calls of its thread wait for it."""
+    deadline = time.monotonic() + 120
+    while len(task.mailbox) < calls:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_thread_that_emits_without_end_is_held_and_loses_nothing(
     workers: int, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +116,7 @@ def test_a_thread_that_emits_without_end_is_held_and_loses_nothing(
     builder.set_bolt("b", Collect()).shuffle_grouping("a")
     rig = Rig(builder, workers)
     (task,), (spout,), (bolt,) = rig.tasks("a"), rig.users("a"), rig.users("b")
+    waits_for(task, 50)
     time.sleep(0.3)
     assert len(task.mailbox) == 50
     assert not spout.done
@@ -123,9 +132,7 @@ def test_a_limit_holds_a_spouts_thread_too() -> None:
     builder.set_bolt("b", Collect()).shuffle_grouping("a")
     rig = Rig(builder, 1)
     (task,) = rig.tasks("a")
-    deadline = time.monotonic() + 10
-    while len(task.mailbox) < 1000 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    waits_for(task, 1000)
     rig.cluster.run_batch({task.id: 0})
     assert task.read_counters().emitted == 0
     rig.cluster.run_batch({task.id: 10_000})

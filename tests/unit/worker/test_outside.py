@@ -261,5 +261,5 @@ def test_a_topology_that_is_killed_lets_it_go() -> None:
             running = cluster.submit_topology("outside", {}, two(Outside(), ROWS).create_topology("outside"))
             running.run_until_idle()
             getattr(running, end)()
-            running.wait(10)
+            running.wait(120)
         assert all(bolt.let_go_calls for bolt in RUNNING) and RUNNING

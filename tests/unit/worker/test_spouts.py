@@ -84,7 +84,7 @@ def test_a_next_tuple_without_end_ends_no_batch_and_keeps_the_queues_short(worke
     builder = flood(None, reliable=False)
     running = submit(builder.create_topology("flood"), conf={"topology.workers": workers, **conf})
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while running.statistics().components["b"].executed < 50_000:
             assert time.monotonic() < deadline
             assert running.statistics().total("queued") < 10_000

@@ -291,7 +291,7 @@ def test_a_component_run_alone(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1
     assert "Split can't be run alone" in done.stderr and "stormspark run" in done.stderr
@@ -337,6 +337,6 @@ def test_a_worker_needs_the_projects_modules_only(project: Callable[..., Path], 
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert "streamparse.storm.Bolt" in done.stdout, done.stderr
