@@ -78,6 +78,9 @@ $(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)
 	@echo "archives of Spark's classes, for JVMs of tests to start with (a minute)"
 	@$(BIN)/python -m tests.quick_jvm
 
+# The order of sets is drawn too.
+test test-fast test-compiled: export PYTHONHASHSEED = 1
+
 .PHONY: test
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
 	@status=0; SPARK_SUBMIT_OPTS= $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
@@ -169,7 +172,7 @@ EXACTLY_ONCE_KILLS ?= 50
 ifndef TEST_SEED
 TEST_SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 endif
-DRAWN_ANEW = TEST_SEED=$(TEST_SEED) HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q --hypothesis-seed=$(TEST_SEED)
+DRAWN_ANEW = TEST_SEED=$(TEST_SEED) PYTHONHASHSEED=$(TEST_SEED) HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q --hypothesis-seed=$(TEST_SEED)
 .PHONY: soak-seed
 soak-seed:
 	@echo "TEST_SEED=$(TEST_SEED) repeats what is drawn here: make $(or $(MAKECMDGOALS),soak) TEST_SEED=$(TEST_SEED)"
