@@ -146,7 +146,7 @@ class Run:
         wait_for(lambda: self.lives() and not armed.exists(), message=lambda: f"{barrier}:\n{self.output}")
         victim = self.executors()[0]
         victim.kill()
-        victim.wait(20)
+        victim.wait(60)
         for held in self.barriers.glob("*.here"):
             held.unlink()
 
