@@ -417,7 +417,7 @@ class StateTable:
             raise CheckpointError(msg)
         return self._found
 
-    def _read(self) -> _Found | None:
+    def _read(self, *, again: bool = False) -> _Found | None:
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
             settings, schema = table.metadata().configuration, table.schema()
@@ -427,10 +427,13 @@ class StateTable:
             )
             actions = pa.table(table.get_add_actions(flatten=True))
         except TableNotFoundError:
-            if self._folder.local is not None and any((self._folder.local / "_delta_log").glob("*")):
-                why = "its log has no beginning"
-                raise self._damaged(why) from None
-            return None
+            # An entry that is still being written has another name.
+            if self._folder.local is None or not any((self._folder.local / "_delta_log").glob("*.json")):
+                return None
+            if not again:  # somebody may have made the table since it was not found
+                return self._read(again=True)
+            why = "its log has no beginning"
+            raise self._damaged(why) from None
         except Exception as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
         written_as = settings.get(_FORMAT_KEY) or ""

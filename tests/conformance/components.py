@@ -23,6 +23,7 @@ from stormspark import (
     TopologyContext,
     Tuple,
 )
+from tests.whole_lines import whole_lines
 
 EFFECTS = "test.effects"  # conf key: the folder that effects are written to
 
@@ -45,14 +46,12 @@ class Effects:
         """All that this task has written, in its earlier lives too."""
         if not self._path.exists():
             return []
-        return [json.loads(line) for line in self._path.read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(self._path)]
 
 
 def read_effects(folder: Path, component: str) -> list[list[Any]]:
     """All effects of a component's tasks."""
-    lines = [
-        line for path in sorted(folder.glob(f"{component}-*.jsonl")) for line in path.read_text().splitlines()
-    ]
+    lines = [line for path in sorted(folder.glob(f"{component}-*.jsonl")) for line in whole_lines(path)]
     return [json.loads(line) for line in lines]
 
 

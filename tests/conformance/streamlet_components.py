@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stormspark.streamlet import Context, Generator, TransformOperator
+from tests.whole_lines import whole_lines
 
 
 class Given(Generator):
@@ -59,7 +60,7 @@ def read(path: Path) -> list[Any]:
     """What was written, with tuples in the place of lists."""
     if not path.exists():
         return []
-    return [_tuples(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [_tuples(json.loads(line)) for line in whole_lines(path)]
 
 
 def _tuples(value: Any) -> Any:

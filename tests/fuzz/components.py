@@ -24,6 +24,7 @@ from stormspark import (
     TopologyBuilder,
 )
 from tests.fuzz.spec import FIELDS, BoltSpec, FirstAndLast, Message, SpoutSpec, TopologySpec, message_id
+from tests.whole_lines import whole_lines
 
 __all__ = ["FOLDER", "FuzzSpout", "Notes", "begin_run", "built"]
 
@@ -56,7 +57,7 @@ class Notes:
         """What the tasks of other processes have noted."""
         notes = cls()
         for path in folder.glob("*.jsonl"):
-            for line in path.read_text().splitlines():
+            for line in whole_lines(path):
                 notes.note(*json.loads(line))
         return notes
 

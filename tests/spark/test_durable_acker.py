@@ -21,6 +21,7 @@ from stormspark.connectors import DataFrameSpout
 from stormspark.spark import SparkTopology
 from tests.spark.test_sources import numbers_in, write_numbers
 from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 FOLDER = "test.folder"
@@ -85,7 +86,7 @@ class Held:
         return running
 
     def seen(self) -> Counter[int]:
-        lines = (line for file in self.folder.glob("seen-*") for line in file.read_text().split())
+        lines = (line for file in self.folder.glob("seen-*") for line in whole_lines(file))
         return Counter(map(int, lines))
 
     def wait_for(self, check: Callable[[Counter[int]], bool]) -> None:

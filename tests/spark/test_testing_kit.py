@@ -20,7 +20,7 @@ from stormspark.testing import (
     TrackedTopology,
     complete_topology,
 )
-from tests.spark.waiting import worker_processes
+from tests.spark.waiting import PATIENCE_SECS, worker_processes
 
 pytestmark = pytest.mark.spark
 
@@ -37,12 +37,12 @@ def test_a_feeder_whose_worker_was_killed_goes_on_behind_what_it_had_emitted(sta
     tracked = TrackedTopology(running)
     for number in range(10):
         feeder.feed((str(number),), message_id=number)
-    tracked.tracked_wait(10)
+    tracked.tracked_wait(10, PATIENCE_SECS)
     (task,) = running.plan.components["feeder"].tasks
     os.kill(worker_processes("fed-and-killed")[running.plan.tasks[task].worker].pid, signal.SIGKILL)
     for number in range(10, 20):
         feeder.feed((str(number),), message_id=number)
-    tracked.tracked_wait(10)
+    tracked.tracked_wait(10, PATIENCE_SECS)
     assert feeder.emitted == 20
     assert Counter(tracker.acked) == Counter(range(20))
     running.stop()

@@ -20,6 +20,7 @@ from stormspark.checkpoint.state_table import StateTable
 from tests.faults.exactly_once.test_exactly_once import ALL
 from tests.spark.transactional_topology import ENOUGH, KEYS
 from tests.spark.waiting import kill_all_of, wait_for, worker_processes
+from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -70,7 +71,7 @@ class Drivers:
         """What the committer did, in order: txid, attempt, numbers."""
         if not self.stored.exists():
             return []
-        return [tuple(json.loads(line)) for line in self.stored.read_text().splitlines()]
+        return [tuple(json.loads(line)) for line in whole_lines(self.stored)]
 
     def goes_on(self) -> None:
         before = len({txid for txid, _, _ in self.transactions()})

@@ -52,7 +52,7 @@ def _kill(scene: _Scene, component: str) -> None:
     worker = plan.tasks[plan.components[component].tasks[0]].worker
     victim = worker_processes(scene.running.name)[worker]
     victim.kill()
-    victim.wait(10)
+    victim.wait(60)
 
 
 @contextmanager

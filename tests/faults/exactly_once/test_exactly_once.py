@@ -141,11 +141,12 @@ class Run:
     def kill_executor_at(self, barrier: str) -> None:
         """While a process stands at that barrier."""
         armed = self.barriers / barrier
-        armed.write_text("wait")
+        (self.folder / "armed").write_text("wait")  # an empty one kills
+        (self.folder / "armed").rename(armed)
         wait_for(lambda: self.lives() and not armed.exists(), message=lambda: f"{barrier}:\n{self.output}")
         victim = self.executors()[0]
         victim.kill()
-        victim.wait(20)
+        victim.wait(60)
         for held in self.barriers.glob("*.here"):
             held.unlink()
 

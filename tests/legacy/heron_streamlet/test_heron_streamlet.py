@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.legacy.heron_streamlet.files import JOIN, RAISES, WORD_COUNT
+from tests.whole_lines import whole_lines
 
 Stormspark = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -105,7 +106,7 @@ def test_joins_of_sources_that_go_on_for_ever(stormspark: Stormspark, tmp_path: 
     expected = {"apple 6", "pear 0"}
 
     def joined() -> set[str]:
-        return set(out.read_text().splitlines()) if out.exists() else set()
+        return set(whole_lines(out)) if out.exists() else set()
 
     done = stormspark(
         "run",

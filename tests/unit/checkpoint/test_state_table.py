@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from stormspark.checkpoint import state_files, state_table
@@ -706,3 +707,33 @@ def test_a_folder_that_was_copied_is_the_same_table(written: Path, tmp_path: Pat
     copy.open(7)
     commit(copy, {b"a": b"9"}, generation=7)
     assert (state(copy), state(StateTable(written))) == ({b"a": b"9", b"b": b"3"}, {b"a": b"2", b"b": b"3"})
+
+
+def test_a_table_that_is_made_while_somebody_looks_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C38: whoever looks for it finds nothing, and then a log; it was made between the two, or is being made."""
+    location = tmp_path / "state"
+    log = location / "_delta_log"
+    reader = StateTable(location)
+    found = DeltaTable
+
+    def late(*args: Any, **options: Any) -> DeltaTable:
+        try:
+            return found(*args, **options)
+        except TableNotFoundError:
+            if log.exists():
+                made()
+            else:
+                log.mkdir(parents=True)
+                (log / f"{0:020}.json#1").touch()  # as delta-rs names what it has not finished
+            raise
+
+    def made() -> None:
+        monkeypatch.setattr(state_table, "DeltaTable", found)
+        (log / f"{0:020}.json#1").unlink()
+        StateTable(location).open(1)
+
+    monkeypatch.setattr(state_table, "DeltaTable", late)
+    assert not reader.exists, "its first entry is being written"
+    assert reader.exists and reader.last_txid == -1
