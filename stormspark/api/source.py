@@ -80,7 +80,8 @@ class SourceSpout(Component, ABC):
     have to be as many.
     """
 
-    #: Columns that tell the row from every other one, for its message id; none: (batch, partition, row).
+    #: Columns that make the row's message id; none: (batch, partition, row). Rows may share an id, open ones too: each
+    #: has a tree of its own, and `ack` or `fail` is called once for each.
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None:
     #: Spark's partition.
