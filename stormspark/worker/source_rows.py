@@ -383,7 +383,7 @@ def encode(row: Row) -> bytes:
     """The row for the durable acker's table; see `decode`.
 
     >>> decode(encode(Row((4, 1, 0), ("text", b"bytes", None), 4)))
-    Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4)
+    Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4, unreadable=None)
     """
     kind = _KINDS.get(type(row.id), _PLAIN)
     id = row.id if kind == _PLAIN else tuple(row.id)  # type: ignore[arg-type]
