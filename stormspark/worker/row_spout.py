@@ -75,6 +75,7 @@ class RowSpout(Spout):
         """Open the source's side in this task; what an earlier instance had open is emitted again."""
         self._collector = collector
         self._dead_letters = DeadLetters(self._folder, context)
+        self.source._report = collector.report_error
         self.source.open(conf, context)
         self._rows.reopen()
 
