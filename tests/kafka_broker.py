@@ -129,6 +129,45 @@ class KafkaBroker:
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_ANSWER_SECS)
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, and return when no client is told of it any more."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin.delete_topics([name])[name].result(_ANSWER_SECS)
+        until = time.monotonic() + _ANSWER_SECS
+        while name in admin.list_topics(timeout=_ANSWER_SECS).topics:
+            if time.monotonic() > until:
+                msg = f"the topic {name} is still there"
+                raise TimeoutError(msg)
+            time.sleep(0.05)
+
+    def log_bytes(self, topic: str, partition: int = 0) -> int:
+        """How large the log of a partition is, in its one segment; see `cut`."""
+        return self._segment(topic, partition).stat().st_size
+
+    def cut(self, topic: str, partition: int = 0, *, log_bytes: int = 0) -> None:
+        """While the broker does not run: lose what was written to a partition after its log had so many bytes.
+
+        As after an election of a leader that did not have it, or with a disk that was not flushed: the topic's id stays.
+        """
+        assert self.pid is None, "stop the broker first"
+        segment = self._segment(topic, partition)
+        os.truncate(segment, log_bytes)
+        for pattern in ("*.index", "*.timeindex", "*.snapshot", "leader-epoch-checkpoint"):
+            for file in segment.parent.glob(pattern):
+                file.unlink()
+        # Else it would believe what it has noted down of its logs.
+        data = self.folder / "data"
+        for name in (
+            ".kafka_cleanshutdown",
+            "recovery-point-offset-checkpoint",
+            "replication-offset-checkpoint",
+        ):
+            (data / name).unlink(missing_ok=True)
+
+    def _segment(self, topic: str, partition: int) -> Path:
+        (segment,) = (self.folder / "data" / f"{topic}-{partition}").glob("*.log")
+        return segment
+
     def produce(
         self,
         topic: str,

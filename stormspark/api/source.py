@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -10,6 +11,8 @@ from stormspark.api.components import Component
 from stormspark.api.fields import Fields
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.streams import DEFAULT_STREAM
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from stormspark.api.context import TopologyContext
@@ -80,7 +83,8 @@ class SourceSpout(Component, ABC):
     have to be as many.
     """
 
-    #: Columns that tell the row from every other one, for its message id; none: (batch, partition, row).
+    #: Columns that make the row's message id; none: (batch, partition, row). Rows may share an id, open ones too: each
+    #: has a tree of its own, and `ack` or `fail` is called once for each.
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None:
     #: Spark's partition.
@@ -93,6 +97,8 @@ class SourceSpout(Component, ABC):
     per_trigger: PerTrigger | None = None
     #: Where there is a ``per_trigger``: what `stream` has to set that option to.
     limit: int | None = None
+    #: Set by the task that has this instance.
+    _report: Callable[[BaseException | str], None] | None = None
 
     def __init__(
         self,
@@ -140,6 +146,13 @@ class SourceSpout(Component, ABC):
     def local_source(self) -> LocalSource | None:
         """What the local engine reads; None: only Spark can read for this spout."""
         return None
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error in logs and statistics (C4). Before `open`, and in tests, it is logged."""
+        if self._report is None:
+            _log.error("%s", error)
+        else:
+            self._report(error)
 
     def ack(self, message_id: Hashable) -> None:
         """The row is fully processed."""

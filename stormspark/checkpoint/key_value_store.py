@@ -37,7 +37,7 @@ import pyarrow as pa
 from stormspark.api.pickling import pickled
 from stormspark.api.state import KeyValueState
 from stormspark.checkpoint.ordered_keys import decode_key, encode_key, prefix_range
-from stormspark.errors import StateError
+from stormspark.errors import SerializationError, StateError
 
 __all__ = ["KeyValueStore"]
 
@@ -116,7 +116,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[Any, Any]]:
         """See `KeyValueState.iterate`."""
         low, high = (b"", _BEHIND_ALL) if prefix is None else prefix_range(prefix)
-        return ((decode_key(data), _value(found)) for data, found in self._between(low, high))
+        return ((decode_key(data), self._value(data, found)) for data, found in self._between(low, high))
 
     def clear(self) -> None:
         """Delete all keys; as many changes as there were keys."""
@@ -280,9 +280,22 @@ class KeyValueStore(KeyValueState[Any, Any]):
         stored = self._prepared[data] if data in self._prepared else self._committed(data)
         if stored is None:
             return _ABSENT
-        value = pickle.loads(stored)
+        value = self._read(data, stored)
         self._cache.keep(data, value, len(stored))
         return value
+
+    def _read(self, data: bytes, stored: bytes) -> Any:
+        try:
+            return pickle.loads(stored)
+        except Exception as error:
+            msg = (
+                f"{self._owner}: the value of key {decode_key(data)!r} can't be unpickled, {type(error).__name__}: {error}; put "
+                f"plain data, or let its class say how it is made again (__reduce__)"
+            )
+            raise SerializationError(msg) from error
+
+    def _value(self, data: bytes, found: bytes | tuple[Any]) -> Any:
+        return self._read(data, found) if isinstance(found, bytes) else found[0]
 
     def _committed(self, data: bytes) -> bytes | None:
         if data in self._recent:
@@ -330,10 +343,6 @@ class KeyValueStore(KeyValueState[Any, Any]):
                 f"{self._owner}: the value of key {decode_key(data)!r}, of type {type(value).__qualname__},"
             )
             return pickled(value, place, "put plain data")
-
-
-def _value(found: bytes | tuple[Any]) -> Any:
-    return pickle.loads(found) if isinstance(found, bytes) else found[0]
 
 
 class _Cache:

@@ -4,7 +4,6 @@ Spark.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
@@ -16,7 +15,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
 from stormspark.worker.spout_task import SpoutTask
-from stormspark.worker.step import Step, WorkerReport, fatal_error
+from stormspark.worker.step import Step, WorkerReport, fatal_error, read_report
 from stormspark.worker.transaction import FailedRows, Transaction
 
 __all__ = ["InProcessWorkers"]
@@ -127,7 +126,7 @@ class InProcessWorkers:
                 )
                 for index in range(len(self.workers))
             ]
-        return [pickle.loads(frame.payload) for frames in inbound for frame in frames]
+        return [read_report(frame.payload) for frames in inbound for frame in frames]
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
         """Rows of a source for one of its spout's tasks, which the next batch begins with."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import pickle
 import threading
 import time
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.query import data_query, round_query
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
-from stormspark.worker.step import WorkerReport, fatal_error
+from stormspark.worker.step import WorkerReport, fatal_error, read_report
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
 from stormspark.worker.transaction import FailedRows, Transaction
@@ -259,7 +258,7 @@ class QueryRun:
         )
         self.session.sparkContext.setLocalProperty(*said)
         try:
-            reports: list[WorkerReport] = [pickle.loads(row.payload) for row in frames.collect()]
+            reports: list[WorkerReport] = [read_report(row.payload) for row in frames.collect()]
         except Exception as error:
             # Not passed on: Spark would log it in full, and chew on its text with a regular expression until
             # the stack ends.

@@ -7,6 +7,7 @@ from typing import Any
 
 import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import AtomicType, VariantType
 
 from stormspark.api import RangeSpout, SourceSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
@@ -75,6 +76,17 @@ def _opened(
     missing = [column for column in wanted if column not in rows.columns]
     if missing:
         msg = f"{place}: its stream has no column {missing[0]!r}, which it needs; it has {', '.join(rows.columns)}"
+        raise InvalidTopologyError(msg)
+    types = {name: rows.schema[name].dataType for name in spout.id_columns}
+    nested = [
+        name for name, of in types.items() if not isinstance(of, AtomicType) or isinstance(of, VariantType)
+    ]
+    if nested:
+        kind = types[nested[0]].simpleString()
+        msg = (
+            f"{place}: its id_columns name {nested[0]!r}, which is of type {kind}: message ids are made of plain values, so "
+            f"select a text, a number or a time out of it in stream()"
+        )
         raise InvalidTopologyError(msg)
     if spout.takes_rows_as_they_are and len(spout.fields) != len(rows.columns):
         msg = (

@@ -17,7 +17,8 @@ import pyarrow as pa
 from stormspark.api import TupleSource
 from stormspark.errors import EmitError
 from stormspark.worker.batch_roots import BatchRoots
-from stormspark.worker.batch_rows import rows_of
+from stormspark.worker.batch_rows import readable_rows_of, rows_of
+from stormspark.worker.lanes import Refuse
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.recording import Inbox, Scene
 from stormspark.worker.row_routing import Route, Share
@@ -46,11 +47,24 @@ class BatchSubscription:
     receivers: Mapping[int, BatchReceiver]
 
 
-def as_tuples(inbox: list[Delivery]) -> Receive:
-    """For a task that is not vectorised: its rows become tuples here, once."""
+def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
+    """For a task that is not vectorised: its rows become tuples here, once; ``refuse`` is told of rows that Python can't hold."""
 
     def receive(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
-        inbox.extend(zip(rows_of(batch), repeat(source), roots.each()))  # the last two may be without end
+        try:
+            rows = rows_of(batch)
+        except Exception:  # Arrow holds times, maps and texts that Python does not
+            receive_readable(batch, source, roots)
+        else:
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # the last two may be without end
+
+    def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
+        for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):
+            if type(row) is tuple:
+                inbox.append((row, source, of_row))
+            else:
+                place = f"of a row on stream {source.stream!r} of {source.component!r}, task {source.task}"
+                refuse(task, of_row, f"{row}, {place}. Let its schema have a type that Python can hold")
 
     return receive
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["batch_of", "rows_of", "unfit"]
+from stormspark.worker.salvage import error_text
+
+__all__ = ["batch_of", "readable_rows_of", "rows_of", "unfit"]
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
@@ -23,6 +25,25 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         return iter([()] * batch.num_rows)
     columns = [column.to_pylist(maps_as_pydicts="strict") for column in batch.columns]
     return zip(*columns, strict=True)
+
+
+def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
+    """The same, value by value, for a batch with values that Python can't hold: such a row is the reason, a string.
+
+    >>> beyond = pa.array([0, 10**18]).cast(pa.timestamp("us"))
+    >>> list(readable_rows_of(pa.record_batch({"n": [1, 2], "at": beyond})))  # doctest: +ELLIPSIS
+    [(1, datetime.datetime(1970, 1, 1, 0, 0)), "field 'at' holds a timestamp[us] that Python can't hold: ...
+    """
+    for at in range(batch.num_rows):
+        row = []
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            try:
+                row.append(column[at].as_py(maps_as_pydicts="strict"))
+            except Exception as error:
+                yield f"field {field.name!r} holds a {field.type} that Python can't hold: {error_text(error)}"
+                break
+        else:
+            yield tuple(row)
 
 
 def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

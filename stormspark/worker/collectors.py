@@ -16,6 +16,7 @@ from stormspark.api.tuples import Tuple
 from stormspark.errors import EmitError
 from stormspark.worker.foreign_calls import post, refuse_other_threads
 from stormspark.worker.outlets import Outlet
+from stormspark.worker.salvage import error_text
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
@@ -330,6 +331,10 @@ class BoltCollector:
             return
         self._counters.failed += 1
         task = self._task
+        if (
+            reason is not None and type(reason) is not str
+        ):  # an exception, say, which may not survive the way home
+            reason = error_text(reason)
         fail_roots(self._ledger, tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id))
         if task.hooks:
             task.tell_failed(tup)

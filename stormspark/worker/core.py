@@ -26,13 +26,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from stormspark.acker import Ledger, LedgerStatistics, RunningClock
+from stormspark.acker import Ledger, LedgerStatistics, Outcome, Roots, RunningClock, Verdict
 from stormspark.acker.records import AckerTime, Record
 from stormspark.api import Fields, SourceProgress, TopologyContext, TransactionAttempt, TupleSource
 from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
 from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.config import Settings, merged
+from stormspark.errors import ComponentError
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.metrics import TaskCounters
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
@@ -44,7 +45,7 @@ from stormspark.worker.batch_lanes import BatchLanes, unpack_batches
 from stormspark.worker.batch_outlets import BatchOutlet, BatchReceiver, BatchSubscription, Receive, as_tuples
 from stormspark.worker.batch_state import BatchState, StateAccess
 from stormspark.worker.bolt_task import BoltTask
-from stormspark.worker.collectors import reset_timeouts
+from stormspark.worker.collectors import fail_roots, reset_timeouts
 from stormspark.worker.foreign_calls import watch_for_threads
 from stormspark.worker.lanes import Lanes, unpack
 from stormspark.worker.loads import Loads
@@ -53,7 +54,8 @@ from stormspark.worker.outlets import Delivery, Subscription, make_outlet
 from stormspark.worker.outside import Watch
 from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.row_routing import make_route
-from stormspark.worker.source_rows import decode
+from stormspark.worker.salvage import error_text
+from stormspark.worker.source_rows import Row, decode
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, TransactionReport, WorkerReport, merge_progress
 from stormspark.worker.stories import Stories
@@ -88,6 +90,15 @@ _MOST_FILLED = 0.5
 #: objects.
 _FRAME_TUPLES = 512
 FRAME_BYTES = 4 * 1024 * 1024
+
+
+def _readable(record: tuple[int, int, int] | None, row: bytes) -> Row:
+    """A row out of the durable acker's table; one that can't be read is a dead letter, with its bytes."""
+    try:
+        return decode(row)
+    except Exception as error:
+        reason = f"what the durable acker has kept of it can't be read: {error_text(error)}"
+        return Row(("record", record or row), (row,), -1, reason)
 
 
 class Worker:
@@ -167,6 +178,8 @@ class Worker:
         self._ready_count = self._ready_bytes = 0
         self._sequence = 0
         self._batch_began: float | None = None
+        #: Rows of batches that their bolts can't be given; senders may be in the middle of an emit, before the trees begin.
+        self._to_refuse: list[tuple[int | None, Roots, str]] = []
         #: When the first round of the batch began; and why its earlier attempt is to be taken back, when its next one begins.
         self._batch_began_at = 0.0
         self._batch_and_attempt = (-1, -1)
@@ -201,7 +214,9 @@ class Worker:
         self._arrow_bolts = [task for task in self._bolts if isinstance(task, ArrowBoltTask)]
         #: Who takes rows of a batch.
         self._receivers: dict[int, Receive] = {
-            task.id: task.receive if isinstance(task, ArrowBoltTask) else as_tuples(task.inbox)
+            task.id: task.receive
+            if isinstance(task, ArrowBoltTask)
+            else as_tuples(task.id, task.inbox, self._refuse_later)
             for task in self._bolts
         }
         #: Those that have something at work outside of this process, and what waits for that.
@@ -330,6 +345,7 @@ class Worker:
             lanes.clear()
         self._ready, self._ready_count, self._ready_bytes = [], 0, 0
         self._prepared = None
+        self._to_refuse.clear()
         for bolt in self._bolts:
             bolt.forget_tuples()
         for spout in self._spouts:
@@ -373,7 +389,9 @@ class Worker:
         """Rows of a source that an earlier life of this worker left open, from the durable acker: they are emitted again."""
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
-        spout.adopt((None if record is None else Record(*record), decode(row)) for record, row in rows)
+        spout.adopt(
+            (None if record is None else Record(*record), _readable(record, row)) for record, row in rows
+        )
 
     # -- a superstep -----------------------------------------------------------------------------------------
 
@@ -423,6 +441,7 @@ class Worker:
         self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
         if step.finishes:
             self._finish_outside()
+        self._refuse_rows()
         self._enter(None)
         self.stories.end_superstep()
         self._worked += self._clock() - now
@@ -489,7 +508,17 @@ class Worker:
         for task in self._batch_aware:
             said = (step.announced or {}).get(self._place_of(task))
             self._enter(task)
-            task.begin_batch(attempt, None if said is None else pickle.loads(said))
+            task.begin_batch(attempt, None if said is None else self._announced(task, said))
+
+    def _announced(self, task: Task, said: bytes) -> Any:
+        """What an earlier attempt has said of the batch; without it this one can't be the same, so the topology stops."""
+        try:
+            return pickle.loads(said)
+        except Exception as error:
+            msg = f"{task.name}: the metadata of batch {self._batch_and_attempt[0]} can't be unpickled: {error_text(error)}"
+            failure = ComponentError(msg)
+            task.stop_topology(failure)
+            return None
 
     def _place_of(self, task: Task) -> str:
         """Which task of its component it is, whatever its id is in another packing."""
@@ -547,7 +576,10 @@ class Worker:
         if frame.kind == FrameKind.TUPLES:
             scene = self.stories.scene
             scene.peer = frame.sender
-            unpack(frame.payload, self.ledger, self._sources, self._inboxes, scene.arriving)
+            # Unpickling runs code of users' classes, which may never return.
+            self._at = (f"a class that it unpickles, of a tuple from worker {frame.sender},", self._clock())
+            unpack(frame.payload, self.ledger, self._sources, self._inboxes, scene.arriving, self._refuse)
+            self._at = None
         elif frame.kind == FrameKind.BATCHES:
             scene = self.stories.scene
             scene.peer = frame.sender
@@ -648,6 +680,8 @@ class Worker:
         """
         if self.guarded and self._listens:
             self._take_calls(self._bolts)
+        if self._to_refuse:
+            self._refuse_rows()
         if self._outside and self._listens:
             self._take_in()
         late = self._take_turns(deadline) if self._sheds else self._work_through(deadline)
@@ -1186,6 +1220,24 @@ class Worker:
 
     def _complain(self, task: int, message: str) -> None:
         self.tasks[task].report_error(message)
+
+    def _refuse(self, task: int | None, roots: Roots, reason: str) -> None:
+        """Fail a tuple that its bolt can't be given; without a task, somebody has to say what has become of a whole frame."""
+        bolt = next(iter(self._bolts)) if task is None else self.tasks[task]
+        if task is not None:
+            bolt.counters.failed += 1
+            fail_roots(self.ledger, roots, Verdict(Outcome.FAILED, reason, bolt.component.id, bolt.id))
+        bolt.abort(reason)
+        bolt.report_error(f"a tuple was not given to it, and its trees fail: {reason}")
+
+    def _refuse_later(self, task: int | None, roots: Roots, reason: str) -> None:
+        self._to_refuse.append((task, roots, reason))
+
+    def _refuse_rows(self) -> None:
+        """Nobody is in the middle of an emit now."""
+        to_refuse, self._to_refuse = self._to_refuse, []
+        for refused in to_refuse:
+            self._refuse(*refused)
 
     def busy(self) -> Busy | None:
         """Which task's code this worker is in, and since when; for another thread that wonders about the silence."""

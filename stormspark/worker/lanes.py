@@ -17,6 +17,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -30,6 +31,7 @@ from stormspark.api import TupleSource
 from stormspark.worker.collectors import fail_roots
 from stormspark.worker.columns import Column, packed, unpacked
 from stormspark.worker.outlets import Delivery
+from stormspark.worker.salvage import Damaged, error_text, salvage
 from stormspark.worker.weights import exact, weight
 
 __all__ = ["Lanes", "unpack"]
@@ -74,6 +76,17 @@ _Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"
 _Taken: TypeAlias = tuple[int, int, list[Delivery]]
 #: Told of tuples that can't be pickled: the sender task's id, the message.
 Complain = Callable[[int, str], None]
+#: Fails a tuple that can't be unpickled: the task that it was for, its roots, the message. Without a task: nobody knows for whom
+#: it was, and its trees have failed.
+Refuse = Callable[["int | None", Roots, str], None]
+
+
+class _Damage(NamedTuple):
+    """Which field of a tuple can't be unpickled, its type, and why."""
+
+    field: int
+    kind: str
+    reason: str
 
 
 class Lanes:
@@ -394,20 +407,37 @@ def unpack(
     sources: Mapping[tuple[int, str], TupleSource],
     inboxes: Mapping[int, list[Delivery]],
     traced: list[Branch] | None = None,
+    refuse: Refuse | None = None,
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their
     number. ``traced`` gets the branches of traced trees, whose traces are told which tasks their tuples are for.
+
+    Tuples with a value that can't be unpickled fail, with a reason that names it, and ``refuse`` is told of each; the
+    others arrive.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
     edges, keys, references = pickle.loads(view[_LENGTH.size : split])
-    trees: list[Any] = ledger.receive(edges)
+    branches = ledger.receive(edges)
+    trees: list[Any] = branches
     if keys is not None:
         trees = [
             None if key is None else trees[key] if type(key) is int else tuple(trees[one] for one in key)
             for key in keys
         ]
-    blocks, orders = pickle.loads(view[split:])
+    damage: list[dict[int, _Damage]] | None = None
+    if refuse is None:
+        refuse = partial(_fail, ledger)
+    try:
+        blocks, orders = pickle.loads(view[split:])
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # of a value's class, which may raise anything
+        read = _salvaged(view[split:])
+        if read is None:
+            _fail_all(branches, edges, ledger, refuse, error)
+            return 0
+        blocks, orders, damage = read
     if traced:
         for branch in traced:
             _tell_arrivals(branch, trees, keys, blocks, references)
@@ -418,24 +448,85 @@ def unpack(
         target, sender, stream, count, columns = block
         source = sources[sender, stream]
         received += count
-        if reference is not None and len(columns) == 1 and not mixed and number not in orders:
+        simple = reference is not None and len(columns) == 1 and not mixed and number not in orders
+        if simple and damage is None:
             _arrive(inboxes[target], list(unpacked(columns[0])), source, trees, reference)
             continue
         values: Iterable[tuple[Any, ...]] = (
             zip(*map(unpacked, columns), strict=True) if columns else [()] * count
         )
         trees_of: Iterable[Any] = repeat(None) if reference is None else map(trees.__getitem__, reference)
-        deliveries = zip(values, repeat(source), trees_of)
+        deliveries: Iterator[Any] = zip(values, repeat(source), trees_of)
+        if damage is not None:
+            deliveries = _refused(deliveries, damage[number], target, refuse)
         if number in orders:
             mixed, order = orders[number]
         if not mixed:
-            inboxes[target].extend(deliveries)
+            inboxes[target].extend(deliveries if damage is None else filter(None, deliveries))
             continue
         runs.append(deliveries)
         if len(runs) == mixed:
-            inboxes[target].extend([next(runs[run]) for run in order])
+            ordered = [next(runs[run]) for run in order]
+            inboxes[target].extend(ordered if damage is None else filter(None, ordered))
             mixed, runs = 0, []
     return received
+
+
+def _salvaged(data: memoryview) -> tuple[list[_Block], _Orders, list[dict[int, _Damage]]] | None:
+    """The blocks of a frame in which some value can't be unpickled, and for each of them its damaged tuples by position.
+
+    None where the frame itself can't be read.
+    """
+    read = salvage(data, keep=(_Block,))
+    if type(read.whole) is not tuple or not all(type(part) is _Block for part in read.whole[0]):
+        return None
+    blocks, orders = read.whole
+    damage: list[dict[int, _Damage]] = []
+    for block in blocks:
+        of_block: dict[int, _Damage] = {}
+        for field, column in enumerate(block.columns):
+            if type(column) is tuple:
+                for position, value in enumerate(column):
+                    reason = read.damage_of(value)
+                    if reason is not None:
+                        kind = value.kind if isinstance(value, Damaged) else type(value).__qualname__
+                        of_block.setdefault(position, _Damage(field, kind, reason))
+        damage.append(of_block)
+    return blocks, orders, damage
+
+
+def _refused(
+    deliveries: Iterable[Delivery], damage: Mapping[int, _Damage], target: int, refuse: Refuse
+) -> Iterator[Any]:
+    """The deliveries of a block, with None in the place of each that ``refuse`` was told of."""
+    for position, delivery in enumerate(deliveries):
+        found = damage.get(position)
+        if found is None:
+            yield delivery
+            continue
+        _, source, roots = delivery
+        reason = (
+            f"field {source.fields[found.field]!r} ({found.kind}) of a tuple on stream {source.stream!r} of "
+            f"{source.component!r}, task {source.task}, can't be unpickled: {found.reason}. Emit plain values, or let the "
+            f"class say how it is made again (__reduce__); topology.testing.always.try.serialize tries it with every tuple (C8)"
+        )
+        refuse(target, roots, reason)
+        yield None
+
+
+def _fail(ledger: Ledger, target: int | None, roots: Roots, reason: str) -> None:
+    fail_roots(ledger, roots, Verdict(Outcome.FAILED, reason, None, target))
+
+
+def _fail_all(
+    branches: list[Branch], edges: RemoteEdges, ledger: Ledger, refuse: Refuse, error: BaseException
+) -> None:
+    """A frame can't be read, so nobody knows which tuples were in it: fail its trees, and close its edges."""
+    reason = f"a frame of tuples from another worker can't be read: {error_text(error)}"
+    for branch, count in zip(branches, edges.counts, strict=True):
+        for _ in range(count):
+            fail_roots(ledger, branch, Verdict(Outcome.FAILED, reason))
+    refuse(None, None, reason)
 
 
 def _arrive(

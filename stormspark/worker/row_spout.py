@@ -16,9 +16,11 @@ from stormspark.api import (
     TopologyContext,
 )
 from stormspark.private_files import make_private, open_private
-from stormspark.worker.source_rows import Row, SourceRows
+from stormspark.worker.source_rows import Row, SourceRows, message_id_of
 
 __all__ = ["DeadLetters", "RowSpout"]
+
+_FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)"
 
 
 class DeadLetters:
@@ -36,12 +38,12 @@ class DeadLetters:
     def add(self, row: Row, reason: str) -> None:
         """Write one down."""
         if self._path is None:
-            self._context.logger.error("dead letter %r: %s: %r", row.id, reason, row.values)
+            self._context.logger.error("dead letter %r: %s: %r", row.message_id, reason, row.values)
             return
         line = {
             "component": self._context.this_component_id,
             "task": self._context.this_task_id,
-            "message_id": row.id,
+            "message_id": row.message_id,
             "reason": reason,
             "row": row.values,
         }
@@ -73,19 +75,17 @@ class RowSpout(Spout):
         """Open the source's side in this task; what an earlier instance had open is emitted again."""
         self._collector = collector
         self._dead_letters = DeadLetters(self._folder, context)
+        self.source._report = collector.report_error
         self.source.open(conf, context)
         self._rows.reopen()
 
     def next_tuple(self) -> None:
         """Emit a row; those that nothing is made of are done with at once, and the next one is taken."""
         while (row := self._rows.next(self._clock())) is not None:
-            if row.id in self._rows.skipped:
-                self._give_up(
-                    row,
-                    "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)",
-                )
+            if row.unreadable is not None or row.id in self._rows.skipped:
+                self._give_up(row, row.unreadable or _FAILED_TOO_OFTEN)
                 self._rows.done(row.id)
-                self.source.ack(row.id)
+                self.source.ack(row.message_id)
                 continue
             try:
                 translated = self.source.translate(row.values)
@@ -95,7 +95,7 @@ class RowSpout(Spout):
                 continue
             if translated is None:
                 self._rows.done(row.id)
-                self.source.ack(row.id)
+                self.source.ack(row.message_id)
                 continue
             values, stream = translated if isinstance(translated, Routed) else (translated, DEFAULT_STREAM)
             if self.source.reliable:
@@ -108,12 +108,12 @@ class RowSpout(Spout):
     def ack(self, message_id: Hashable) -> None:
         """The row is fully processed."""
         self._rows.done(message_id)
-        self.source.ack(message_id)
+        self.source.ack(message_id_of(message_id))
 
     def fail(self, message_id: Hashable) -> None:
         """Emit the row again, or give it up."""
         given_up = self._rows.failed(message_id, self._clock())
-        self.source.fail(message_id)
+        self.source.fail(message_id_of(message_id))
         if given_up is not None:
             self._give_up(given_up, f"given up after its last retry: {self._collector.verdict}")
 

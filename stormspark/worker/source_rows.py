@@ -19,7 +19,7 @@ import heapq
 import io
 import pickle
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,21 +28,59 @@ from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import RangeSpout
 
-__all__ = ["Row", "SourceRows", "decode", "encode"]
+__all__ = ["Row", "RowKey", "SourceRows", "decode", "encode", "message_id_of"]
 
 #: Rows that are read of a range at once: enough to forget the cost of asking, few enough to be no queue.
 _READ = 512
 #: Where so many partitions in a row have nothing, the others are asked the next time: each may take its
 #: while.
 _DRY = 2
+_ALL_READABLE: Mapping[int, str] = {}
+
+
+class RowKey(NamedTuple):
+    """The key of a row whose message id may be another open row's too: the id, and where the row came from.
+
+    Two orders of one customer are two rows, each with a tree of its own, although users see the same message id twice. Keys
+    are the same in every attempt at a batch.
+
+    >>> RowKey(("customer", 7), batch=4, partition=0, number=12)
+    ('customer', 7)
+    """
+
+    message_id: Hashable
+    batch: int
+    partition: Hashable
+    number: int
+
+    def __repr__(self) -> str:
+        return repr(self.message_id)
+
+
+def message_id_of(key: Hashable) -> Hashable:
+    """The message id that users see.
+
+    >>> message_id_of(RowKey((7,), 4, 0, 12)), message_id_of((4, 0, 12))
+    ((7,), (4, 0, 12))
+    """
+    return key.message_id if type(key) is RowKey else key
 
 
 class Row(NamedTuple):
-    """One row of a source, and the batch it came with."""
+    """One row of a source, and the batch it came with. No two open rows have the same ``id``.
+
+    ``unreadable``: why Python can't hold one of its values, which is None here; such a row is a dead letter.
+    """
 
     id: Hashable
     values: tuple[Any, ...]
     batch: int
+    unreadable: str | None = None
+
+    @property
+    def message_id(self) -> Hashable:
+        """The message id that users see; see `RowKey`."""
+        return message_id_of(self.id)
 
 
 class _Range(NamedTuple):
@@ -102,31 +140,50 @@ class SourceRows:
     def take(self, batch: int, partition: int, payload: bytes) -> None:
         """Rows of a partition, as an Arrow IPC stream, in order."""
         table = pa.ipc.open_stream(payload).read_all()
-        rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        if self._id_columns and self._spout is None:
-            positions = [table.column_names.index(name) for name in self._id_columns]
-            self._add([tuple(row[position] for position in positions) for row in rows], rows, batch)
-        else:
+        unreadable: dict[int, str] = {}
+        columns = [
+            _values_of(column, name, unreadable)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        ]
+        rows = list(zip(*columns, strict=True))
+        if self._spout is not None:
+            assert not unreadable, unreadable  # ranges are made of numbers and names
             self.add(batch, partition, rows)
+            return
+        numbers = self._numbers(batch, partition, len(rows))
+        keys: list[Hashable]
+        if self._id_columns:
+            parts = [columns[table.column_names.index(name)] for name in self._id_columns]
+            ids = zip(*parts, strict=True)
+            keys = [RowKey(id, batch, partition, number) for id, number in zip(ids, numbers, strict=True)]
+        else:
+            keys = [(batch, partition, number) for number in numbers]
+        self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)], unreadable)
 
     def add(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
         """Rows of a partition, in order, that have no ids of their own."""
-        if batch != self._batch:
-            self._batch, self._taken = batch, Counter()
         if self._spout is not None:
             for values in rows:
                 name = self._spout.partition_of(values)
-                self._taken[name] += 1
-                self._add_range(Row(_Range(name, batch, self._taken[name]), values, batch))
+                number = self._numbers(batch, name, 1)[0] + 1
+                self._add_range(Row(_Range(name, batch, number), values, batch))
             return
-        first = self._taken[partition]
-        self._taken[partition] += len(rows)
-        self._add([(batch, partition, number) for number in range(first, first + len(rows))], rows, batch)
+        keys = [(batch, partition, number) for number in self._numbers(batch, partition, len(rows))]
+        self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)])
 
-    def _add(self, ids: Iterable[Hashable], rows: Iterable[tuple[Any, ...]], batch: int) -> None:
-        new = [Row(id, values, batch) for id, values in zip(ids, rows, strict=True)]
+    def _numbers(self, batch: int, partition: Hashable, count: int) -> range:
+        """The numbers of the next rows of a partition in this batch."""
+        if batch != self._batch:
+            self._batch, self._taken = batch, Counter()
+        first = self._taken[partition]
+        self._taken[partition] += count
+        return range(first, first + count)
+
+    def _add(self, new: list[Row], unreadable: Mapping[int, str] = _ALL_READABLE) -> None:
+        for place, reason in unreadable.items():
+            new[place] = new[place]._replace(unreadable=reason)
         self.came += len(new)
-        if self._kept:  # ids that are columns may come twice, and one record of each is enough
+        if self._kept:  # what is there already is this row: ids are unique among the rows that are open
             new = [row for row in new if row.id not in self._kept]
         self._fresh.update((row.id, row) for row in new)
         self._waiting.extend(new)
@@ -166,14 +223,29 @@ class SourceRows:
             if ranges:
                 self._ranges[partition] = ranges  # at the end: the others come first the next time
             if rows:
-                new = [Row(id, values, range.batch) for id, values in rows]
-                self._fresh.update((row.id, row) for row in new)
-                self._waiting.extend(new)
+                new = {id: Row(id, values, range.batch) for id, values in rows}
+                twice = len(new) < len(rows)
+                if twice or not (self._fresh.keys().isdisjoint(new) and self._kept.keys().isdisjoint(new)):
+                    new = self._told_apart(rows, range)
+                self._fresh.update(new)
+                self._waiting.extend(new.values())
                 return True
             dry += left is not None
             if dry == _DRY:
                 break
         return False
+
+    def _told_apart(
+        self, rows: Iterable[tuple[Hashable, tuple[Any, ...]]], range: Row
+    ) -> dict[Hashable, Row]:
+        """Rows of a range of which some have the message id of a row that is open, as where a topic was made anew."""
+        new: dict[Hashable, Row] = {}
+        for id, values in rows:
+            key, number = id, 0
+            while key in new or self._known(key) is not None:
+                key, number = RowKey(id, range.batch, None, number), number + 1
+            new[key] = Row(key, values, range.batch)
+        return new
 
     def done(self, id: Hashable) -> None:
         """The row is done with: acked, or given up."""
@@ -286,11 +358,11 @@ class SourceRows:
     # -- for people ------------------------------------------------------------------------------------------
 
     def open_ids(self) -> Iterator[Hashable]:
-        """The message ids of all rows that are not done with."""
+        """The message ids of all rows that are not done with, as users see them."""
         for table in (self._kept, self._fresh):
             for id in table:
                 if not isinstance(id, _Range):
-                    yield id
+                    yield message_id_of(id)
 
     def unread(self) -> Iterator[tuple[Any, ...]]:
         """What is left of the ranges."""
@@ -311,10 +383,11 @@ def encode(row: Row) -> bytes:
     """The row for the durable acker's table; see `decode`.
 
     >>> decode(encode(Row((4, 1, 0), ("text", b"bytes", None), 4)))
-    Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4)
+    Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4, unreadable=None)
     """
-    is_range = isinstance(row.id, _Range)
-    return pickle.dumps((is_range, tuple(row.id) if is_range else row.id, row.values, row.batch), 5)  # type: ignore[arg-type]
+    kind = _KINDS.get(type(row.id), _PLAIN)
+    id = row.id if kind == _PLAIN else tuple(row.id)  # type: ignore[arg-type]
+    return pickle.dumps((kind, id, *row[1:]), 5)
 
 
 def decode(data: bytes) -> Row:
@@ -322,8 +395,36 @@ def decode(data: bytes) -> Row:
 
     The table lies in a folder, which others may be able to write: nothing but values is read from it.
     """
-    is_range, id, values, batch = _Values(io.BytesIO(data)).load()
-    return Row(_Range(*id) if is_range else id, values, batch)
+    kind, id, *rest = _Values(io.BytesIO(data)).load()
+    if kind != _PLAIN:
+        id = (_Range if kind == _KINDS[_Range] else RowKey)(*id)
+    return Row(id, *rest)
+
+
+#: What kind of key a row in the durable acker's table has.
+_PLAIN = 0
+_KINDS: dict[type, int] = {_Range: 1, RowKey: 2}
+
+
+def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -> list[Any]:
+    """The values of a column as Python's; ``unreadable`` gets a reason for each row whose value Python can't hold.
+
+    Spark's dates and timestamps go far beyond the year 9999, Python's do not.
+    """
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except (ValueError, ArithmeticError, pa.ArrowException):
+        pass
+    values: list[Any] = []
+    for place, scalar in enumerate(column):
+        try:
+            values.append(scalar.as_py())
+        except (ValueError, ArithmeticError, pa.ArrowException) as error:
+            unreadable[place] = (
+                f"column {name!r} holds a {column.type} that Python can't hold: {type(error).__name__}: {error}"
+            )
+            values.append(None)
+    return values
 
 
 class _Values(pickle.Unpickler):

@@ -34,7 +34,7 @@ from stormspark.metrics import TaskCounters
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.execution import ask_for_tuples
 from stormspark.worker.row_spout import RowSpout
-from stormspark.worker.source_rows import Row, SourceRows
+from stormspark.worker.source_rows import Row, SourceRows, message_id_of
 from stormspark.worker.stories import SpoutStories
 from stormspark.worker.task import Task
 from stormspark.worker.verdicts import tell_acks
@@ -441,7 +441,9 @@ class SpoutTask(Task):
                         told = tell_acks(ended, told, 1 if hooks else len(ended), spout.ack, now, waits)
                         for hook in hooks:
                             hook.spout_ack(
-                                SpoutAckInfo(tree.message_id, self.id, (now - tree.emitted_at) * 1000)
+                                SpoutAckInfo(
+                                    message_id_of(tree.message_id), self.id, (now - tree.emitted_at) * 1000
+                                )
                             )
                     else:
                         told += 1
@@ -450,7 +452,9 @@ class SpoutTask(Task):
                         spout.fail(tree.message_id)
                         for hook in hooks:
                             hook.spout_fail(
-                                SpoutFailInfo(tree.message_id, self.id, (now - tree.emitted_at) * 1000)
+                                SpoutFailInfo(
+                                    message_id_of(tree.message_id), self.id, (now - tree.emitted_at) * 1000
+                                )
                             )
                 except Exception as error:
                     self.raised("ack or fail", error)
@@ -488,7 +492,7 @@ class SpoutTask(Task):
         self.counters.acked += 1
         self.spout.ack(message_id)
         for hook in self.hooks:
-            hook.spout_ack(SpoutAckInfo(message_id, self.id, 0.0))
+            hook.spout_ack(SpoutAckInfo(message_id_of(message_id), self.id, 0.0))
 
     def activate_or_stop(self, active: bool) -> None:
         """`set_active`, where what it raises stops the topology."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from stormspark.acker.records import AckerTime
@@ -12,6 +13,7 @@ from stormspark.backpressure import Limits, TaskLoad
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
+from stormspark.worker.salvage import salvage
 
 __all__ = [
     "ErrorReport",
@@ -21,6 +23,7 @@ __all__ = [
     "fatal_error",
     "merge_loads",
     "merge_progress",
+    "read_report",
 ]
 
 
@@ -115,6 +118,29 @@ class WorkerReport:
     at_rest: bool = False
     #: Of a topology whose batches are transactions: how the batch ends here.
     transaction: TransactionReport | None = None
+
+
+def read_report(payload: bytes) -> WorkerReport:
+    """A worker's report, without the readings of users' metrics that can't be unpickled here: these are errors of their tasks."""
+    try:
+        return pickle.loads(payload)  # type: ignore[no-any-return]
+    except Exception:
+        read = salvage(payload, keep=(WorkerReport, DataPoint))
+        if not isinstance(read.whole, WorkerReport):
+            raise
+    report = read.whole
+    errors = [
+        ErrorReport(
+            point.component,
+            point.task,
+            f"metric {point.name!r}: its value can't be unpickled in the driver: {reason}. Return numbers, strings, or lists and "
+            f"dicts of them (J18)",
+        )
+        for point in report.data_points
+        if (reason := read.damage_of(point.value)) is not None
+    ]
+    points = tuple(point for point in report.data_points if read.damage_of(point.value) is None)
+    return replace(report, data_points=points, errors=(*report.errors, *errors))
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.outlets import Outlet, WrappedOutlet
+from stormspark.worker.salvage import error_text
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories import Stories
 from stormspark.worker.task_state import TaskState
@@ -290,6 +292,14 @@ class Task:
 
         def read() -> None:
             value = metric.get_value_and_reset()
+            try:
+                pickle.dumps(value, 5)
+            except Exception as error:
+                self.report_error(
+                    f"metric {name!r} has read a value of type {type(value).__qualname__}, which can't go to the driver: "
+                    f"{error_text(error)}. Return numbers, strings, or lists and dicts of them (J18)"
+                )
+                return
             if value is not None:
                 at_ms = int(self.now() * 1000)
                 self.data_points.append(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from stormspark.connectors.kafka import FirstPollOffsetStrategy
+from stormspark.connectors.kafka.doubts import Doubts, News
 from stormspark.connectors.kafka.offsets import (
     Committed,
     Document,
@@ -23,6 +24,7 @@ from stormspark.connectors.kafka.offsets import (
     name_of,
     ranges,
     share_out,
+    topic_ids,
 )
 
 PARTITIONS = st.builds(Partition, st.sampled_from(["a", "a-1", "b.c", "Z"]), st.integers(0, 12))
@@ -117,7 +119,7 @@ def test_a_partition_begins_where_the_strategy_says(
         if earliest <= committed.offset <= latest:
             assert first == committed.offset
         else:
-            assert first == earliest  # gone, or of a topic that was made anew
+            assert first == (earliest if committed.offset < earliest else latest)  # gone, or the log was cut
     elif strategy.name.endswith("EARLIEST"):
         assert first == earliest
     elif strategy.name.endswith("LATEST") or at is None:
@@ -127,46 +129,73 @@ def test_a_partition_begins_where_the_strategy_says(
 
 
 class HandingOut(RuleBasedStateMachine):
-    """K5, W13: batches are planned, run again, acked in any order; partitions come, and are made anew.
+    """K5, W13: batches are planned, run again, acked in any order; partitions come, logs are cut, topics are made anew.
 
-    Every offset is handed out once, in order; what is committed never passes an offset that is open, and reaches the
-    end when all is acked.
+    Each message has a number of its own. Each that is in a log is handed out once; what is committed never passes an offset
+    that is open, and reaches the end when all is acked.
     """
 
     @initialize()
     def begin(self) -> None:
-        self.ends: Positions = {Partition("a", 0): 0, Partition("b", 0): 0}
-        self.document: Document = as_document(dict.fromkeys(self.ends, 0))
-        self.seen: dict[Partition, list[int]] = {partition: [] for partition in self.ends}
-        self.open: dict[Partition, set[int]] = {partition: set() for partition in self.ends}
+        self.logs: dict[Partition, list[int]] = {Partition("a", 0): [], Partition("b", 0): []}
+        self.ids = {"a": "a1", "b": "b1"}
+        self.document: Document = as_document(dict.fromkeys(self.logs, 0), (), self.ids)
+        self.seen: list[int] = []
+        self.open: dict[Partition, set[int]] = {partition: set() for partition in self.logs}
         self.done: Positions | None = None
+        self.doubts, self.answer, self.written = Doubts(), 0, 0
 
     @rule(
         partition=st.sampled_from([Partition("a", 0), Partition("a", 1), Partition("b", 0)]),
         more=st.integers(0, 30),
     )
     def produce(self, partition: Partition, more: int) -> None:
-        self.ends[partition] = self.ends.get(partition, 0) + more
+        self.look()  # a log that is cut and written beyond the position before anybody looks can't be told from another
+        self.logs.setdefault(partition, []).extend(range(self.written, self.written + more))
+        self.open.setdefault(partition, set())
+        self.written += more
+
+    def ends(self) -> Positions:
+        return {partition: len(log) for partition, log in self.logs.items()}
+
+    def look(self) -> News:
+        """An answer of Kafka, two seconds after the one before."""
+        self.answer += 1
+        positions, known = as_positions(self.document), topic_ids(self.document)
+        return self.doubts.look(
+            positions, known, self.ends(), self.ids, now=2.0 * self.answer, answer=self.answer
+        )
 
     @rule(limit=st.none() | st.integers(0, 40), most=st.integers(1, 60), again=st.booleans())
     def batch(self, limit: int | None, most: int, again: bool) -> None:
-        start = self.document
-        after = share_out(as_positions(start), self.ends, limit=limit, done=self.done, max_uncommitted=most)
-        for partition in self.ends.keys() - after.keys():
+        start, news = self.document, self.look()
+        ends = {partition: end for partition, end in self.ends().items() if partition not in news.held}
+        after = share_out(as_positions(start), ends, limit=limit, done=self.done, max_uncommitted=most)
+        for partition in ends.keys() - after.keys():
             after[partition] = 0
-            self.seen[partition], self.open[partition] = [], set()
-        end: Document = json.loads(json.dumps(as_document(after)))
+        moved = {p: news.cut[p] for p in after if p in news.cut} | {
+            p: 0 for p in after if p.topic in news.remade
+        }
+        after |= moved
+        ids = topic_ids(start) | news.remade
+        end: Document = json.loads(json.dumps(as_document(after, (), ids)))
         handed_out = ranges(start, end)
         if again:  # planned anew from what Spark wrote down
             assert ranges(json.loads(json.dumps(start)), end) == handed_out
-        for partition, before in as_positions(start).items():
-            if after[partition] < before and self.done is not None:
-                self.done.pop(partition, None)  # made anew: what was done is no more
+        told = {Partition(found.topic, found.partition) for found in handed_out if found.news is not None}
+        assert told == {p for p in moved if p in as_positions(start)}
+        for partition in moved if self.done is not None else ():
+            self.done.pop(partition, None)  # type: ignore[union-attr]
         places = sorted(after)
         for found in handed_out:
             partition = Partition(found.topic, found.partition)
             assert places[found.place] == partition
-            self.seen[partition] += range(found.start, found.end)
+            if found.news is not None:
+                assert found.news[1] == after[partition] and found.size == 0
+                self.open[partition] = set()  # what was open is done with, to keep the model small
+                continue
+            self.seen += self.logs[partition][found.start : found.end]
+            assert found.end <= len(self.logs[partition])
             self.open[partition] |= set(range(found.start, found.end))
             if self.done is not None and limit is None:
                 assert found.end - self.done.get(partition, found.start) <= most
@@ -181,23 +210,25 @@ class HandingOut(RuleBasedStateMachine):
     @rule()
     def tell(self) -> None:
         marks = {name_of(*p): min(offsets) for p, offsets in self.open.items() if offsets}
-        before, self.done = self.done, committable(as_positions(self.document), marks)
-        for partition, offset in (before or {}).items():
-            assert self.done[partition] >= min(offset, as_positions(self.document)[partition])
+        self.done = committable(as_positions(self.document), marks)
 
-    @rule()
-    def make_anew(self) -> None:
-        """Topic b is deleted and made again; what was open of it is done with."""
-        partition = Partition("b", 0)
-        if as_positions(self.document)[partition] == 0:
-            return
-        self.ends[partition] = as_positions(self.document)[partition] // 2
-        self.open[partition], self.seen[partition], self.done = set(), [], None
+    @rule(length=st.integers(0, 30))
+    def make_anew(self, length: int) -> None:
+        """Topic b is deleted and made again, with so many messages by the time that anybody looks."""
+        self.ids["b"] = f"b{self.answer}+{self.written}"
+        self.logs[Partition("b", 0)] = list(range(self.written, self.written + length))
+        self.written += length + 1
+
+    @rule(keep=st.floats(0, 1))
+    def cut(self, keep: float) -> None:
+        """Messages at the end of a log are lost, read or not."""
+        log = self.logs[Partition("a", 0)]
+        del log[int(len(log) * keep) :]
+        self.look()
 
     @invariant()
-    def each_offset_once_in_order(self) -> None:
-        for offsets in self.seen.values():
-            assert offsets == list(range(offsets[0], offsets[0] + len(offsets))) if offsets else True
+    def each_message_once(self) -> None:
+        assert len(self.seen) == len(set(self.seen))
 
     @invariant()
     def nothing_open_is_committed(self) -> None:
@@ -205,17 +236,18 @@ class HandingOut(RuleBasedStateMachine):
             assert all(is_open >= offset for is_open in self.open[partition])
 
     def teardown(self) -> None:
-        if not hasattr(self, "ends"):
+        if not hasattr(self, "logs"):
             return
-        for offsets in self.open.values():
-            offsets.clear()
-        for _ in range(2):
+        for _ in range(8):
+            for offsets in self.open.values():
+                offsets.clear()
             self.tell()
             self.batch(None, 1 << 30, False)
         for offsets in self.open.values():
             offsets.clear()
         self.tell()
-        assert self.done == self.ends
+        assert self.done == self.ends()
+        assert {message for log in self.logs.values() for message in log} <= set(self.seen)
 
 
 TestHandingOut = HandingOut.TestCase

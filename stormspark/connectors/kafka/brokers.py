@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -68,6 +69,22 @@ class Brokers:
             for name in names:  # a server may have very many that are none of our business
                 topics.update(self._consumer.list_topics(name, timeout).topics)
         return sorted(Partition(name, number) for name in names for number in topics[name].partitions)
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of those topics that are there; nothing where brokers or their rules tell no ids."""
+        from confluent_kafka import KafkaException, TopicCollection
+
+        names = sorted(set(topics))
+        if not names:
+            return {}
+        found: dict[str, str] = {}
+        answers = self._admin.describe_topics(TopicCollection(names), request_timeout=_ANSWER_SECS)
+        for name, answer in answers.items():
+            with contextlib.suppress(KafkaException):
+                id = answer.result().topic_id
+                if id.get_most_significant_bits() or id.get_least_significant_bits():
+                    found[name] = str(id)
+        return found
 
     def _offsets(self, partitions: Iterable[Partition], which: str, *timestamp: int) -> Positions:
         """Of each partition that answers; -1 where there is no such offset."""
@@ -159,19 +176,21 @@ _CONSUMER_ONLY = {
 class EndsWatch:
     """The ends of all partitions, as of the last time that Kafka answered; asks in a thread, so that an outage holds nobody up.
 
-    ``refresh_secs`` is how often partitions are looked for, ``pause_secs`` how long an answer is good.
+    ``refresh_secs`` is how often partitions are looked for, ``pause_secs`` how long an answer is good. Topics' ids are asked for
+    after the ends: a topic that still has the id that it had before was not made anew in between, so the ends are its own.
     """
 
     def __init__(
         self,
         find: Callable[[], list[Partition]],
         ends: Callable[[list[Partition]], Positions],
+        ids: Callable[[Iterable[str]], dict[str, str]] = lambda topics: {},
         *,
         refresh_secs: float,
         pause_secs: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._find, self._ends = find, ends
+        self._find, self._ends, self._ids = find, ends, ids
         self._refresh, self._pause, self._clock = refresh_secs, pause_secs, clock
         self._partitions: list[Partition] = []
         self._found_at = -float("inf")
@@ -183,8 +202,10 @@ class EndsWatch:
         self.reachable = True
         #: Whether any question ever was.
         self.known = False
+        #: How many answers there were, and the topics' ids in the last one.
+        self.answers = 0
+        self.ids: dict[str, str] = {}
         self._last: Positions = {}
-        self._lower: dict[Partition, tuple[int, float]] = {}
         threading.Thread(target=self._ask_for_ever, name="kafka-ends", daemon=True).start()
 
     def ends(self, wait_secs: float) -> Positions:
@@ -228,26 +249,13 @@ class EndsWatch:
         if self._found_at + self._refresh <= now:
             self._partitions = self._find()
             self._found_at = now
-        ends = {**self._last, **self._steady(self._ends(self._partitions), now)}
+        ends = {**self._last, **self._ends(self._partitions)}
         there = set(self._partitions)
+        # First the ids: whoever reads ends and then ids must not see ends of a newer topic than its id says.
+        self.ids = self._ids({partition.topic for partition in self._partitions})
         self._last = {partition: end for partition, end in ends.items() if partition in there}
-
-    def _steady(self, ends: Positions, now: float) -> Positions:
-        """Without ends that went back just now: a broker that has just begun to lead may not know its end yet."""
-        sure = {}
-        for partition, end in ends.items():
-            if end >= self._last.get(partition, 0):
-                self._lower.pop(partition, None)
-            else:
-                since = self._lower.setdefault(partition, (end, now))[1]
-                if now - since < _LOWER_SECS:
-                    continue
-                del self._lower[partition]
-            sure[partition] = end
-        return sure
+        self.answers += 1
 
 
 #: Between two questions to a broker that is away.
 _AWAY_SECS = 0.5
-#: So long an end must stay below where it was before it is believed: the topic was made anew.
-_LOWER_SECS = 5.0

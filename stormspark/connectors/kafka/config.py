@@ -77,6 +77,8 @@ class _Options:
     max_offsets_per_trigger: int | None = None
     #: A topic that is not there when the topology starts: an error, or wait until it is.
     unknown_topic: Literal["fail", "wait"] = "fail"
+    #: A log that was cut, by an election of a leader that did not have all of it or with a disk: go on at its end, or stop.
+    truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"
 
@@ -118,6 +120,8 @@ class KafkaSpoutConfig(_Options):
             _refuse(f"max_offsets_per_trigger must be at least 1, or None, got {limit!r}")
         if self.unknown_topic not in ("fail", "wait"):
             _refuse(f"unknown_topic must be 'fail' or 'wait', got {self.unknown_topic!r}")
+        if self.truncated_log not in ("continue", "fail"):
+            _refuse(f"truncated_log must be 'continue' or 'fail', got {self.truncated_log!r}")
         if not isinstance(self.retry, ExponentialBackoff):
             _refuse(f"retry must be an ExponentialBackoff (K4), got {self.retry!r}")
         strategy = _member(
@@ -292,6 +296,10 @@ class KafkaSpoutConfigBuilder:
     def set_unknown_topic(self, what: Literal["fail", "wait"]) -> KafkaSpoutConfigBuilder:
         """What becomes of a topology whose topic is not there."""
         return self._with(unknown_topic=what)
+
+    def set_truncated_log(self, what: Literal["continue", "fail"]) -> KafkaSpoutConfigBuilder:
+        """What becomes of a topology where a log was cut."""
+        return self._with(truncated_log=what)
 
     def set_key_deserializer(self, deserializer: str | Deserializer) -> KafkaSpoutConfigBuilder:
         """``str``, ``bytes``, ``json``, or a function of bytes."""

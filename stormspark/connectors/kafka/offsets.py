@@ -8,6 +8,10 @@ that has nothing of it, and in the batches after that its range is (position, en
 the same ranges, whatever the strategy, and whatever Kafka says by then. Before the first look at Kafka there is
 nothing at all, `{}`; a topic that is not there yet is `{topic: {}}`. That tells the partitions that the topology's
 strategy is for from those that came later, which are read from their beginning.
+
+Beside its positions a topic has its id, where the brokers tell one: a topic that was deleted and made again has another. A
+position that moves, because its topic was made anew or its log was cut, is written down like a first one: by a batch that
+hands out nothing of the partition but the news.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from stormspark.connectors.kafka.config import FirstPollOffsetStrategy as Strate
 
 __all__ = [
     "ASKED",
+    "ID",
     "Committed",
     "Document",
     "Partition",
@@ -33,14 +38,17 @@ __all__ = [
     "name_of",
     "ranges",
     "share_out",
+    "topic_ids",
 ]
 
 #: Among low marks: how often the tasks have been asked for them. No partition has such a name.
 ASKED = ""
+#: Among a topic's positions: its id. No partition has such a number.
+ID = "id"
 #: So many messages may wait whatever happens: a batch of a fast topology, so that it can become one.
 _LEAST_WAITING = 50_000
-#: Positions as they are in Spark's checkpoint.
-Document = dict[str, dict[str, int]]
+#: Positions as they are in Spark's checkpoint, and topics' ids.
+Document = dict[str, dict[str, int | str]]
 
 
 class Partition(NamedTuple):
@@ -54,13 +62,32 @@ Positions = dict[Partition, int]
 
 
 class Range(NamedTuple):
-    """Messages from ``start`` up to before ``end``; ``place`` is the partition's in the sorted list (K6)."""
+    """Messages from ``start`` up to before ``end``; ``place`` is the partition's in the sorted list (K6).
+
+    An ``end`` before ``start`` is no range but the news that the partition does not go on at ``start``: its log was cut, and it
+    goes on at ``end``; or its topic was made anew, and begins at -1 - ``end``.
+
+    >>> Range("t", 0, 100, 60, 0).news, Range("t", 0, 100, -1, 0).news, Range("t", 0, 60, 100, 0).news
+    (('cut', 60), ('made anew', 0), None)
+    """
 
     topic: str
     partition: int
     start: int
     end: int
     place: int
+
+    @property
+    def size(self) -> int:
+        """How many offsets it has."""
+        return max(0, self.end - self.start)
+
+    @property
+    def news(self) -> tuple[str, int] | None:
+        """What has become of the partition, and where it goes on; None where it goes on as it should."""
+        if self.end >= self.start:
+            return None
+        return ("cut", self.end) if self.end >= 0 else ("made anew", -1 - self.end)
 
 
 class Committed(NamedTuple):
@@ -79,28 +106,43 @@ def name_of(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 
 
-def as_positions(document: Mapping[str, Mapping[str, int]]) -> Positions:
+def as_positions(document: Mapping[str, Mapping[str, int | str]]) -> Positions:
     """Of Spark's checkpoint.
 
-    >>> as_positions({"words": {"0": 7}, "new": {}})
+    >>> as_positions({"words": {"0": 7, "id": "bLzl4FwcQqWQMAJqUUMIew"}, "new": {}})
     {Partition(topic='words', number=0): 7}
     """
     return {
-        Partition(topic, int(number)): position
+        Partition(topic, int(number)): int(position)
         for topic, partitions in document.items()
         for number, position in partitions.items()
+        if number != ID
     }
 
 
-def as_document(positions: Mapping[Partition, int], topics: Iterable[str] = ()) -> Document:
+def topic_ids(document: Mapping[str, Mapping[str, int | str]]) -> dict[str, str]:
+    """The ids of topics, as far as they are known.
+
+    >>> topic_ids({"words": {"0": 7, "id": "bLzl4FwcQqWQMAJqUUMIew"}, "new": {}})
+    {'words': 'bLzl4FwcQqWQMAJqUUMIew'}
+    """
+    return {topic: str(partitions[ID]) for topic, partitions in document.items() if ID in partitions}
+
+
+def as_document(
+    positions: Mapping[Partition, int], topics: Iterable[str] = (), ids: Mapping[str, str] | None = None
+) -> Document:
     """For Spark's checkpoint, always in the same order; ``topics`` are there also where they have no partition.
 
-    >>> as_document({Partition("words", 10): 3, Partition("words", 9): 4}, ["new"])
-    {'new': {}, 'words': {'9': 4, '10': 3}}
+    >>> as_document({Partition("words", 10): 3, Partition("words", 9): 4}, ["new"], {"words": "bLzl", "other": "x"})
+    {'new': {}, 'words': {'9': 4, '10': 3, 'id': 'bLzl'}}
     """
     document: Document = {topic: {} for topic in sorted({*topics, *(p.topic for p in positions)})}
     for partition in sorted(positions):
         document[partition.topic][str(partition.number)] = positions[partition]
+    for topic, partitions in document.items():
+        if partitions and ids and topic in ids:
+            partitions[ID] = ids[topic]
     return document
 
 
@@ -117,7 +159,7 @@ def first_position(
 
     ``at_timestamp`` is the first offset from the start timestamp on, None where there is none: then the partition begins at
     its end. A commit of the same deployment always counts: the strategies that ignore commits do so the first time only. What
-    is committed and gone by now means the earliest that is left.
+    is committed and gone by now means the earliest that is left, and what is committed beyond the end means the end.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)
@@ -126,8 +168,8 @@ def first_position(
     5
     """
     if committed is not None and (committed.deployment == deployment or strategy.startswith("UNCOMMITTED")):
-        # A commit beyond the end is of a topic that was deleted and made anew.
-        return max(committed.offset, earliest) if committed.offset <= latest else earliest
+        # A commit beyond the end is of a log that was cut since: Kafka forgets commits together with their topic.
+        return min(max(committed.offset, earliest), latest)
     if strategy in (Strategy.EARLIEST, Strategy.UNCOMMITTED_EARLIEST):
         return earliest
     if strategy in (Strategy.LATEST, Strategy.UNCOMMITTED_LATEST) or at_timestamp is None:
@@ -147,7 +189,7 @@ def share_out(
 
     A partition gets nothing that is ``max_uncommitted`` or more beyond what is done with (K5, W13). ``done`` is of
     `committable`, None where it is not known: then nothing is held back. A partition that ``ends`` does not have
-    stays where it is. One whose end is before its position was made anew: it goes back, see `ranges`.
+    stays where it is, as does one whose end is before its position: see `stormspark.connectors.kafka.doubts`.
 
     >>> a, b = Partition("t", 0), Partition("t", 1)
     >>> share_out({a: 0, b: 0}, {a: 100, b: 3}, limit=10)
@@ -159,7 +201,7 @@ def share_out(
     after = dict(positions)
     for partition, before in positions.items():
         end = ends.get(partition, before)
-        after[partition] = position = before if end >= before else 0
+        position = before
         if done is not None and max_uncommitted is not None:
             end = min(end, min(done.get(partition, position), position) + max_uncommitted)
         if end > position:
@@ -194,22 +236,28 @@ def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partitio
     return given
 
 
-def ranges(start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]) -> list[Range]:
+def ranges(
+    start: Mapping[str, Mapping[str, int | str]], end: Mapping[str, Mapping[str, int | str]]
+) -> list[Range]:
     """What a batch from ``start`` to ``end`` hands out, by partition.
 
-    A partition that ``start`` does not have only gets its first position. One that goes back was made anew, and is read from its
-    beginning.
+    A partition that ``start`` does not have only gets its first position. Of one that goes back, or whose topic was made anew,
+    the news is handed out, and nothing else.
 
     >>> ranges({"t": {"0": 5}}, {"t": {"0": 7, "1": 3}})
     [Range(topic='t', partition=0, start=5, end=7, place=0)]
+    >>> ranges({"t": {"0": 5, "id": "a"}}, {"t": {"0": 0, "id": "b"}})[0].news
+    ('made anew', 0)
     """
     before, after = as_positions(start), as_positions(end)
+    ids, ids_after = topic_ids(start), topic_ids(end)
     found = []
     for place, partition in enumerate(sorted(after)):
         position, stop = before.get(partition, after[partition]), after[partition]
-        if stop < position:
-            position = 0
-        if stop > position:
+        topic = partition.topic
+        if partition in before and topic in ids and ids_after.get(topic, ids[topic]) != ids[topic]:
+            stop = -1 - stop
+        if stop != position:
             found.append(Range(*partition, position, stop, place))
     return found
 

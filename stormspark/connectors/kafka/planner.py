@@ -20,6 +20,7 @@ from stormspark.connectors.kafka.config import (
     KafkaSpoutConfig,
     ProcessingGuarantee,
 )
+from stormspark.connectors.kafka.doubts import Doubts, News
 from stormspark.connectors.kafka.offsets import (
     ASKED,
     Document,
@@ -33,14 +34,17 @@ from stormspark.connectors.kafka.offsets import (
     first_position,
     ranges,
     share_out,
+    topic_ids,
 )
-from stormspark.errors import InvalidTopologyError
+from stormspark.errors import InvalidTopologyError, StormsparkError
 
 __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 
 #: How long a batch waits for Kafka to tell the ends of partitions, which takes it some ms; later it goes on without.
 _ENDS_SECS = 0.25
 _CHECK_SECS = 10.0
+#: How long a run that takes what there is waits until it is sure what has become of a log.
+_SETTLE_SECS = 15.0
 #: The topic of the positions where a pattern has matched nothing yet; no topic can be called so.
 _NO_TOPIC = "*"
 
@@ -62,6 +66,8 @@ class PlannerSettings:
     limit: int | None
     #: Tells this deployment's commits from those of others (K3).
     deployment: str
+    #: Where a log was cut: "continue" at its end, or "fail".
+    truncated_log: str = "continue"
 
     @classmethod
     def of(cls, config: KafkaSpoutConfig, deployment: str) -> PlannerSettings:
@@ -79,6 +85,7 @@ class PlannerSettings:
             refresh_secs=config.partition_refresh_period_ms / 1000,
             limit=config.max_offsets_per_trigger,
             deployment=deployment,
+            truncated_log=config.truncated_log,
         )
 
 
@@ -105,21 +112,29 @@ class KafkaPlanner:
     _planned: Document | None = field(default=None, init=False)
     _asked: int | None = field(default=None, init=False)
     _committed_at: float = field(default=-float("inf"), init=False)
+    _doubts: Doubts = field(default_factory=Doubts, init=False)
 
     # -- what to hand out ------------------------------------------------------------------------------------
 
     def latest(self, start: Document) -> Document:
-        """Up to where the next batch goes, from ``start`` on. Does not raise for a broker that is away: then nothing is new."""
+        """Up to where the next batch goes, from ``start`` on. Does not raise for a broker that is away: then nothing is new.
+
+        Raises `StormsparkError` where a log was cut and ``truncated_log`` says to fail.
+        """
         from confluent_kafka import KafkaException
 
         try:
             end = self._after(start)
+            until = time.monotonic() + _SETTLE_SECS
+            while self._doubts and self._target is not None and end == start and time.monotonic() < until:
+                time.sleep(_ENDS_SECS)  # a run that takes what there is would take this for its end
+                end = self._after(start)
             if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
                 self._commit(as_positions(end), wait=True)
         except KafkaException:  # asked again with the next batch
             end = start
         self._planned = end
-        self._handed_out = sum(r.end - r.start for r in ranges(start, end))
+        self._handed_out = sum(found.size for found in ranges(start, end))
         return end
 
     def _after(self, start: Document) -> Document:
@@ -128,21 +143,45 @@ class KafkaPlanner:
         commits_first = self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE
         if not watch.known or (commits_first and not watch.reachable):
             return start
+        ids, known = watch.ids, topic_ids(start)
         target, done = self._target, self._done
         if target is not None:  # all of it is wanted, so nothing holds it back
             done = None
             ends = {p: min(end, target[p]) for p, end in ends.items() if p in target}
         positions = as_positions(start)
+        news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=watch.answers)
+        believed = {partition: end for partition, end in ends.items() if partition not in news.held}
         after = share_out(
-            positions, ends, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
+            positions, believed, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
         )
-        for partition, position in positions.items():
-            if self._done and after[partition] < position:
-                self._done.pop(partition, None)  # made anew: what was done is no more
-        new = [partition for partition in ends if partition not in positions]
+        new = [partition for partition in believed if partition not in positions]
         if new:
             after.update(self._first_positions(new, ends, came_later=bool(start)))
-        return as_document(after, self.settings.names or (() if after else (_NO_TOPIC,)))
+        after = self._moved(after, news, ends)
+        doubtful = {partition.topic for partition in news.held}
+        ids = {**ids, **{topic: id for topic, id in known.items() if topic in doubtful or topic not in ids}}
+        topics = self.settings.names or (() if after else (_NO_TOPIC,))
+        return as_document(after, topics, {**ids, **news.remade})
+
+    def _moved(self, after: Positions, news: News, ends: Mapping[Partition, int]) -> Positions:
+        """The positions after news, which are written down by a batch that hands out nothing of their partitions."""
+        if news.cut and self.settings.truncated_log == "fail":
+            partition, position = min(news.cut.items())
+            msg = (
+                f"the log of {partition.topic}-{partition.number} was cut: it ended at {position}, and offsets up to "
+                f"{after[partition] - 1} had been read, which are lost in Kafka. Because of truncated_log='fail' the topology "
+                f"stops; with 'continue' it goes on at {position}"
+            )
+            raise StormsparkError(msg)
+        moved = [p for p in after if p in news.cut or p.topic in news.remade]
+        for partition in moved if self._done else ():
+            assert self._done is not None
+            self._done.pop(partition, None)  # what was done with says nothing of what comes now
+        after = {
+            partition: position for partition, position in after.items() if partition.topic not in news.remade
+        }
+        again = [partition for partition in ends if partition.topic in news.remade]
+        return {**after, **news.cut, **(self._connected().earliest(again) if again else {})}
 
     def _limit(self) -> int | None:
         limits = [] if self.settings.limit is None else [self.settings.limit]
@@ -243,6 +282,7 @@ class KafkaPlanner:
             self._watch = EndsWatch(
                 lambda: brokers.partitions(settings.names, settings.pattern),
                 brokers.ends,
+                brokers.topic_ids,
                 refresh_secs=settings.refresh_secs,
                 pause_secs=self.pause_secs,
                 clock=self.clock,

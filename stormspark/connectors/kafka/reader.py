@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from stormspark.connectors.kafka.doubts import Patience
+
 __all__ = ["Chunk", "RangeReader"]
 
 _Key = tuple[str, int]
@@ -27,6 +29,9 @@ _KEEP_BYTES = 16 << 20
 #: What goes wrong for long is told so often.
 _TELL_SECS = 30.0
 _WATERMARK_SECS = 0.2
+#: Nothing has come for so long: perhaps there is nothing. Kafka is asked so often where that seems to be so.
+_DRY_SECS = 2.0
+_ASK_AGAIN_SECS = 0.25
 
 
 #: topic, partition, offset, key, value, timestamp in ms or None, headers
@@ -102,15 +107,20 @@ class RangeReader:
         max_records: int = 500,
         wait_secs: float = 0.05,
         logger: logging.Logger | None = None,
+        report: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._conf = {**conf, "error_cb": self._hear}
         self._max_records, self._wait_secs = max_records, wait_secs
         self._log = logger or logging.getLogger(__name__)
+        self._report = report or self._log.error
         self._clock = clock
         self._consumer: Any = None
         self._feeds: dict[_Key, _Feed] = {}
         self._dry_since: dict[_Key, float] = {}
+        #: Partitions that end before what was handed out of them; how often Kafka was asked, and when.
+        self._ends_early = Patience[_Key]()
+        self._asked: dict[_Key, tuple[int, float]] = {}
         self._told_at = -float("inf")
         self._why = "nothing"
 
@@ -129,8 +139,11 @@ class RangeReader:
         chunk = feed.take(end, limit)
         if chunk.next > start:
             self._dry_since.pop(key, None)
-        else:
-            self._tell_if_dry(key, start, end)
+            self._ends_early.forget(key)
+            return chunk
+        self._tell_if_dry(key, start, end)
+        if self._clock() - self._dry_since[key] >= _DRY_SECS:
+            return Chunk([], self._give_up_the_rest(key, start, end))
         return chunk
 
     def listen(self) -> None:
@@ -231,33 +244,69 @@ class RangeReader:
 
     def _look_for_the_rest(self, key: _Key, start: int, end: int) -> int:
         """The consumer has fallen out of the log: skip what is gone (K5). The position from which there is something."""
-        from confluent_kafka import KafkaException, TopicPartition
-
-        try:
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
-        except KafkaException as error:
-            self._hear(error.args[0])
+        marks = self._watermarks(key)
+        if marks is None:
             self._tell_if_dry(key, start, end)
             return start
+        low, high = marks
+        if start > high:
+            return self._give_up(key, start, end, high)
+        self._ends_early.forget(key)
         self.close()
-        if start < low:
-            there, why = (
-                min(int(low), end),
-                f"retention or compaction has removed them, the first that is left is {low}",
-            )
-        elif start > high:
-            there, why = end, f"the partition ends at {high}: its topic was made anew, or its log cut"
-        else:
+        if start >= low:
             return start
+        there = min(low, end)
         self._log.warning(
-            "%d messages of %s-%d, offsets %d to %d, are gone and count as acked: %s",
+            "%d messages of %s-%d, offsets %d to %d, are gone and count as acked: retention or compaction has removed them, "
+            "the first that is left is %d",
             there - start,
             *key,
             start,
             there - 1,
-            why,
+            low,
         )
         return there
+
+    def _give_up_the_rest(self, key: _Key, start: int, end: int) -> int:
+        """Nothing has come for some time: if the partition ends here, although more was handed out of it, nothing ever will."""
+        marks = self._watermarks(key)
+        if marks is not None and marks[1] <= start:
+            return self._give_up(key, start, end, marks[1])
+        if marks is not None:
+            self._ends_early.forget(key)
+        return start
+
+    def _give_up(self, key: _Key, start: int, end: int, high: int) -> int:
+        """The partition ends before what was handed out of it: believe it if Kafka says so for some time, and tell everybody."""
+        if not self._ends_early.is_sure(key, high, now=self._clock(), answer=self._asked[key][0]):
+            return start
+        self._ends_early.forget(key)
+        self._dry_since.pop(key, None)
+        if start > high:
+            self.close()
+        self._report(
+            f"{end - start} messages of {key[0]}-{key[1]}, offsets {start} to {end - 1}, are gone and count as acked: they had "
+            f"been handed out, and now the partition ends at {high}. Its log was cut (the election of a leader that did not have "
+            f"them, or a disk), or its topic was deleted and made again"
+        )
+        return end
+
+    def _watermarks(self, key: _Key) -> tuple[int, int] | None:
+        """The first offset of a partition and its end, as its leader says; None where it does not, or was asked just now."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        times, asked_at = self._asked.get(key, (0, -float("inf")))
+        now = self._clock()
+        if now - asked_at < _ASK_AGAIN_SECS:
+            return None
+        self._asked[key] = (times, now)
+        try:
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
+        except KafkaException as error:
+            self._hear(error.args[0])
+            return None
+        self._asked[key] = (times + 1, now)
+        return int(low), int(high)
 
     def _tell_if_dry(self, key: _Key, start: int, end: int) -> None:
         now = self._clock()

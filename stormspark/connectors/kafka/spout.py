@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -24,6 +25,8 @@ _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
 #: Low marks are asked for every so many batches: seconds, where nothing happens.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
+#: What the planner says where ``truncated_log`` is "fail"; it speaks through Spark's texts.
+_CUT = re.compile(r"the log of \S+ was cut: [^\n]*truncated_log='fail'[^\n]*")
 #: Starts that found their topics; a query that starts again in this process must not fail for a broker that is away.
 _checked: set[str] = set()
 
@@ -77,6 +80,11 @@ class KafkaSpout(RangeSpout):
         planner = KafkaPlanner(PlannerSettings.of(self.config, deployment))
         return range_stream(spark, planner, _SCHEMA)
 
+    def explain_failure(self, error: str, spark: Any) -> str | None:
+        """A log that was cut is cut in every attempt."""
+        found = _CUT.search(error)
+        return found[0] if found else None
+
     def local_source(self) -> LocalSource | None:
         """The same without Spark; what the group has committed is all that is kept."""
         from stormspark.connectors.kafka.local import KafkaLocalSource
@@ -107,16 +115,38 @@ class KafkaSpout(RangeSpout):
                 max_records=self.config.max_poll_records,
                 wait_secs=self.config.poll_timeout_ms / 1000,
                 logger=self._logger,
+                report=self.report_error,
             )
         name = name_of(topic, partition)
+        if asked.news is not None:
+            self._tell_news(asked)
+            return [], None
         self._highest[name] = max(end, self._highest.get(name, 0))
         messages, rest = self._reader.read(topic, partition, start, end, limit)
         left = tuple(asked._replace(start=rest)) if rest < end else None
         return [(message[:3], message) for message in messages], left
 
+    def _tell_news(self, range: Range) -> None:
+        """The partition does not go on where it was: the driver hears of it, and everybody who reads its log."""
+        assert range.news is not None
+        what, position = range.news
+        name = name_of(range.topic, range.partition)
+        self._highest[name] = position
+        if what == "cut":
+            self.report_error(
+                f"the log of {name} was cut: it ended at {position}, and offsets up to {range.start - 1} had been read, which "
+                f"are lost in Kafka (the election of a leader that did not have them, or a disk). It goes on at {position}; "
+                f"truncated_log can make the topology stop instead"
+            )
+        else:
+            self.report_error(
+                f"the topic {range.topic!r} was deleted and made again: {name}, which had been read up to offset "
+                f"{range.start - 1}, is read from its beginning, offset {position}"
+            )
+
     def size(self, range: tuple[Any, ...]) -> int:
         """Its offsets, of which some may have no message."""
-        return Range(*range).end - Range(*range).start
+        return Range(*range).size
 
     def partition_of(self, range: tuple[Any, ...]) -> Hashable:
         """Topic and partition."""

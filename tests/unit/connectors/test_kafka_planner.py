@@ -11,10 +11,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from stormspark.api import SourceProgress
-from stormspark.connectors import KafkaSpoutConfig
+from stormspark.connectors import KafkaSpout, KafkaSpoutConfig
 from stormspark.connectors.kafka.brokers import EndsWatch
 from stormspark.connectors.kafka.offsets import ASKED, Committed, Document, Partition, Positions
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
+from stormspark.errors import StormsparkError
 
 pytestmark = pytest.mark.usefixtures("patient")
 T0, T1, U0 = Partition("t", 0), Partition("t", 1), Partition("u", 0)
@@ -33,6 +34,7 @@ class Brokers:
         self.latest, self.first = dict(latest), dict.fromkeys(latest, 0)
         self.group: dict[Partition, Committed] = {}
         self.times: Positions = {}
+        self.ids: dict[str, str] = {}
         self.away = self.refuses_commits = self.closed = False
 
     def _answer(self) -> None:
@@ -46,6 +48,10 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         self._answer()
         return {p: self.latest[p] for p in partitions if p in self.latest}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        self._answer()
+        return {topic: self.ids[topic] for topic in topics if topic in self.ids}
 
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
         self._answer()
@@ -330,29 +336,156 @@ def test_what_there_is_now_and_then_no_more() -> None:
     assert (position, batches) == ({"t": {"0": 100}}, 4)
 
 
-def test_a_topic_that_is_made_anew_is_read_from_its_beginning() -> None:
-    """K5: as auto.offset.reset=earliest does; what was done with of the old one says nothing of the new one."""
-    brokers = Brokers({T0: 100})
-    rig = Rig(brokers, offset_commit_period_ms=0)
+def settled(rig: Rig, start: Document) -> Document:
+    """What is handed out at last, where Kafka goes on saying what it says."""
+    for _ in range(3):
+        assert rig.latest(start) == start, "it may be a broker that does not know yet"
+    return rig.latest(start)
+
+
+def begun(brokers: Brokers, **options: Any) -> tuple[Rig, Document]:
+    """A topology that has read all that there is."""
+    rig = Rig(brokers, offset_commit_period_ms=0, **options)
     position = rig.latest(rig.latest({}))
     rig.told(position)
-    brokers.latest = {T0: 40}
-    assert rig.latest(position) == position, "it may be a broker that does not know yet"
-    rig.now += 6
-    wait_until_lower(rig)
-    after = rig.latest(position)
-    assert after == {"t": {"0": 40}}
-    assert [tuple(found) for found in rig.planner.ranges(position, after)] == [("t", 0, 0, 40, 0)]
+    return rig, position
+
+
+@pytest.mark.parametrize("end", [0, 40, 99, 100, 101, 5000])
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning(end: int) -> None:
+    """K5: whether its end is below the position or beyond it, because its id is another; nothing comes before that is sure."""
+    brokers = Brokers({T0: 100, T1: 7})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    assert position == {"t": {"0": 100, "1": 7, "id": "one"}}
+    brokers.latest, brokers.ids, brokers.first = {T0: end, T1: 7}, {"t": "two"}, {T0: 0, T1: 3}
+    after = settled(rig, position)
+    assert after == {"t": {"0": 0, "1": 3, "id": "two"}}
+    news = rig.planner.ranges(position, after)
+    assert [(found.partition, found.news, found.size) for found in news] == [
+        (0, ("made anew", 0), 0),
+        (1, ("made anew", 3), 0),
+    ]
+    assert Rig(brokers).planner.ranges(position, after) == news, "run again by another planner"
     rig.planner.commit(after)
-    assert brokers.group == {}
+    assert brokers.group == {}, "what was done with of the old one says nothing of the new one"
+    assert [tuple(found) for found in rig.planner.ranges(after, rig.latest(after))] == [
+        ("t", n, first, last, n) for n, first, last in ((0, 0, end), (1, 3, 7)) if last > first
+    ]
 
 
-def wait_until_lower(rig: Rig) -> None:
-    watch = rig.planner._watch
-    assert watch is not None
-    for _ in range(200):
-        if watch.ends(0.1) == {T0: 40}:
-            return
+def test_a_topic_that_is_made_anew_may_have_other_partitions() -> None:
+    """Fewer, or more; and another topic is not concerned."""
+    for now in ({T0: 5}, {T0: 5, T1: 6, Partition("t", 2): 7}):
+        brokers = Brokers({T0: 100, T1: 100, U0: 50})
+        brokers.ids = {"t": "one", "u": "only"}
+        rig, position = begun(brokers, topics=["t", "u"])
+        brokers.latest, brokers.ids = {**now, U0: 60}, {"t": "two", "u": "only"}
+        for _ in range(4):
+            after = rig.latest(position)
+            assert after["u"] == {"0": 60, "id": "only"}
+            position = after
+        assert after["t"] == {**{str(p.number): 0 for p in now}, "id": "two"}
+
+
+@pytest.mark.parametrize("end", [0, 60, 99])
+def test_a_log_that_was_cut_goes_on_at_its_end(end: int) -> None:
+    """The same id, and an end below the position: what is left has been read, what comes from now on has not."""
+    brokers = Brokers({T0: 100, T1: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    brokers.latest = {T0: end, T1: 120}
+    before, position = position, {"t": {"0": 100, "1": 120, "id": "one"}}
+    assert rig.latest(before) == position, "the other partition goes on"
+    for _ in range(2):
+        assert rig.latest(position) == position
+    brokers.latest = {T0: end + 10 if end < 90 else end, T1: 120}  # while the planner is not sure
+    after = rig.latest(position)
+    assert after == {"t": {"0": end, "1": 120, "id": "one"}}
+    (news,) = rig.planner.ranges(position, after)
+    assert (
+        news.news == ("cut", end)
+        and news.size == 0
+        and Rig(brokers).planner.ranges(position, after) == [news]
+    )
+    brokers.latest = {T0: end + 10, T1: 120}
+    assert [tuple(found) for found in rig.planner.ranges(after, rig.latest(after))] == [
+        ("t", 0, end, end + 10, 0)
+    ]
+
+
+def test_a_lower_end_is_not_believed_at_once_after_a_restart() -> None:
+    """A new planner, which has seen no other end, with what Spark's checkpoint says: the leader may not know its end yet."""
+    brokers = Brokers({T0: 60})
+    brokers.ids = {"t": "one"}
+    position: Document = {"t": {"0": 100, "id": "one"}}
+    rig = Rig(brokers)
+    for _ in range(3):
+        assert rig.latest(position) == position
+        brokers.latest = {T0: 100}
+        assert rig.latest(position) == position, "now it knows"
+        brokers.latest = {T0: 60}
+    brokers.away = True
+    for _ in range(10):
+        assert rig.latest(position) == position, "what was said before it went away is no new answer"
+
+
+def test_many_partitions_are_cut_each_at_its_place() -> None:
+    brokers = Brokers({Partition("t", n): 100 for n in range(200)})
+    rig, position = begun(brokers)
+    brokers.latest = {Partition("t", n): n for n in range(200)}
+    for _ in range(4):
+        position = rig.latest(position)
+    assert position == {"t": {str(n): n for n in range(200)}}
+
+
+def test_a_topology_may_stop_where_a_log_was_cut() -> None:
+    """truncated_log; the driver finds the reason in what Spark says of it."""
+    brokers = Brokers({T0: 100})
+    rig, position = begun(brokers, truncated_log="fail")
+    brokers.latest = {T0: 60}
+    for _ in range(3):
+        assert rig.latest(position) == position
+    with pytest.raises(
+        StormsparkError, match="the log of t-0 was cut: it ended at 60, and offsets up to 99 had"
+    ) as error:
+        rig.latest(position)
+    spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", truncated_log="fail"))
+    text = f"Traceback (most recent call last):\n  File\nstormspark.errors.StormsparkError: {error.value}\n\tat org.apache"
+    assert spout.explain_failure(text, None) == str(error.value)
+    assert spout.explain_failure("java.io.IOException: disk", None) is None
+
+
+def test_ids_are_taken_over_into_a_checkpoint_of_before() -> None:
+    """And kept where brokers do not tell them for once."""
+    brokers = Brokers({T0: 100})
+    rig, position = begun(brokers)
+    assert position == {"t": {"0": 100}}
+    brokers.ids = {"t": "one"}
+    after = rig.latest(position)
+    assert after == {"t": {"0": 100, "id": "one"}} and rig.planner.ranges(position, after) == []
+    brokers.ids = {}
+    assert rig.latest(after) == after
+
+
+def test_a_run_that_takes_what_there_is_waits_until_it_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end without the messages of a topic that was made anew."""
+    brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"}
+    _, position = begun(brokers)
+    brokers.latest, brokers.ids = {T0: 40}, {"t": "two"}
+    rig = Rig(brokers)
+    rig.planner.prepare_available_now()
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        rig.now += 3
+
+    monkeypatch.setattr("stormspark.connectors.kafka.planner.time.sleep", nap)
+    after = rig.latest(position)
+    assert after == {"t": {"0": 0, "id": "two"}} and naps
+    assert rig.latest(after) == {"t": {"0": 40, "id": "two"}}
 
 
 def test_an_error_that_is_not_kafkas_is_not_hidden() -> None:

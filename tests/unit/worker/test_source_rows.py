@@ -51,7 +51,7 @@ def test_ids_may_be_columns() -> None:
     rows = rows_of(id_columns=("text", "n"))
     rows.take(0, 0, payload((7, "topic")))
     row = rows.next(0.0)
-    assert row is not None and row.id == ("topic", 7)
+    assert row is not None and row.message_id == ("topic", 7)
 
 
 def test_a_failed_row_comes_again_after_its_delay_before_the_others_and_is_given_up_at_last() -> None:

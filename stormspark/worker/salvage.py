@@ -1,0 +1,283 @@
+"""Reads pickles of which some values can't be read, as far as they can be read.
+
+A frame is one pickle of some 500 tuples, because one call is what makes it cheap. If one value in it raises while it is
+unpickled, nothing of the frame would arrive. So the same bytes are read once more, by the unpickler that Python has in
+Python. Here each step that runs code of a value's class is caught, and a `Damaged` stands for what it would have made.
+
+Values share parts: a pickle has each object once. So this reader remembers who contains whom, and what contains a
+damaged object is damaged itself, in whatever order objects were made and also where they refer to each other.
+
+Nothing of this runs, or costs anything, as long as all values can be read.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, ClassVar
+
+__all__ = ["Damaged", "Salvage", "error_text", "salvage"]
+
+#: Objects of these types contain nothing, and many values may be the same one of them.
+_ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+_MOST = 500
+
+
+class Damaged:
+    """Stands for an object that could not be made. ``kind``: its class, or the function that should have made it.
+
+    ``meant_for``: the object that should have been changed, if it was a call for that.
+    """
+
+    def __init__(self, kind: str, meant_for: Any = None) -> None:
+        self.kind, self.meant_for = kind, meant_for
+
+
+class Salvage:
+    """What could be read: ``whole`` is the object that was pickled, or None where not even its frame could be read."""
+
+    def __init__(self, whole: Any, damage: dict[int, str], alive: list[Any]) -> None:
+        self.whole = whole
+        self._damage = damage
+        self._alive = alive  # so that no other object has the id of a damaged one
+
+    def damage_of(self, value: Any) -> str | None:
+        """Why this part of what was read is not as it was when it was pickled; None where it is.
+
+        >>> read = salvage(pickle.dumps(["fine", range(2)]))
+        >>> read.whole, read.damage_of(read.whole)
+        (['fine', range(0, 2)], None)
+        """
+        return None if type(value) in _ATOMS else self._damage.get(id(value))
+
+
+def error_text(error: object) -> str:
+    """What an error says, also where its class can't say it.
+
+    >>> error_text(KeyError("price"))
+    "KeyError: 'price'"
+    """
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception as why:
+        text = f"{type(error).__name__} (its text can't be made: {type(why).__name__})"
+    return text[:_MOST]
+
+
+def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
+    """Read a pickle, leaving out what can't be read. Classes in ``keep`` are made whatever their parts are.
+
+    Never raises but for `KeyboardInterrupt`.
+    """
+    reader = _Reader(data, frozenset(keep))
+    try:
+        whole = reader.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # no pickle, or cut off: nothing in it is known to be as it was
+        whole = None
+    return Salvage(whole, reader.damage, reader.alive)
+
+
+def _name_of(what: Any) -> str:
+    module, name = getattr(what, "__module__", None), getattr(what, "__qualname__", None)
+    if name is None:
+        return what.kind if isinstance(what, Damaged) else type(what).__qualname__
+    return name if module in (None, "builtins") else f"{module}.{name}"
+
+
+_Unpickler: Any = pickle._Unpickler  # Python's own, in Python; dill and others build on it
+
+
+class _Reader(_Unpickler):  # type: ignore[misc]
+    """Every step that can run code of a value's class is one of the methods from `load_reduce` on."""
+
+    def __init__(self, data: bytes | memoryview, keep: frozenset[type]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.damage: dict[int, str] = {}
+        self.alive: list[Any] = []
+        self._keep = keep
+        self._containers: dict[int, list[int]] = {}  # by id of what they contain
+
+    # -- who contains whom -----------------------------------------------------------------------------------
+
+    def _contains(self, container: Any, parts: Iterable[Any]) -> None:
+        if type(container) in _ATOMS:
+            return
+        self.alive.append(container)
+        for part in parts:
+            if type(part) not in _ATOMS and part is not container:
+                self.alive.append(part)
+                self._containers.setdefault(id(part), []).append(id(container))
+                if (reason := self.damage.get(id(part))) is not None:
+                    self._is_damaged(container, reason)
+
+    def _is_damaged(self, what: Any, reason: str) -> None:
+        """And all that contains it."""
+        self.alive.append(what)
+        found = [id(what)]
+        while found:
+            one = found.pop()
+            if one not in self.damage:
+                self.damage[one] = reason
+                found += self._containers.get(one, ())
+
+    def _made(self, maker: Any, parts: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """The object that ``make`` makes of ``parts``, or what stands for it."""
+        reason = self.damage.get(id(maker))
+        if reason is None and not (isinstance(maker, type) and maker in self._keep):
+            reason = next((why for part in parts if (why := self._damage_of(part))), None)
+        if reason is None:
+            try:
+                made = make()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                reason = f"{_name_of(maker)}: {error_text(error)}"
+        if reason is not None:
+            # Pickle calls a function with an object and its state to fill it, and forgets what that returns; see `load_pop`.
+            fills = len(parts) == 2 and not isinstance(maker, type)
+            made = Damaged(_kind(maker, parts), parts[0] if fills else None)
+            self._is_damaged(made, reason)
+        self._contains(made, (maker, *parts))
+        return made
+
+    def _damage_of(self, part: Any) -> str | None:
+        return None if type(part) in _ATOMS else self.damage.get(id(part))
+
+    def _filled(self, container: Any, parts: Iterable[Any], fill: Callable[[], Any]) -> None:
+        """Put ``parts`` into a container that is there already."""
+        if not isinstance(container, Damaged):
+            try:
+                fill()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                self._is_damaged(container, f"{_name_of(type(container))}: {error_text(error)}")
+        self._contains(container, parts)
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    def find_class(self, module: str, name: str) -> Any:
+        return self._found(f"{module}.{name}", lambda: super(_Reader, self).find_class(module, name))
+
+    def get_extension(self, code: int) -> None:
+        registered = copyreg._inverted_registry.get(code)  # type: ignore[attr-defined]
+        self.append(self.find_class(*(registered or ("copyreg", f"extension {code}"))))
+
+    def load_pop(self) -> None:
+        top = self.stack[-1] if self.stack else None
+        super().load_pop()
+        if isinstance(top, Damaged) and top.meant_for is not None:
+            self._is_damaged(top.meant_for, self.damage[id(top)])
+
+    def _found(self, name: str, find: Callable[[], Any]) -> Any:
+        try:
+            return find()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            missing = Damaged(name)
+            self._is_damaged(missing, f"{name}: {error_text(error)}")
+            return missing
+
+    def load_reduce(self) -> None:
+        args, function = self.stack.pop(), self.stack[-1]
+        parts = args if type(args) is tuple else (args,)
+        self.stack[-1] = self._made(function, parts, lambda: function(*args))
+
+    def load_newobj(self) -> None:
+        args, kind = self.stack.pop(), self.stack.pop()
+        parts = args if type(args) is tuple else (args,)
+        self.append(self._made(kind, parts, lambda: kind.__new__(kind, *args)))
+
+    def load_newobj_ex(self) -> None:
+        kwargs, args, kind = self.stack.pop(), self.stack.pop(), self.stack.pop()
+        self.append(self._made(kind, (args, kwargs), lambda: kind.__new__(kind, *args, **kwargs)))
+
+    def load_build(self) -> None:
+        state, built = self.stack[-1], self.stack[-2]
+        build = super().load_build
+        reason = None if type(built) in self._keep else self._damage_of(state) or self._damage_of(built)
+        if reason is not None:
+            self.stack.pop()
+            self._is_damaged(built, reason)
+            self._contains(built, (state,))
+            return
+        self._filled(built, (state,), build)  # it takes the state off the stack before all else
+
+    def _load_tuple(self, load: str) -> None:
+        getattr(super(), load)()
+        self._contains(self.stack[-1], self.stack[-1])
+
+    def load_tuple1(self) -> None:
+        self._load_tuple("load_tuple1")
+
+    def load_tuple2(self) -> None:
+        self._load_tuple("load_tuple2")
+
+    def load_tuple3(self) -> None:
+        self._load_tuple("load_tuple3")
+
+    def load_tuple(self) -> None:
+        self._load_tuple("load_tuple")
+
+    def load_frozenset(self) -> None:
+        items = self.pop_mark()
+        self.append(self._made(frozenset, tuple(items), lambda: frozenset(items)))
+
+    def load_append(self) -> None:
+        item, to = self.stack.pop(), self.stack[-1]
+        self._filled(to, (item,), lambda: to.append(item))
+
+    def load_appends(self) -> None:
+        items, to = self.pop_mark(), self.stack[-1]
+        # A list's own `extend`; what is no list has at least `append`.
+        self._filled(
+            to, items, lambda: to.extend(items) if hasattr(to, "extend") else [to.append(i) for i in items]
+        )
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        to = self.stack[-1]
+        self._filled(to, (key, value), lambda: to.__setitem__(key, value))
+
+    def load_setitems(self) -> None:
+        items, to = self.pop_mark(), self.stack[-1]
+        self._filled(
+            to, items, lambda: [to.__setitem__(*pair) for pair in zip(items[::2], items[1::2], strict=True)]
+        )
+
+    def load_additems(self) -> None:
+        items, to = self.pop_mark(), self.stack[-1]
+        self._filled(
+            to, items, lambda: to.update(items) if isinstance(to, set) else [to.add(i) for i in items]
+        )
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
+        **_Unpickler.dispatch,
+        pickle.POP[0]: load_pop,
+        pickle.REDUCE[0]: load_reduce,
+        pickle.NEWOBJ[0]: load_newobj,
+        pickle.NEWOBJ_EX[0]: load_newobj_ex,
+        pickle.BUILD[0]: load_build,
+        pickle.TUPLE1[0]: load_tuple1,
+        pickle.TUPLE2[0]: load_tuple2,
+        pickle.TUPLE3[0]: load_tuple3,
+        pickle.TUPLE[0]: load_tuple,
+        pickle.FROZENSET[0]: load_frozenset,
+        pickle.APPEND[0]: load_append,
+        pickle.APPENDS[0]: load_appends,
+        pickle.SETITEM[0]: load_setitem,
+        pickle.SETITEMS[0]: load_setitems,
+        pickle.ADDITEMS[0]: load_additems,
+    }
+
+
+def _kind(maker: Any, parts: tuple[Any, ...]) -> str:
+    """What should have been made: the class, where it is the first argument of one of pickle's own functions."""
+    if getattr(maker, "__module__", None) == "copyreg" and parts:
+        return _name_of(parts[0])
+    return _name_of(maker)

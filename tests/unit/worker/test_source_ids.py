@@ -1,0 +1,246 @@
+"""Rows of sources whose message ids come twice, or whose values Python can't hold: none is lost, and each is told apart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Hashable
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from stormspark import TopologyBuilder
+from stormspark.acker.records import AckerTime
+from stormspark.api import ExponentialBackoff, RangeSpout, SourceSpout
+from stormspark.worker.source_rows import Row, RowKey, SourceRows, decode, encode
+from tests.unit.worker.components import Call
+from tests.unit.worker.rig import Rig
+from tests.unit.worker.test_source_rows import payload
+
+
+def rows_of(**retry: Any) -> SourceRows:
+    return SourceRows(ExponentialBackoff(**retry), ("n",))
+
+
+def record(rows: SourceRows, batch: int) -> list[Any]:
+    """The end of a batch, for the durable acker."""
+    return rows.changes(AckerTime(100.0, batch), lambda n: [Random(batch).getrandbits(62) for _ in range(n)])
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["in one batch", "over batches"])
+@pytest.mark.parametrize("first_acked", [0, 1])
+def test_two_open_rows_of_one_id_are_two_rows(recorded: bool, first_acked: int) -> None:
+    """Both are emitted; one is acked and the other fails and comes again, whichever it is."""
+    rows = rows_of(initial_delay=1)
+    rows.take(0, 0, payload((7, "a")))
+    first = rows.next(0.0)
+    opened = record(rows, 0) if recorded else []
+    rows.take(1, 0, payload((7, "b")))
+    second = rows.next(0.0)
+    assert first is not None and second is not None
+    assert (first.values[1], second.values[1]) == ("a", "b")
+    assert first.message_id == second.message_id == (7,)
+    both = (first, second)
+    rows.done(both[first_acked].id)
+    assert rows.failed(both[1 - first_acked].id, 0.0) is None
+    assert rows.next(5.0) == both[1 - first_acked]
+    assert rows.next(5.0) is None
+    rows.done(both[1 - first_acked].id)
+    closed = [change.record for change in record(rows, 2) if change.row is None]
+    assert closed == [change.record for change in opened]
+
+
+def test_a_row_is_the_same_in_each_attempt_at_its_batch() -> None:
+    """The driver counts how often a row failed by its key, also where partitions come in another order."""
+    keys = []
+    for order in ((0, 1), (1, 0)):
+        rows = rows_of()
+        for partition in order:
+            rows.take(4, partition, payload((7, f"from {partition}")))
+        found = [rows.next(0.0), rows.next(0.0)]
+        keys.append({row.values[1]: row.id for row in found if row is not None})
+    assert keys[0] == keys[1] and len(set(keys[0].values())) == 2
+
+
+def test_very_many_rows_of_one_id() -> None:
+    """All of them, in a time that does not grow with their square."""
+    rows = rows_of()
+    rows.take(0, 0, payload(*((7, str(n)) for n in range(50_000))))
+    record(rows, 0)
+    rows.take(1, 0, payload(*((7, str(n)) for n in range(50_000))))
+    found = list(iter(lambda: rows.next(0.0), None))
+    assert len(found) == 100_000 and len({row.id for row in found if row}) == 100_000
+    assert sum(1 for _ in rows.open_ids()) == 100_000
+
+
+def test_both_come_back_from_the_durable_acker() -> None:
+    rows = rows_of()
+    rows.take(0, 0, payload((7, "a"), (7, "b")))
+    opened = record(rows, 0)
+    again = rows_of()
+    assert again.adopt((change.record, decode(change.row)) for change in opened if change.row) == 2
+    assert [row.values for row in iter(lambda: again.next(0.0), None) if row] == [(7, "a"), (7, "b")]
+    assert [change.message_id for change in opened] == ["(7,)", "(7,)"], "what people read"
+
+
+@pytest.mark.parametrize("kind", [False, True])
+def test_records_of_before_keys_had_kinds_are_read(kind: bool) -> None:
+    """Rows and ranges that an earlier version has written."""
+    import pickle
+
+    row = decode(pickle.dumps((kind, ("p", 3, 1), ("v",), 3), 5))
+    assert row[1:] == (("v",), 3, None) and tuple(row.id) == ("p", 3, 1)  # type: ignore[arg-type]
+    assert decode(encode(row)) == row and type(decode(encode(row)).id) is type(row.id)
+
+
+class Offsets(RangeSpout):
+    """Ranges (partition, start, end) of one partition, whose rows have the ids of another range's where that begins anew."""
+
+    def __init__(self) -> None:
+        super().__init__(["n"])
+
+    def stream(self, spark: Any) -> Any:
+        raise AssertionError
+
+    def read(self, range: tuple[Any, ...], limit: int) -> tuple[list[Any], None]:
+        partition, start, end, text = range
+        return [((partition, n), (n, text)) for n in numbers_from(start, end)], None
+
+    def size(self, range: tuple[Any, ...]) -> int:
+        return int(range[2] - range[1])
+
+    def partition_of(self, range: tuple[Any, ...]) -> Any:
+        return range[0]
+
+
+numbers_from = range
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_offsets_that_come_anew_are_new_rows(recorded: bool) -> None:
+    """As those of a topic that was deleted and made again while messages of the old one were open."""
+    rows = SourceRows(ExponentialBackoff(), (), Offsets())
+    rows.add(0, 0, [("t", 0, 3, "old")])
+    old = [rows.next(0.0) for _ in range(3)]
+    if recorded:
+        record(rows, 0)
+    rows.add(1, 0, [("t", 0, 4, "new")])
+    new = [rows.next(0.0) for _ in range(4)]
+    assert [row and row.values for row in new] == [(n, "new") for n in range(4)]
+    assert Counter(rows.open_ids()) == Counter([*(("t", n) for n in range(3)), *(("t", n) for n in range(4))])
+    for row in (*old, *new):
+        assert row is not None
+        rows.done(row.id)
+    assert list(rows.open_ids()) == []
+
+
+class Orders(SourceSpout):
+    """Rows are put in by the test; remembers what it is told."""
+
+    id_columns = ("n",)
+
+    def __init__(self) -> None:
+        super().__init__(["n", "text"])
+        self.acked: Counter[Hashable] = Counter()
+        self.failed: Counter[Hashable] = Counter()
+
+    def stream(self, spark: Any) -> Any:
+        raise AssertionError
+
+    def ack(self, message_id: Hashable) -> None:
+        self.acked[message_id] += 1
+
+    def fail(self, message_id: Hashable) -> None:
+        self.failed[message_id] += 1
+
+
+class Hold(Call):
+    """Keeps each tuple until it is told what to do with it."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.held: list[Any] = []
+
+    def execute(self, tup: Any) -> None:
+        self.held.append(tup)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_of_an_open_id_are_processed_and_told_of_one_by_one(workers: int) -> None:
+    """The first is held over its batch; the second is acked, then the first fails, and comes again alone."""
+    builder = TopologyBuilder()
+    builder.set_spout("orders", Orders())
+    builder.set_bolt("hold", Hold()).shuffle_grouping("orders")
+    rig = Rig(builder, workers)
+    (spout,), (bolt,) = rig.tasks("orders"), rig.users("hold")
+    for batch, text in ((0, "first"), (1, "second")):
+        spout.take_rows(batch, 0, payload((7, text)))
+        rig.batches(2 if batch else 1)
+    assert [tup.values for tup in bolt.held] == [(7, "first"), (7, "second")]
+    first, second = bolt.held
+    bolt.collector.ack(second)
+    rig.batches(2)
+    assert spout.spout.source.acked == {(7,): 1}
+    bolt.collector.fail(first)
+    rig.advance(60.0, batches=3)
+    assert spout.spout.source.failed == {(7,): 1}
+    assert [tup.values for tup in bolt.held[2:]] == [(7, "first")]
+    bolt.collector.ack(bolt.held[2])
+    rig.batches(2)
+    assert spout.spout.source.acked == {(7,): 2} and spout.account.pending == 0
+
+
+def times(*seconds: int) -> bytes:
+    """Rows of Spark's timestamps, some beyond the year 9999."""
+    table = pa.table(
+        {
+            "n": pa.array(range(len(seconds))),
+            "at": pa.array([s * 1_000_000 for s in seconds]).cast(pa.timestamp("us")),
+        }
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize("ids", [(), ("n",), ("at",)])
+def test_a_row_that_python_can_not_hold_is_a_dead_letter_and_the_others_go_on(
+    tmp_path: Path, ids: tuple[str, ...]
+) -> None:
+    """A timestamp of Spark's may be of the year 10000, as those that mean "never" are in some time zones."""
+    source = Orders()
+    builder = TopologyBuilder()
+    builder.set_spout("orders", source)
+    builder.set_bolt("ack", Call(lambda bolt, tup: bolt.collector.ack(tup))).shuffle_grouping("orders")
+    rig = Rig(builder, 1, stormspark_dead_letter_dir=str(tmp_path))
+    (spout,) = rig.tasks("orders")
+    spout.spout._rows._id_columns = ids
+    spout.take_rows(0, 0, times(0, 253_402_300_800, 60))
+    rig.batches(2)
+    assert spout.spout.source.acked.total() == 3 and spout.counters.dead_letters == 1
+    (letter,) = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    assert letter["row"] == [1, None]
+    assert letter["reason"].startswith("column 'at' holds a timestamp[us] that Python can't hold: ")
+    assert any("dead letter: column 'at'" in error for error in rig.errors)
+
+
+def test_an_unreadable_row_stays_one_over_the_death_of_its_worker() -> None:
+    rows = rows_of()
+    rows.take(0, 0, times(253_402_300_800, 0))
+    again = rows_of()
+    again.adopt((change.record, decode(change.row)) for change in record(rows, 0) if change.row)
+    found = [again.next(0.0), again.next(0.0)]
+    assert [row and (row.unreadable is None, row.values[1]) for row in found] == [
+        (False, None),
+        (True, datetime(1970, 1, 1)),
+    ]
+
+
+def test_keys_are_read_as_their_ids() -> None:
+    assert repr(RowKey(("a", 1), 4, 0, 2)) == "('a', 1)"
+    assert Row(RowKey((1,), 0, 0, 0), (), 0).message_id == (1,)
