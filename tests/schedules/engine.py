@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.config import Settings
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
@@ -27,18 +28,19 @@ from stormspark.worker.row_spout import DeadLetters
 from stormspark.worker.source_rows import Row
 from stormspark.worker.step import Step, WorkerReport, fatal_error
 from stormspark.worker.transaction import FailedRows, Transaction
-from tests.schedules.memory_table import HandedTable, MemoryTable
+from tests.schedules.components import OutboxSink
+from tests.schedules.memory_table import HandedTable, MemoryTable, changes_in_memory
 from tests.schedules.shapes import Feed, Pieces, payload_of
 from tests.schedules.world import Moment, ViolationError, World, world
 
 __all__ = ["Engine", "Host", "LostError", "in_small_pieces"]
 
 #: So many looks at the clock in a superstep may be the last one before its end.
-_LOOKS = 60
+_LOOKS = (*range(1, 13), 14, 16, 18, 21, 25, 30, 37, 45, 60)
 #: The leaps: over the spouts' turn, and over the superstep's end.
 _LEAPS = (0.6, 6.0)
 #: After so many attempts a run is left in peace, and after so many more, or so many rounds of one, it has no end.
-_EVENTFUL_ATTEMPTS, _MOST_ATTEMPTS, _MOST_ROUNDS = 25, 80, 150
+_EVENTFUL_ATTEMPTS, _MOST_ATTEMPTS, _MOST_ROUNDS = 14, 60, 150
 _CLOSING_BATCHES = 12
 
 
@@ -75,15 +77,15 @@ class Host:
 
     def ask(self, request: Request, frames: list[Frame]) -> list[Frame]:
         """What a forwarder does, and what the worker's threads do. Raises `RefusedError`."""
-        errand, new = self.desk.take(request, len(frames), [pickle.dumps(frames, 5)])
+        errand, new = self.desk.take(request, len(frames), ())
         if new:
             assert self.desk.next() is errand
             if request.attempt > self.attempt:
                 self.attempt = request.attempt
                 self.worker.begin_attempt(request.reason, request.batch)
-            self.desk.finish(errand, [pickle.dumps(self.worker.run(_step(request), frames), 5)])
-        _, messages = self.desk.reply(errand)
-        return [frame for message in messages for frame in pickle.loads(message)]
+            self.desk.finish(errand, self.worker.run(_step(request), frames))  # type: ignore[arg-type] # they are kept as they are
+        _, kept = self.desk.reply(errand)
+        return list(kept)  # type: ignore[arg-type]
 
 
 def _step(request: Request) -> Step:
@@ -140,6 +142,12 @@ class Engine:
         for number in range(self.feed.batches, self.feed.batches + _CLOSING_BATCHES):
             self.batch(number)
             self.world.clock.advance(10.0)
+            if number > self.feed.batches and not self._waiting_parcels():
+                break
+
+    def _waiting_parcels(self) -> int:
+        sinks = [task.instance for host in self.hosts for task in host.worker.tasks.values()]
+        return sum(sink.box.waiting for sink in sinks if isinstance(sink, OutboxSink))
 
     def batch(self, number: int) -> None:
         """A batch, however often it takes."""
@@ -351,8 +359,9 @@ class Engine:
         self.running = host.index
         if host.dead:
             raise LostError(host.index)
-        cut = self.schedule.choose("cut", "cut", 2 * _LOOKS + 1)
-        self.world.clock.leap((cut + 1) // 2, _LEAPS[(cut - 1) % 2])
+        cut = self.schedule.choose("cut", "cut", 2 * len(_LOOKS) + 1)
+        if cut:
+            self.world.clock.leap(_LOOKS[(cut - 1) // 2], _LEAPS[cut % 2])
         try:
             reply = host.ask(request, frames)
         finally:
@@ -406,6 +415,20 @@ class Engine:
             raise CheckpointError("the table can't be reached")
 
 
+class RememberedSettings:
+    """Settings are read for each instance of each task; here they are always the same few."""
+
+    _read: ClassVar[dict[str, Settings]] = {}
+
+    @classmethod
+    def read(cls, conf: Mapping[str, Any]) -> Settings:
+        key = repr(conf)
+        known = cls._read.get(key)
+        if known is None:
+            known = cls._read[key] = Settings.read(conf)
+        return known
+
+
 def _gives_up(letters: DeadLetters, row: Row, reason: str) -> None:
     here: World = world()
     here.gave_up[here.now].add(row.values[0])
@@ -424,6 +447,9 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
         "stormspark.worker.batch_state.reached": reached,
         "stormspark.checkpoint.batch_commits.reached": reached,
         "stormspark.worker.batch_state.HandedState": HandedTable,
+        "stormspark.worker.batch_state.changed_rows": changes_in_memory,
+        "stormspark.worker.core.Settings": RememberedSettings,
+        "stormspark.worker.task.Settings": RememberedSettings,
         "stormspark.worker.row_spout.DeadLetters.add": _gives_up,
     }
     logging.disable(logging.CRITICAL)

@@ -44,7 +44,7 @@ def _compare(shape: Shape, feed: Feed, here: World) -> None:
     expected = [row for row in feed.everything if row not in given_up]
     drawn = here.storage.state("work")
     if sorted(drawn) != sorted(expected):
-        raise ViolationError("rows in the state", f"lost {_less(expected, drawn)}, too many {_less(drawn, expected)}")
+        raise ViolationError("rows in the state", f"lost {_less(expected, list(drawn))}, too many {_less(list(drawn), expected)}")
     tuples = Counter((row, copy, drawn[row]) for row in expected for copy in range(copies_of(row)))
     for name in ("outbox", "staging"):
         if shape.sinks >> ("outbox", "staging").index(name) & 1:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from stormspark.checkpoint.ordered_keys import decode_key
-from stormspark.checkpoint.state_files import ChangedRows
+from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.errors import CheckpointError, FencedError
 
-__all__ = ["HandedTable", "MemoryTable", "Storage"]
+__all__ = ["HandedTable", "MemoryTable", "Storage", "changes_in_memory"]
 
 _Key = tuple[str, int, str, bytes]
+
+
+class Changes(NamedTuple):
+    """`ChangedRows` without their pickling, and as frozen."""
+
+    generation: int
+    txid: int
+    rows: dict[_Key, bytes | None]
+
+
+def changes_in_memory(changes: Iterable[TaskChanges], *, generation: int, txid: int) -> Changes | None:
+    """In place of `changed_rows`."""
+    rows = {(one.component, one.task, one.kind, key): value for one in changes for key, value in one.items}
+    return Changes(generation, txid, rows) if rows else None
 
 
 class Storage:
@@ -66,13 +80,11 @@ class MemoryTable:
         for file in files:
             if file is None:
                 continue
-            assert isinstance(file, ChangedRows), file
+            assert isinstance(file, Changes), file
             if (file.generation, file.txid) != (self._generation, txid):
                 msg = f"changes of batch {file.txid} and generation {file.generation} can't be part of batch {txid}"
                 raise CheckpointError(msg)
-            columns = file.table().to_pydict()
-            names = zip(columns["component"], columns["task"], columns["kind"], columns["key"], strict=True)
-            for name, value in zip(names, columns["value"], strict=True):
+            for name, value in file.rows.items():
                 if value is None:
                     storage.rows.pop(name, None)
                 else:

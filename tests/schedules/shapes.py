@@ -16,7 +16,7 @@ from tests.schedules.schedule import Schedule
 __all__ = ["Feed", "Pieces", "Shape", "draw_shape", "plan_of"]
 
 #: Rows of one partition in one batch: partitions are seldom even.
-_ROWS = (0, 1, 2, 3, 5, 9, 17)
+_ROWS = (0, 0, 1, 2, 4, 8, 16)
 
 
 class Shape(NamedTuple):
@@ -58,7 +58,9 @@ def draw_shape(schedule: Schedule) -> tuple[Shape, Pieces]:
         attempts=(3, 1)[draw("attempts", 2)],
         max_pending=(0, 0, 0, 2)[draw("max pending", 4)],
     )
-    return shape, Pieces(1 + draw("chunk", 3), 1 + draw("frame", 4), 1 + draw("burst", 4))
+    # A deadline never comes before a chunk of each frame is done: what is cut needs large ones.
+    pieces = Pieces((1, 2, 4)[draw("chunk", 3)], (512, 512, 8, 2, 1)[draw("frame", 5)], (64, 1, 2, 4)[draw("burst", 4)])
+    return shape, pieces
 
 
 @lru_cache(maxsize=4096)
