@@ -165,11 +165,16 @@ FAULT_MESSAGES ?= 100000
 FAULT_INJECTIONS ?= 5
 BACKPRESSURE_SECS ?= 300
 EXACTLY_ONCE_KILLS ?= 50
+SCHEDULE_SECS ?= 3600
 .PHONY: soak
-soak: java $(INSTALLED) soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+soak: java $(INSTALLED) soak-schedules soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; $(BIN)/pytest -q tests/faults; done
 	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest -q tests/properties
 	@HYPOTHESIS_PROFILE=soak FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(BIN)/pytest -q tests/fuzz
+
+.PHONY: soak-schedules
+soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tests/schedules), for SCHEDULE_SECS
+	@$(BIN)/python -m tests.schedules --seconds $(SCHEDULE_SECS)
 
 .PHONY: soak-faults
 soak-faults: java $(INSTALLED) ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost

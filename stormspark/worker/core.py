@@ -907,7 +907,9 @@ class Worker:
 
     def _tell_if_unsettled(self, step: Step) -> None:
         """In superstep S: if this worker needs another round, or the batch fails here, tell all others."""
-        if not (step.commits and self.plan.supersteps):  # what is left where no edge crosses concerns nobody else
+        if not (
+            step.commits and self.plan.supersteps
+        ):  # what is left where no edge crosses concerns nobody else
             return
         if not self._left() and self._has_ended(step) and self._aborts() is None and self._fatal() is None:
             return

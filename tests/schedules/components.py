@@ -180,7 +180,9 @@ class Work(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
     def work(self, tup: Tuple) -> None:
         row = tup["row"]
         if row in self.state:
-            world().broken("a row twice", f"work[{self.task}] has {row} in its state, from the batch before or this one")
+            world().broken(
+                "a row twice", f"work[{self.task}] has {row} in its state, from the batch before or this one"
+            )
         nonce = self.state[row] = world().nonce()
         for copy in range(copies_of(row)):
             self.collector.emit((row, copy, row % KEYS, nonce), anchors=[tup])
@@ -213,7 +215,10 @@ class OutboxSink(TwoPhaseStatefulComponent, _Sink):
     name = "outbox"
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        self.box: Outbox[list[Any]] = Outbox(state, self.send, clock=world().clock, sleep=lambda seconds: None)  # type: ignore[arg-type]
+        assert isinstance(state, KeyValueState)
+        self.box: Outbox[list[Any]] = Outbox(
+            state, self.send, clock=world().clock, sleep=lambda seconds: None
+        )
 
     def send(self, txid: int, parcel: list[Any]) -> None:
         world().deliver((self.name, self.box.name), txid, parcel)

@@ -9,7 +9,7 @@ from tests.schedules.components import copies_of
 from tests.schedules.engine import Engine, in_small_pieces
 from tests.schedules.schedule import Schedule
 from tests.schedules.shapes import Feed, Shape, draw_shape, plan_of
-from tests.schedules.world import ViolationError, World, world
+from tests.schedules.world import Moment, ViolationError, World, world
 
 __all__ = ["run"]
 
@@ -44,7 +44,10 @@ def _compare(shape: Shape, feed: Feed, here: World) -> None:
     expected = [row for row in feed.everything if row not in given_up]
     drawn = here.storage.state("work")
     if sorted(drawn) != sorted(expected):
-        raise ViolationError("rows in the state", f"lost {_less(expected, list(drawn))}, too many {_less(list(drawn), expected)}")
+        raise ViolationError(
+            "rows in the state",
+            f"lost {_less(expected, list(drawn))}, too many {_less(list(drawn), expected)}",
+        )
     tuples = Counter((row, copy, drawn[row]) for row in expected for copy in range(copies_of(row)))
     for name in ("outbox", "staging"):
         if shape.sinks >> ("outbox", "staging").index(name) & 1:
@@ -54,7 +57,7 @@ def _compare(shape: Shape, feed: Feed, here: World) -> None:
         _equal("rows in the sink's state", tuples, Counter(here.storage.state("total")))
 
 
-def _was_committed(moment: Any, here: World) -> bool:
+def _was_committed(moment: Moment, here: World) -> bool:
     return here.commits.get(moment.batch) == moment
 
 

@@ -151,4 +151,6 @@ class HandedTable:
         )
         if pairs:
             keys, values = zip(*pairs, strict=True)
-            yield pa.record_batch({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
+            yield pa.record_batch(
+                {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
+            )

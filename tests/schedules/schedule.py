@@ -1,4 +1,4 @@
-"""A schedule: everything that may come this way or that, decided by a seed, written down, and decided again from what was written."""
+"""A schedule: everything that may come this way or that, decided by a seed, written down, and decided again from that."""
 
 from __future__ import annotations
 

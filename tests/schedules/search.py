@@ -10,14 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from tests.schedules.at_least_once import run as run_at_least_once
 from tests.schedules.exactly_once import run as run_exactly_once
 from tests.schedules.schedule import Schedule
+from tests.schedules.transactional import run as run_transactional
 from tests.schedules.world import ViolationError, begin_world
 
 __all__ = ["FAMILIES", "Found", "search", "simplest", "try_schedule"]
 
 #: What can be searched: a run of one schedule, in the world that has begun, that raises `ViolationError`.
-FAMILIES: Mapping[str, Callable[[Schedule], None]] = {"exactly-once": run_exactly_once}
+FAMILIES: Mapping[str, Callable[[Schedule], None]] = {
+    "exactly-once": run_exactly_once,
+    "transactional": run_transactional,
+    "at-least-once": run_at_least_once,
+}
 
 
 @dataclass(frozen=True)

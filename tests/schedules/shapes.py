@@ -10,10 +10,20 @@ import pyarrow as pa
 from stormspark import Fields, TopologyBuilder
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
-from tests.schedules.components import FIRST_NUMBER, Numbers, OutboxSink, Pass, Ring, Rows, StagingSink, Total, Work
+from tests.schedules.components import (
+    FIRST_NUMBER,
+    Numbers,
+    OutboxSink,
+    Pass,
+    Ring,
+    Rows,
+    StagingSink,
+    Total,
+    Work,
+)
 from tests.schedules.schedule import Schedule
 
-__all__ = ["Feed", "Pieces", "Shape", "draw_shape", "plan_of"]
+__all__ = ["Feed", "Pieces", "Shape", "draw_pieces", "draw_shape", "payload_of", "plan_of"]
 
 #: Rows of one partition in one batch: partitions are seldom even.
 _ROWS = (0, 0, 1, 2, 4, 8, 16)
@@ -58,9 +68,18 @@ def draw_shape(schedule: Schedule) -> tuple[Shape, Pieces]:
         attempts=(3, 1)[draw("attempts", 2)],
         max_pending=(0, 0, 0, 2)[draw("max pending", 4)],
     )
-    # A deadline never comes before a chunk of each frame is done: what is cut needs large ones.
-    pieces = Pieces((1, 2, 4)[draw("chunk", 3)], (512, 512, 8, 2, 1)[draw("frame", 5)], (64, 1, 2, 4)[draw("burst", 4)])
-    return shape, pieces
+    return shape, draw_pieces(schedule)
+
+
+def draw_pieces(schedule: Schedule) -> Pieces:
+    """Sizes by the schedule. A deadline never comes before a chunk of each frame is done: what is cut needs large frames."""
+
+    def draw(what: str, options: int) -> int:
+        return schedule.choose("shape", what, options)
+
+    return Pieces(
+        (1, 2, 4)[draw("chunk", 3)], (512, 512, 8, 2, 1)[draw("frame", 5)], (64, 1, 2, 4)[draw("burst", 4)]
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -141,4 +160,5 @@ def payload_of(rows: range) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    return sink.getvalue().to_pybytes()
+    payload: bytes = sink.getvalue().to_pybytes()
+    return payload

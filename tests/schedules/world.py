@@ -1,4 +1,4 @@
-"""What is outside of a run's processes: destinations of sinks, what spouts heard, what must not happen. There is one run at a time."""
+"""What is outside of a run's processes: sinks' destinations, what spouts heard, what must not happen. One run at a time."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ class World:
         #: Numbers that the spout with a state may have emitted by the end of each batch.
         self.numbers_until: Callable[[int], int] = lambda batch: 0
         self.effects: dict[str, Counter[Any]] = defaultdict(Counter)
+        #: Rows by their message ids.
+        self.row_of: dict[Hashable, int] = {}
         #: Committers' acts: what was written down for a transaction, by its number.
         self.acts: dict[int, list[Any]] = {}
 
@@ -96,7 +98,9 @@ class World:
         if self.acked[id] > 1:
             self.broken("an ack twice", f"message {id!r}")
         if batch > self.committed:
-            self.broken("an ack before its commit", f"message {id!r} of batch {batch}, committed is {self.committed}")
+            self.broken(
+                "an ack before its commit", f"message {id!r} of batch {batch}, committed is {self.committed}"
+            )
 
     def deliver(self, name: tuple[Hashable, ...], txid: int, parcel: Sequence[Any]) -> None:
         """A destination takes what a batch has for it, once; it may refuse, or take it and not say so. Raises OSError."""
@@ -107,14 +111,18 @@ class World:
             self.broken("outputs of a batch that is not committed", f"{name} of batch {txid}")
         before = self.delivered.setdefault((*name, txid), list(parcel))
         if before != list(parcel):
-            self.broken("one delivery with two contents", f"{name} of batch {txid}: {before}, then {list(parcel)}")
+            self.broken(
+                "one delivery with two contents", f"{name} of batch {txid}: {before}, then {list(parcel)}"
+            )
         if refuses == 2:
             raise OSError("the destination does not answer")
 
     def heard_commit(self, name: tuple[Hashable, ...], txid: int) -> None:
         """A component was told that a batch is committed."""
         if txid > self.committed:
-            self.broken("post_save before the commit", f"{name} of batch {txid}, committed is {self.committed}")
+            self.broken(
+                "post_save before the commit", f"{name} of batch {txid}, committed is {self.committed}"
+            )
         if (*name, txid) in self.saved:
             self.broken("post_save twice", f"{name} of batch {txid}")
         self.saved.add((*name, txid))
