@@ -395,9 +395,12 @@ class Engine:
         cut = self.schedule.choose("cut", "cut", 2 * len(_LOOKS) + 1)
         if cut:
             self.world.clock.leap(_LOOKS[(cut - 1) // 2], _LEAPS[cut % 2])
+        self.schedule.hot = max(0, self.schedule.hot - 1)
         try:
             reply = host.ask(request, frames)
         finally:
+            if cut and not self.world.clock.leaps:
+                self.schedule.hot = len(self.hosts) + 1
             self.world.clock.leap(0, 0.0)
         host.worker.validate()
         self.world.check()

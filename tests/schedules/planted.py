@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from stormspark.acker.ledger import Ledger
+from stormspark.acker.tree import Tree
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.worker.acker_log import AckerLog
@@ -26,25 +27,39 @@ def _nothing(*_: Any) -> None:
     pass
 
 
-def _prepares_alone() -> Any:
-    """Point 3 of the issue: a worker that has nothing left prepares, whatever others have."""
-    return patch.object(Worker, "_tell_if_unsettled", _nothing)
+@contextmanager
+def _prepares_alone() -> Iterator[None]:
+    """Point 3 of the issue: a worker that has nothing left prepares, whatever others have, and goes on after that."""
+    whole = Worker._transaction
+
+    def transaction(self: Worker, step: Any) -> TransactionReport:
+        self._prepared = None
+        report = whole(self, step)
+        self._prepared = None
+        return report
+
+    with (
+        patch.object(Worker, "_transaction", transaction),
+        patch.object(Worker, "_tell_if_unsettled", _nothing),
+    ):
+        yield
 
 
 @contextmanager
 def _fails_are_late() -> Iterator[None]:
     """Point 4: a fail that a deadline held back is not counted as left over."""
-    whole = Worker._transaction
+    with _prepares_alone():
+        whole = Worker._transaction
 
-    def transaction(self: Worker, step: Any) -> TransactionReport:
-        kept, self.ledger.parts_to_send = self.ledger.parts_to_send, {}
-        try:
-            return whole(self, step)
-        finally:
-            self.ledger.parts_to_send = kept
+        def transaction(self: Worker, step: Any) -> TransactionReport:
+            kept, self.ledger.parts_to_send = self.ledger.parts_to_send, {}
+            try:
+                return whole(self, step)
+            finally:
+                self.ledger.parts_to_send = kept
 
-    with patch.object(Worker, "_transaction", transaction), _prepares_alone():
-        yield
+        with patch.object(Worker, "_transaction", transaction):
+            yield
 
 
 def _lanes_keep_frames() -> Any:
@@ -145,23 +160,9 @@ def _poison_is_given_up_early() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _commits_are_not_looked_up() -> Iterator[None]:
-    """After an error of the table a driver goes on with what it knew before."""
-    with patch.object(BatchCommits, "last", property(lambda self: self.known)):
-        whole_commit, whole_open = BatchCommits.commit, BatchCommits.open
-
-        def commit(self: Any, txid: int, files: Any) -> None:
-            whole_commit(self, txid, files)
-            self.known = txid
-
-        def opened(self: Any, last_offsets: int) -> None:
-            self.known = self._table.last_txid
-            whole_open(self, last_offsets)
-            self.known = self._table.last_txid
-
-        with patch.object(BatchCommits, "commit", commit), patch.object(BatchCommits, "open", opened):
-            yield
+def _tuples_stay_in_inboxes() -> Any:
+    """What waits for a bolt when its batch is taken back is executed all the same."""
+    return patch.object(BoltTask, "forget_tuples", _nothing)
 
 
 def _announcements_are_late() -> Any:
@@ -169,9 +170,23 @@ def _announcements_are_late() -> Any:
     return patch.object(BatchCommits, "announce", _nothing)
 
 
-def _trees_are_not_abandoned() -> Any:
-    """Trees with something outside are not failed when a worker is lost."""
-    return patch.object(Ledger, "abandon", lambda self, reason: self.parts_to_send.clear() or 0)
+@contextmanager
+def _trees_end_at_home() -> Iterator[None]:
+    """A tree is acked when its own worker is done with it."""
+    whole = Ledger.drained
+
+    def drained(self: Ledger, branch: Any) -> None:
+        if isinstance(branch, Tree):
+            branch.value = 0
+        whole(self, branch)
+
+    with patch.object(Ledger, "drained", drained):
+        yield
+
+
+def _rows_are_not_adopted() -> Any:
+    """What a lost worker had open is forgotten."""
+    return patch.object(Worker, "adopt", _nothing)
 
 
 @contextmanager
@@ -201,10 +216,11 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
     "instances stay": ("exactly-once", "", _instances_stay),
     "rows are kept": ("exactly-once", "", _rows_are_kept),
     "poison is given up early": ("exactly-once", "a row was given up too early", _poison_is_given_up_early),
-    "trees are not abandoned": ("at-least-once", "", _trees_are_not_abandoned),
+    "trees end at home": ("at-least-once", "an ack before all is done", _trees_end_at_home),
+    "rows are not adopted": ("at-least-once", "", _rows_are_not_adopted),
     "the acker's log forgets": ("at-least-once", "", _acker_log_forgets),
     "announcements are late": ("transactional", "", _announcements_are_late),
-    "commits are not looked up": ("exactly-once", "", _commits_are_not_looked_up),
+    "tuples stay in inboxes": ("exactly-once", "", _tuples_stay_in_inboxes),
 }
 
 
