@@ -168,6 +168,7 @@ FAULT_MESSAGES ?= 100000
 FAULT_INJECTIONS ?= 5
 BACKPRESSURE_SECS ?= 300
 EXACTLY_ONCE_KILLS ?= 50
+SCHEDULE_SECS ?= 3600
 # Tests draw the same each time, but not here: other numbers each time, and what was drawn can be had again.
 ifndef TEST_SEED
 TEST_SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
@@ -178,10 +179,14 @@ soak-seed:
 	@echo "TEST_SEED=$(TEST_SEED) repeats what is drawn here: make $(or $(MAKECMDGOALS),soak) TEST_SEED=$(TEST_SEED)"
 
 .PHONY: soak
-soak: java $(INSTALLED) soak-seed soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@$(DRAWN_ANEW) tests/properties
 	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
+
+.PHONY: soak-schedules
+soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tests/schedules), for SCHEDULE_SECS
+	@$(BIN)/python -m tests.schedules --seconds $(SCHEDULE_SECS)
 
 .PHONY: soak-faults
 soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost

@@ -403,10 +403,10 @@ class Nimbus:
             self._changed.notify_all()
         if not news:
             return
-        if link is not None and link.incarnation == incarnation:
-            # Whether it still lives or not: it has been declared dead, and its successor must not meet it.
-            if not link.send(self._orders._replace(exit=True)):
-                link.connection.hang_up()
+        # Whether it still lives or not: it has been declared dead, and its successor must not meet it.
+        told = link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
+        if link is not None and not told:
+            link.connection.hang_up()
         if not ending:
             _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)
             self._on_trouble()

@@ -54,7 +54,7 @@ class DeadLetters:
 class RowSpout(Spout):
     """Made by the task for each instance of its `SourceSpout`; ``rows`` are the task's own.
 
-    ``gave_up`` is told of each dead letter's reason.
+    ``gave_up`` is told of each dead letter's reason, and ``done`` of a row that no tuple is made of, which is to be acked.
     """
 
     def __init__(
@@ -64,9 +64,10 @@ class RowSpout(Spout):
         clock: Callable[[], float],
         dead_letters: str | None,
         gave_up: Callable[[str], None],
+        done: Callable[[Hashable], None],
     ) -> None:
         self.source = source
-        self._rows, self._clock, self._gave_up = rows, clock, gave_up
+        self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
         self._folder = dead_letters
 
     def open(
@@ -80,12 +81,11 @@ class RowSpout(Spout):
         self._rows.reopen()
 
     def next_tuple(self) -> None:
-        """Emit a row; those that nothing is made of are done with at once, and the next one is taken."""
+        """Emit a row; those that nothing is made of are done with, and the next one is taken."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
                 self._give_up(row, row.unreadable or _FAILED_TOO_OFTEN)
-                self._rows.done(row.id)
-                self.source.ack(row.message_id)
+                self._done(row.id)
                 continue
             try:
                 translated = self.source.translate(row.values)
@@ -94,8 +94,7 @@ class RowSpout(Spout):
                 self._rows.done(row.id)
                 continue
             if translated is None:
-                self._rows.done(row.id)
-                self.source.ack(row.message_id)
+                self._done(row.id)
                 continue
             values, stream = translated if isinstance(translated, Routed) else (translated, DEFAULT_STREAM)
             if self.source.reliable:

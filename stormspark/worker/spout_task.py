@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from stormspark.acker import ACKED, Outcome, SpoutAccount, Verdict
+from stormspark.acker import ACKED, Outcome, SpoutAccount, Tree, Verdict
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api import (
     RangeSpout,
@@ -101,7 +101,7 @@ class SpoutTask(Task):
         if isinstance(instance, SourceSpout):
             rows = self._rows_for(instance)
             folder = self._settings.dead_letter_dir
-            instance = RowSpout(instance, rows, self._clock, folder, self._gave_up)
+            instance = RowSpout(instance, rows, self._clock, folder, self._gave_up, self._nothing_of)
         self.spout = instance
         if self.state is not None:
             self.state.before(instance)
@@ -476,6 +476,15 @@ class SpoutTask(Task):
     def _gave_up(self, reason: str) -> None:
         self.counters.dead_letters += 1
         self.report_error(f"dead letter: {reason}")
+
+    def _nothing_of(self, message_id: Hashable) -> None:
+        """No tuple comes of a row: it is acked now, or with its batch where that is a transaction, as a tree without edges."""
+        if self.waits_for_commit:
+            tree = Tree(self.account, message_id, self._clock())
+            self._ledger.begin(tree)
+            self._ledger.drained(tree)
+        else:
+            self.spout.ack(message_id)
 
     def _count_fail(self, outcome: Outcome) -> None:
         counters = self.counters

@@ -63,7 +63,9 @@ def test_ports_are_ours():
 
 
 def test_a_port_that_is_none():
-    with pytest.raises(InvalidTopologyError, match=r"stormspark\.nimbus\.port must be at most 65535, got 70000"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"stormspark\.nimbus\.port must be at most 65535, got 70000"
+    ):
         network("yarn", nimbus_port=70000)
 
 

@@ -1,0 +1,503 @@
+"""Spark's engine without Spark: drivers, workers and what can become of them, one call after another, as a schedule wants it.
+
+`Engine` does what `stormspark.spark.topology` and `stormspark.spark.query_run` do, `Host` what
+`stormspark.worker.process` does; the workers, the desks, the transactions and the commits are the real ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Protocol
+from unittest.mock import patch
+
+from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.config import Settings
+from stormspark.errors import CheckpointError
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.wire.frames import Frame, FrameKind
+from stormspark.worker.batch_state import StateAccess
+from stormspark.worker.core import Worker
+from stormspark.worker.desk import Desk, RefusedError
+from stormspark.worker.messages import Request
+from stormspark.worker.row_spout import DeadLetters
+from stormspark.worker.source_rows import Row
+from stormspark.worker.step import Step, WorkerReport, fatal_error
+from stormspark.worker.transaction import FailedRows, Transaction
+from tests.schedules.components import OutboxSink
+from tests.schedules.memory_table import HandedTable, MemoryTable, changes_in_memory
+from tests.schedules.shapes import Feed, Pieces, payload_of
+from tests.schedules.world import Moment, ViolationError, World, world
+
+__all__ = ["Engine", "Host", "LostError", "in_small_pieces"]
+
+#: So many looks at the clock in a superstep may be the last one before its end.
+_LOOKS = (*range(1, 13), 14, 16, 18, 21, 25, 30, 37, 45, 60)
+#: The leaps: over the spouts' turn, and over the superstep's end.
+_LEAPS = (0.6, 6.0)
+#: After so many attempts a run is left in peace, and after so many more, or so many rounds of one, it has no end.
+_EVENTFUL_ATTEMPTS, _MOST_ATTEMPTS, _MOST_ROUNDS = 14, 60, 150
+_CLOSING_BATCHES = 30
+
+
+class LostError(BaseException):
+    """The driver is gone (None), a worker, or only the round (-1). No `Exception`: nobody who is killed catches anything."""
+
+    def __init__(self, who: int | None) -> None:
+        super().__init__(who)
+        self.who = who
+
+
+class _StopError(Exception):
+    """The topology is stopped, and started again."""
+
+
+class Host:
+    """A worker process: a desk and a worker, one life long."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        index: int,
+        attempt: int,
+        incarnation: int,
+        access: StateAccess | None,
+        generation: int,
+    ) -> None:
+        self.index, self.incarnation, self.attempt = index, incarnation, attempt
+        self.dead = False
+        self.desk = Desk(
+            generation, incarnation, attempt, Path("/nonexistent"), 1 << 30, plan.last_superstep + 1
+        )
+        self.worker = Worker(
+            plan,
+            index,
+            incarnation=incarnation,
+            clock=world().clock,
+            epoch=0.0,
+            random=Random(incarnation * 31 + index),
+            state=access,
+        )
+        self.worker.open()
+
+    def ask(self, request: Request, frames: list[Frame]) -> list[Frame]:
+        """What a forwarder does, and what the worker's threads do. Raises `RefusedError`."""
+        errand, new = self.desk.take(request, len(frames), ())
+        if new:
+            assert self.desk.next() is errand
+            if request.attempt > self.attempt:
+                self.attempt = request.attempt
+                self.worker.begin_attempt(request.reason, request.batch)
+            self.desk.finish(errand, self.worker.run(_step(request), frames))  # type: ignore[arg-type] # they are kept as they are
+        _, kept = self.desk.reply(errand)
+        return list(kept)  # type: ignore[arg-type]
+
+
+def _step(request: Request) -> Step:
+    """As in `stormspark.worker.process`."""
+    return Step(
+        request.batch,
+        request.attempt,
+        request.superstep,
+        request.acker_time,
+        request.limits,
+        request.target,
+        request.committed,
+        request.commits,
+        request.asks,
+        request.skip,
+        request.finishes,
+        request.announced,
+    )
+
+
+class Batches(Protocol):
+    """What is fed: so many batches, whatever is in them."""
+
+    batches: int
+
+
+class Engine:
+    """A topology whose batches are transactions, from its first driver to its last."""
+
+    def __init__(self, plan: PhysicalPlan, feed: Batches) -> None:
+        self.plan, self.feed, self.world = plan, feed, world()
+        self.schedule = self.world.schedule
+        self.offsets, self.generation, self.incarnations = -1, -1, 0
+        self.attempts = self.rounds = 0
+        self.running: int | None = None
+        self._payloads: dict[range, bytes] = {}
+        self.hosts: list[Host] = []
+        self.begin()
+
+    # -- drivers and attempts ----------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A driver begins: all workers are new."""
+        self.generation += 1
+        self.attempt, self.failures, self.failed_batch = 0, 0, -1
+        self.reason = ""
+        self.commits = BatchCommits(
+            self.plan, "memory", self.generation, table=MemoryTable(self.world.storage)
+        )
+        self.commits.open(self.offsets)
+        self.failed_rows = FailedRows(self.plan.settings.poison_attempts)
+        self.transaction: Transaction | None = None
+        self.announced = self.commits.announced()
+        self._note(self.offsets + 1)
+        self.hosts = [self._new_host(index) for index in range(self.plan.workers)]
+
+    def run(self) -> None:
+        """All batches, and then some in which nothing happens, until all is delivered. Raises `ViolationError`."""
+        for number in range(self.feed.batches):
+            self.batch(number)
+        self.schedule.calm, quiet = True, 0
+        for number in range(self.feed.batches, self.feed.batches + _CLOSING_BATCHES):
+            self.batch(number)
+            self.world.clock.advance(10.0)
+            idle = all(host.worker.was_idle for host in self.hosts)
+            quiet = quiet + 1 if idle and not self._waiting_parcels() else 0
+            if quiet == 2:  # in the second one everybody has heard of the last commit
+                return
+        raise ViolationError("no end", f"something happens after {_CLOSING_BATCHES} batches without rows")
+
+    def _waiting_parcels(self) -> int:
+        sinks = [task.instance for host in self.hosts for task in host.worker.tasks.values()]
+        return sum(sink.box.waiting for sink in sinks if isinstance(sink, OutboxSink))
+
+    def batch(self, number: int) -> None:
+        """A batch, however often it takes."""
+        while self.offsets < number:
+            self.attempts += 1
+            if self.attempts > _EVENTFUL_ATTEMPTS:
+                self.schedule.calm = True
+            if self.attempts > _MOST_ATTEMPTS + self.feed.batches + _CLOSING_BATCHES:
+                raise ViolationError("no end", f"batch {number} is attempted again and again: {self.reason}")
+            self._note(number)
+            try:
+                self.reached("driver.batch_begins")
+                if number <= self.commits.last or self._transact(number):
+                    self.reached("driver.batch_ends")
+                    self.offsets = number
+                    self._stops("after the batch")
+            except LostError as lost:
+                self._lost(lost, number)
+            except _StopError:
+                for host in self.hosts:
+                    self.running = host.index
+                    if not host.dead:
+                        try:
+                            host.worker.close(self.commits.last)
+                        except LostError:
+                            continue  # killed while it closed
+                self.begin()
+            self.world.check()
+            self.world.clock.advance(1.0)
+
+    def _lost(self, lost: LostError, number: int) -> None:
+        while True:
+            try:
+                if lost.who is None:
+                    self.begin()
+                else:
+                    self._next_attempt(
+                        "the round has failed" if lost.who < 0 else f"worker {lost.who} is gone",
+                        number,
+                        lost.who,
+                    )
+                return
+            except LostError as again:
+                lost = again
+
+    def _next_attempt(self, reason: str, number: int, lost: int = -1) -> None:
+        """As `SparkTopology._run_attempts`, from a failure to the next query."""
+        self.failures = self.failures + 1 if number == self.failed_batch else 1
+        self.failed_batch = number
+        self.reason = reason
+        if self.failures >= self.plan.settings.max_attempts:
+            self.begin()  # it stopped with an error, and somebody has started it again
+            return
+        self.attempt += 1
+        if self.transaction is not None:
+            self.failed_rows.add(number, self.transaction.failed_rows)
+        self.commits.reopen()
+        self.announced = self.commits.announced()
+        for host in self.hosts:
+            if host.index == lost or host.dead:
+                self.hosts[host.index] = self._new_host(host.index)
+
+    def _new_host(self, index: int) -> Host:
+        self.incarnations += 1
+        self.running = index
+        last = self.commits.last
+        access = StateAccess("memory", self.generation, last, by_driver=True, handed="memory")
+        return Host(self.plan, index, self.attempt, self.incarnations, access, self.generation)
+
+    def _note(self, number: int) -> None:
+        self.world.now = Moment(self.generation, self.attempt, number)
+        self.schedule.place = f"g{self.generation} b{number} a{self.attempt}"
+
+    # -- a batch -----------------------------------------------------------------------------------------------
+
+    def _transact(self, number: int) -> bool:
+        """As `QueryRun._transact`: true if it is committed."""
+        transaction = self.transaction = Transaction(self.plan, repeats=self.announced[0] == number)
+        while not transaction.prepared:
+            reports = self._round(number, transaction)
+            if fatal_error(reports) is not None:
+                self.begin()  # the topology has stopped with that error
+                return False
+            transaction.observe(reports)
+            if transaction.aborts is not None:
+                self._next_attempt(transaction.aborts, number)
+                return False
+            if transaction.announcement and not self._on_the_table(
+                lambda: self.commits.announce(number, transaction.announcement), number
+            ):
+                return False
+            if not transaction.prepared:
+                self._stops("between two rounds")
+            if transaction.rounds > _MOST_ROUNDS:
+                raise ViolationError("no end", f"{transaction.left} wait after {transaction.rounds} rounds")
+        self._may_lose("before the commit")
+        if not self._on_the_table(lambda: self.commits.commit(number, transaction.files), number):
+            return False
+        self._check_committed(number)
+        self.commits.tidy()
+        self._may_lose("after the commit")
+        return True
+
+    def _on_the_table(self, write: Any, number: int) -> bool:
+        try:
+            write()
+        except CheckpointError as error:
+            if self.commits_of(number):
+                self._check_committed(number)
+            self._next_attempt(str(error), number)
+            return False
+        return True
+
+    def commits_of(self, number: int) -> bool:
+        """Whether the table has that batch."""
+        return self.world.storage.last >= number
+
+    def _check_committed(self, number: int) -> None:
+        """The attempt that runs has just been committed."""
+        now = self.world.now
+        self.world.commits[number] = now
+        if self.world.failed[now]:
+            raise ViolationError(
+                "a batch with a failed tree is committed",
+                f"rows {sorted(self.world.failed[now])} failed in {now}",
+            )
+
+    def _round(self, number: int, transaction: Transaction) -> list[WorkerReport]:
+        plan, schedule = self.plan, self.schedule
+        self.rounds += 1
+        round_number, supersteps = transaction.rounds, plan.last_superstep + 1
+        limits = {
+            task: schedule.choose("limit", f"r{round_number} of task {task}", 4) or 1 << 30
+            for component in plan.components.values()
+            if component.kind == "spout"
+            for task in component.tasks
+        }
+        limited = {task: limit for task, limit in limits.items() if limit < 1 << 30} or None
+        of_batch, skip = self.failed_rows.given_up()
+
+        def request(host: Host, superstep: int, partition: int) -> Request:
+            return Request(
+                self.generation,
+                host.incarnation,
+                number,
+                self.attempt,
+                round_number * supersteps + superstep,
+                partition,
+                self.reason,
+                limits=limited,
+                committed=self.commits.last,
+                commits=transaction.commits,
+                asks=transaction.asks,
+                skip=skip if of_batch == number else None,
+                finishes=transaction.finishes,
+                announced=self.announced[1] if self.announced[0] == number else None,
+            )
+
+        return self._supersteps(request, round_number, number)
+
+    def _supersteps(self, request: Any, round_number: int, number: int) -> list[WorkerReport]:
+        """A round: what Spark does with forwarders and shuffles."""
+        plan, schedule = self.plan, self.schedule
+        here = schedule.place
+        inbound: list[list[Frame]] = [[] for _ in self.hosts]
+        asked: list[tuple[Host, Request, list[Frame], list[Frame]]] = []
+        for superstep in range(plan.last_superstep + 1):
+            hosts = list(self.hosts)
+            first = (
+                schedule.choose("order", f"r{round_number} s{superstep} who is first", len(hosts))
+                if len(hosts) > 1
+                else 0
+            )
+            replies: list[list[Frame]] = []
+            for host in hosts[first:] + hosts[:first]:
+                schedule.place = f"{here} r{round_number} s{superstep} w{host.index}"
+                pieces = [(request(host, superstep, host.index), inbound[host.index])]
+                if superstep == 0 and round_number == 0:
+                    pieces += [
+                        (request(host, superstep, plan.workers + frame.sequence), [frame])
+                        for frame in self._rows_for(host, number)
+                    ]
+                if len(pieces) > 1:
+                    first_piece = schedule.choose("order", "which request is first", len(pieces))
+                    pieces = pieces[first_piece:] + pieces[:first_piece]
+                for asks, frames in pieces:
+                    self._may_lose("before a request")
+                    reply = self._ask(host, asks, frames)
+                    replies.append(reply)
+                    asked.append((host, asks, frames, reply))
+                    again = schedule.choose("repeat", "which request again", min(len(asked), 4) + 1)
+                    if again:
+                        self._ask_again(*asked[-again])
+            inbound = [
+                sorted(
+                    (frame for reply in replies for frame in reply if frame.target == host.index),
+                    key=lambda frame: (frame.sender, frame.sequence),
+                )
+                for host in self.hosts
+            ]
+        schedule.place = here
+        self._may_lose(f"at the end of r{round_number}")
+        return [
+            pickle.loads(frame.payload)
+            for frames in inbound
+            for frame in frames
+            if frame.kind == FrameKind.REPORT
+        ]
+
+    def _rows_for(self, host: Host, number: int) -> Iterator[Frame]:
+        """Frames with the rows of the partitions whose tasks are there."""
+        if not isinstance(self.feed, Feed):
+            return
+        tasks = self.plan.components["rows"].tasks
+        for partition, rows in enumerate(self.feed.of(number)):
+            task = tasks[partition % len(tasks)]
+            if rows and self.plan.tasks[task].worker == host.index:
+                payload = self._payloads.get(rows) or self._payloads.setdefault(rows, payload_of(rows))
+                yield Frame(host.index, FrameKind.ROWS, task, partition, len(rows), payload)
+
+    def _ask(self, host: Host, request: Request, frames: list[Frame]) -> list[Frame]:
+        self.running = host.index
+        if host.dead:
+            raise LostError(host.index)
+        cut = self.schedule.choose("cut", "cut", 2 * len(_LOOKS) + 1)
+        if cut:
+            self.world.clock.leap(_LOOKS[(cut - 1) // 2], _LEAPS[cut % 2])
+        self.schedule.hot = max(0, self.schedule.hot - 1)
+        try:
+            reply = host.ask(request, frames)
+        finally:
+            if cut and not self.world.clock.leaps:
+                self.schedule.hot = len(self.hosts) + 1
+            self.world.clock.leap(0, 0.0)
+        host.worker.validate()
+        self.world.check()
+        return reply
+
+    def _ask_again(self, host: Host, request: Request, frames: list[Frame], reply: list[Frame]) -> None:
+        """Spark computes a stage again: it gets what it got the first time, and nothing happens."""
+        before = self.world.now
+        try:
+            again = host.ask(request, frames)
+        except RefusedError as error:
+            raise ViolationError("a repeated request", f"{request} is refused: {error}") from None
+        self.world.check()
+        if again != reply or before != self.world.now:
+            raise ViolationError("a repeated request", f"{request} has another reply than the first time")
+
+    # -- what happens ------------------------------------------------------------------------------------------
+
+    def _may_lose(self, when: str) -> None:
+        """Somebody is gone now, or will be found to be."""
+        options = 3 + len(self.hosts)
+        lost = self.schedule.choose("lose", when, options, scale=0.3)
+        if lost == 1:
+            raise LostError(-1)
+        if lost == 2:
+            raise LostError(None)
+        if lost > 2:
+            self.hosts[lost - 3].dead = True
+
+    def _stops(self, when: str) -> None:
+        if self.schedule.choose("end", f"stopped {when}", 2):
+            raise _StopError
+
+    def reached(self, barrier: str) -> None:
+        """In place of `stormspark.checkpoint.barriers.reached`."""
+        if barrier.startswith("worker"):
+            happens = self.schedule.choose("barrier", f"{barrier} of w{self.running}", 3)
+            if happens:
+                raise LostError(self.running if happens == 1 else None)
+            return
+        writes = barrier in (
+            "driver.before_commit",
+            "driver.committed",
+            "driver.before_announcement",
+            "driver.announced",
+        )
+        happens = self.schedule.choose("barrier", barrier, 3 + writes)
+        if happens == 1:
+            raise LostError(None)
+        if happens == 2:
+            self.hosts[0].dead = True
+        if happens == 3:
+            raise CheckpointError("the table can't be reached")
+
+
+class RememberedSettings:
+    """Settings are read for each instance of each task; here they are always the same few."""
+
+    _read: ClassVar[dict[str, Settings]] = {}
+
+    @classmethod
+    def read(cls, conf: Mapping[str, Any]) -> Settings:
+        key = repr(conf)
+        known = cls._read.get(key)
+        if known is None:
+            known = cls._read[key] = Settings.read(conf)
+        return known
+
+
+def _gives_up(letters: DeadLetters, row: Row, reason: str) -> None:
+    here: World = world()
+    here.gave_up[here.now].add(row.values[0])
+
+
+@contextmanager
+def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
+    """Deadlines can come between any two tuples, and barriers are the schedule's."""
+    HandedTable.storage = world().storage
+    values: Mapping[str, Any] = {
+        "stormspark.worker.core._FRAME_TUPLES": pieces.frame,
+        "stormspark.worker.core._BURST": pieces.burst,
+        "stormspark.worker.spout_task._EMITS_A_TURN": pieces.burst,
+        "stormspark.worker.bolt_task._CHUNK_FIRST": pieces.chunk,
+        "stormspark.worker.core.reached": reached,
+        "stormspark.worker.batch_state.reached": reached,
+        "stormspark.checkpoint.batch_commits.reached": reached,
+        "stormspark.worker.batch_state.HandedState": HandedTable,
+        "stormspark.worker.batch_state.changed_rows": changes_in_memory,
+        "stormspark.worker.core.Settings": RememberedSettings,
+        "stormspark.worker.task.Settings": RememberedSettings,
+        "stormspark.worker.row_spout.DeadLetters.add": _gives_up,
+    }
+    logging.disable(logging.CRITICAL)
+    try:
+        with ExitStack() as stack:
+            for name, value in values.items():
+                stack.enter_context(patch(name, value))
+            yield
+    finally:
+        logging.disable(logging.NOTSET)

@@ -1,0 +1,62 @@
+"""The search of schedules: nothing is found in this tree, and each planted defect is (C35, C42, C44, E8, G8).
+
+``SCHEDULES`` is how many seeds each family is searched through; `make soak-schedules` searches on, with new ones, for an hour.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.schedules.enumerated import enumerated
+from tests.schedules.planted import PLANTED, planted
+from tests.schedules.schedule import Schedule
+from tests.schedules.search import FAMILIES, simplest, try_schedule
+
+#: Seeds from 0 on that CI looks at, of each family.
+SCHEDULES = int(os.environ.get("SCHEDULES", "150"))
+#: A planted defect has to be found among so many of them.
+_UNTIL_FOUND = 600
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_no_schedule_breaks_a_promise(family: str) -> None:
+    """Whatever happens, in whatever order: what comes out is what a plain sequential run makes of the same rows."""
+    for seed in range(SCHEDULES):
+        found = try_schedule(family, Schedule(seed), seed)
+        assert found is None, f"\n{simplest(found)}"
+
+
+def test_small_schedules_break_no_promise_one_by_one() -> None:
+    """Of small runs, each single thing that can happen, at each place where it can."""
+    tried = 0
+    for family, schedule in enumerated():
+        found = try_schedule(family, schedule)
+        assert found is None, f"\n{found}"
+        tried += 1
+    assert tried > 100
+
+
+@pytest.mark.parametrize("defect", sorted(PLANTED))
+def test_a_planted_defect_is_found(defect: str) -> None:
+    """The defects of the past, and their like."""
+    family, rule, _ = PLANTED[defect]
+    with planted(defect):
+        for seed in range(_UNTIL_FOUND):
+            found = try_schedule(family, Schedule(seed), seed)
+            if found is not None and found.rule.startswith(rule):
+                return
+    pytest.fail(f"{defect}: not found in {_UNTIL_FOUND} schedules")
+
+
+def test_a_schedule_that_is_found_is_made_simple_and_can_be_repeated() -> None:
+    """What is printed is enough to see it again."""
+    with planted("acks do not wait"):
+        found = next(f for seed in range(100) if (f := try_schedule("exactly-once", Schedule(seed), seed)))
+        small = simplest(found)
+        assert len(small.choices) <= min(len(found.choices), 6)
+        again = try_schedule("exactly-once", Schedule(0, small.choices))
+        assert again is not None
+        assert again.rule == small.rule
+    assert try_schedule("exactly-once", Schedule(0, small.choices)) is None
