@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -91,6 +92,9 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._cache = _Cache(cache_bytes)
         # No file of this name: a database of this connection alone, deleted by the system when it ends.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(
+            self, self._database.close
+        )  # from Python 3.13 on one that is only forgotten is warned of
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")

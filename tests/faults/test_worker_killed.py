@@ -74,9 +74,16 @@ def test_a_worker_killed_between_batches_is_started_again(start, tmp_path):
     running = start(word_count(10), conf=conf)
     try:
         wait_until_idle(running)
-        os.kill(worker_processes("tested-word-count")[1].pid, signal.SIGKILL)
+        victim = worker_processes("tested-word-count")[1].pid
+        os.kill(victim, signal.SIGKILL)
+
+        def both_live() -> bool:
+            workers = worker_processes("tested-word-count")
+            return len(workers) == 2 and workers[1].pid != victim
+
+        wait_for(both_live, message="the worker's next life")
         wait_for_batches(running, 2)
-        assert len(worker_processes("tested-word-count")) == 2
+        assert both_live()
     finally:
         running.stop()
     assert running.error is None

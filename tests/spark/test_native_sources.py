@@ -18,7 +18,7 @@ from stormspark.connectors import DataFrameSpout, FileSpout
 from stormspark.spark import SparkTopology, trigger_limits
 from tests.conformance.components import EFFECTS, Effects, read_effects
 from tests.spark.test_sources import numbers_in, settings, write_numbers
-from tests.spark.waiting import wait_for, wait_until_idle, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Start = Callable[..., SparkTopology]
@@ -175,7 +175,7 @@ def test_how_many_restarts_a_bolt_costs_that_is_slower_for_a_while(start: Start,
     time.sleep(slow_secs)  # what is measured is a time
     slow = running.statistics()
     set_pace(out, 1)
-    wait_for_acks(running, files * 100, 60 + slow_secs)
+    wait_for_acks(running, files * 100, PATIENCE_SECS + slow_secs)
     running.stop()
     acked = slow.components["numbers"].acked - began.components["numbers"].acked
     print(

@@ -87,9 +87,10 @@ def test_what_is_not_done_in_time_is_told_and_the_topology_is_killed(spark):
     builder.set_spout("words", FixedTupleSpout([("a",), ("b",)], Fields("word")))
     builder.set_bolt("never", TestPlannerBolt()).shuffle_grouping("words")
     topology = builder.create_topology("never-done")
+    conf = {"topology.message.timeout.secs": 1000}
     for timeout in (3, 10, 30, 100):  # the first batch takes longer on a busy machine
         with pytest.raises(TopologyNotCompleteError, match=f"after {timeout} s: ") as told:
-            complete_topology(topology, engine="spark", spark=spark, timeout=timeout)
+            complete_topology(topology, conf=conf, engine="spark", spark=spark, timeout=timeout)
         assert worker_processes("never-done") == {}
         if "waits" in str(told.value):
             break

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import resource
+import sqlite3
 import threading
 from collections import namedtuple
 from collections.abc import Iterator
@@ -287,3 +289,12 @@ def test_keys_that_change_in_each_batch_go_to_the_database_together() -> None:
         store.commit(batch)
     assert len(written) == 2 and all(count * 200 < 130_000 for count in written), written
     assert (len(store), store[0], store[59, 99]) == (1100, 49, 59)
+
+
+def test_a_store_that_is_forgotten_is_closed() -> None:
+    store = KeyValueStore()
+    database = store._database
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
