@@ -16,6 +16,7 @@ from stormspark import Fields, TopologyBuilder
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark import submit
 from stormspark.spark import topology as module
+from stormspark.spark.whereabouts import Whereabouts
 from stormspark.testing import IdentityBolt, TestWordSpout
 from tests.spark.waiting import wait_for_batches
 
@@ -61,7 +62,7 @@ def test_a_submit_that_raises_leaves_nothing(
     if step in ("durable_acker", "batch_commits"):
         monkeypatch.setattr(module.SparkTopology, f"_{step}", fails)
     elif step == "whereabouts":
-        monkeypatch.setattr(module.Whereabouts, "write", fails)
+        monkeypatch.setattr(Whereabouts, "write", fails)
     elif step == "feedback":
         monkeypatch.setattr(module, "Feedback", fails)
     elif step == "folder":

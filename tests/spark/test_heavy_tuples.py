@@ -66,7 +66,7 @@ def test_dicts_of_hundreds_of_kilobytes_do_not_end_the_jvm(start: Any) -> None:
 
     2,500 of them ended it, in frames of 100 MB each: ``HEAVY_TUPLES``.
     """
-    total = int(os.environ.get("HEAVY_TUPLES", "1000"))
+    total = int(os.environ.get("HEAVY_TUPLES", "600"))
     builder = TopologyBuilder()
     builder.set_spout("documents", Documents(total))
     builder.set_bolt("pass", Pass(), 2).fields_grouping("documents", Fields("number"))

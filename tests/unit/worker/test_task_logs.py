@@ -9,7 +9,6 @@ import threading
 import tracemalloc
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,8 +59,8 @@ class Sink(logging.Logger):
         super().__init__("sink")
         self.lines: list[str] = []
 
-    def _log(self, level: int, msg: object, args: Any, **kwargs: Any) -> None:
-        self.lines.append(str(msg) % args)
+    def handle(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
 
 
 def lines_of(*writes: str) -> tuple[list[str], task_logs._Lines]:

@@ -126,8 +126,8 @@ def test_one_call_that_emits_much_leaves_in_several_frames() -> None:
 
 def test_light_tuples_share_frames_and_a_rare_heavy_one_has_its_own() -> None:
     """One in 300 is 20 MB; all that is light travels as if it were not there."""
-    rows = [(number, [flat(10)] * 2000 if number % 300 == 7 else "light") for number in range(1500)]
-    rows = [(n, [dict(one) for one in value] if n % 300 == 7 else value) for n, value in rows]
+    heavy = [flat(10)] * 2000
+    rows = [(n, [dict(one) for one in heavy] if n % 300 == 7 else "light") for n in range(1500)]
     rig = Rig(two(Collect(), Script(rows, ("number", "value"))), 2)
     frames = watched(rig)
     rig.batches(3)
