@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stormspark.connectors import KafkaSpoutConfig
+from stormspark.connectors.kafka import FirstPollOffsetStrategy
 from stormspark.connectors.kafka.offsets import Document, as_positions, topic_ids
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
 from stormspark.connectors.kafka.reader import RangeReader
@@ -23,7 +24,10 @@ class Reading:
 
     def __init__(self, broker: KafkaBroker, *topics: str) -> None:
         config = KafkaSpoutConfig(
-            broker.bootstrap, topics, first_poll_offset_strategy="EARLIEST", partition_refresh_period_ms=200
+            broker.bootstrap,
+            topics,
+            first_poll_offset_strategy=FirstPollOffsetStrategy.EARLIEST,
+            partition_refresh_period_ms=200,
         )
         self._settings = PlannerSettings.of(config, "test")
         self._conf = config.client_conf
