@@ -63,8 +63,8 @@ class Wires:
         sealed = self.lanes.seal()
         for undo in after:
             undo()
-        if sealed is not None:
-            assert unpack(sealed[1], self.there, _SOURCES, self.arrived, None, self.refuse) == sealed[0]
+        for count, payload in sealed:
+            assert unpack(payload, self.there, _SOURCES, self.arrived, None, self.refuse) == count
 
     def refuse(self, target: int | None, roots: Any, reason: str) -> None:
         self.refused.append((target, roots, reason))
@@ -188,9 +188,8 @@ def test_a_frame_that_is_no_pickle_fails_all_of_its_trees_once() -> None:
     trees = [wires.tree(n) for n in range(3)]
     for n in range(9):
         wires.emit(1, "default", 7, (Fine(n),), trees[n % 3])
-    sealed = wires.lanes.seal()
-    assert sealed is not None
-    unpack(sealed[1][:-40], wires.there, _SOURCES, wires.arrived, None, wires.refuse)
+    ((_, payload),) = wires.lanes.seal()
+    unpack(payload[:-40], wires.there, _SOURCES, wires.arrived, None, wires.refuse)
     assert [target for target, _, _ in wires.refused] == [None] and "can't be read" in wires.refused[0][2]
     wires.ack_all()
     assert {tree.message_id for tree in wires.account.ended} == {0, 1, 2} and wires.account.pending == 0

@@ -13,7 +13,7 @@ from stormspark.errors import StormsparkError
 from stormspark.spark import SparkTopology
 from tests.kafka_broker import KafkaBroker
 from tests.spark.test_kafka_spout import recorded, settings, spout_of, topology, wait_for_acks
-from tests.spark.waiting import wait_for, wait_until_idle
+from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
 Start = Callable[..., SparkTopology]
@@ -34,7 +34,7 @@ def expected(topic: str, *some: int) -> Counter[tuple[str, int]]:
 
 def wait_for_both_to_be_told(running: SparkTopology, cut_at: int) -> None:
     """Each is an error of a task of the spout; the last one can be read."""
-    wait_for(lambda: spout_of(running).errors == 2, 90, "two errors")
+    wait_for(lambda: spout_of(running).errors == 2, message="two errors")
     text = spout_of(running).last_error
     assert (
         f"the log of spark-cut-0 was cut: it ended at {cut_at}" in text
@@ -101,7 +101,7 @@ def test_a_topology_may_stop_where_a_log_was_cut(kafka: KafkaBroker, start: Star
     kafka.stop()
     kafka.cut("spark-stops")
     kafka.start()
-    assert running.wait(120)
+    assert running.wait(PATIENCE_SECS)
     with pytest.raises(
         StormsparkError, match=r"spout 'kafka': the log of spark-stops-0 was cut: it ended at 0"
     ):

@@ -210,6 +210,61 @@ def test_a_stream_that_does_not_fit_stops_the_topology(
     assert "test_sources.py:" in str(running.error)
 
 
+class SameIds(SourceSpout):
+    """Rows of files whose message ids are their texts; ``at`` are seconds since 1970."""
+
+    id_columns = ("text",)
+
+    def __init__(self, folder: Path, texts: str = "text") -> None:
+        super().__init__(["n"], lambda row: (row[1],))
+        self.folder, self.texts = str(folder), texts
+
+    def stream(self, spark: Any) -> Any:
+        rows = spark.readStream.schema("text string, n long, at long").json(self.folder)
+        return rows.selectExpr(f"{self.texts} as text", "n", "timestamp_seconds(at) as at")
+
+
+def test_rows_that_share_a_message_id_are_all_processed_and_what_python_can_not_hold_is_a_dead_letter(
+    start: Callable[..., SparkTopology], tmp_path: Path
+) -> None:
+    """The ids are open in this batch, and over the ends of batches where bolts have not come so far."""
+    folder, letters = tmp_path / "in", tmp_path / "letters"
+    folder.mkdir()
+    for part in range(2):
+        lines = [
+            json.dumps({"text": "the same", "n": n, "at": 253_402_300_800 + 86_400 if n == 7 else n})
+            for n in range(part * 500, part * 500 + 500)
+        ]
+        (folder / f"{part}.json").write_text("\n".join(lines))
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", SameIds(folder))
+    builder.set_bolt("record", Record(), 2).fields_grouping("numbers", Fields("n"))
+    conf = settings(tmp_path / "out", stormspark_dead_letter_dir=str(letters))
+    running = start(builder.create_topology("same-ids"), conf=conf)
+    wait_for_acks(running, 999)
+    wait_until_idle(running)
+    assert running.statistics().components["numbers"].dead_letters == 1
+    running.stop()
+    assert running.error is None
+    assert recorded(tmp_path / "out") == Counter(n for n in range(1000) if n != 7)
+    (letter,) = [json.loads(line) for file in letters.iterdir() for line in file.read_text().splitlines()]
+    assert letter["message_id"] == ["the same"] and letter["row"] == ["the same", 7, None]
+    assert "column 'at' holds a timestamp" in letter["reason"]
+
+
+def test_message_ids_are_made_of_plain_values(start: Callable[..., SparkTopology], tmp_path: Path) -> None:
+    """Bad input: lists can't be told apart as keys can."""
+    tmp_path.joinpath("in").mkdir()
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", SameIds(tmp_path / "in", "array(text)"))
+    running = start(builder.create_topology("unfit-ids"))
+    assert running.wait(PATIENCE_SECS)
+    with pytest.raises(
+        InvalidTopologyError, match=r"id_columns name 'text', which is of type array<string>: message ids"
+    ):
+        raise running.error or AssertionError
+
+
 def test_the_local_engine_refuses_in_one_line() -> None:
     """It has no Spark."""
     builder = TopologyBuilder()

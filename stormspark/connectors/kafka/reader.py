@@ -32,6 +32,8 @@ _WATERMARK_SECS = 0.2
 #: Nothing has come for so long: perhaps there is nothing. Kafka is asked so often where that seems to be so.
 _DRY_SECS = 2.0
 _ASK_AGAIN_SECS = 0.25
+#: For so long no questions are asked after one that was not answered.
+_AWAY_SECS = 2.0
 
 
 #: topic, partition, offset, key, value, timestamp in ms or None, headers
@@ -121,6 +123,7 @@ class RangeReader:
         #: Partitions that end before what was handed out of them; how often Kafka was asked, and when.
         self._ends_early = Patience[_Key]()
         self._asked: dict[_Key, tuple[int, float]] = {}
+        self._ask_nobody_until = -float("inf")
         self._told_at = -float("inf")
         self._why = "nothing"
 
@@ -297,13 +300,14 @@ class RangeReader:
 
         times, asked_at = self._asked.get(key, (0, -float("inf")))
         now = self._clock()
-        if now - asked_at < _ASK_AGAIN_SECS:
+        if now - asked_at < _ASK_AGAIN_SECS or now < self._ask_nobody_until:
             return None
         self._asked[key] = (times, now)
         try:
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
         except KafkaException as error:
             self._hear(error.args[0])
+            self._ask_nobody_until = now + _AWAY_SECS  # each question holds the task up
             return None
         self._asked[key] = (times + 1, now)
         return int(low), int(high)

@@ -50,6 +50,7 @@ def test_the_builder_and_the_keywords_make_the_same() -> None:
         .set_tuple_tracking_enforced(True)
         .set_max_offsets_per_trigger(6)
         .set_unknown_topic("wait")
+        .set_truncated_log("fail")
         .set_key_deserializer("bytes")
         .set_value_deserializer("json")
         .build()
@@ -73,6 +74,7 @@ def test_the_builder_and_the_keywords_make_the_same() -> None:
         tuple_tracking_enforced=True,
         max_offsets_per_trigger=6,
         unknown_topic="wait",
+        truncated_log="fail",
         key_deserializer="bytes",
         value_deserializer="json",
     )
@@ -112,6 +114,7 @@ def test_the_defaults_are_storms() -> None:
         ({"offset_commit_period_ms": "30"}, "offset_commit_period_ms must be a whole number, at least 0, got '30'"),
         ({"max_offsets_per_trigger": 0}, "max_offsets_per_trigger must be at least 1, or None"),
         ({"unknown_topic": "ignore"}, "unknown_topic must be 'fail' or 'wait'"),
+        ({"truncated_log": "ignore"}, "truncated_log must be 'continue' or 'fail'"),
         ({"retry": 3}, r"retry must be an ExponentialBackoff \(K4\)"),
         ({"record_translator": lambda record: (record.value,)}, r"needs the names of the fields .* \(K7\)"),
         ({"key_deserializer": "utf8"}, "key_deserializer must be 'str', 'bytes', 'json' or a function"),
