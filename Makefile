@@ -181,7 +181,7 @@ soak-seed:
 .PHONY: soak
 soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
-	@$(DRAWN_ANEW) tests/properties
+	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
 	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
 
 .PHONY: soak-schedules
@@ -198,7 +198,7 @@ soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACK
 
 .PHONY: soak-exactly-once
 soak-exactly-once: java $(INSTALLED) soak-seed ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
-	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(DRAWN_ANEW) -s tests/faults/exactly_once tests/faults/outputs tests/faults/test_dealt_out.py tests/spark/test_transactional.py
+	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(DRAWN_ANEW) -s tests/faults/exactly_once tests/faults/outputs tests/faults/windows tests/faults/test_dealt_out.py tests/spark/test_transactional.py
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

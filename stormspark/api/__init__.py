@@ -39,7 +39,15 @@ from stormspark.api.streams import (
 )
 from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.api.tuples import TICK_SOURCE, Tuple, TupleSource
-from stormspark.api.windows import LATE_TUPLE_FIELD, Count, Duration, TupleWindow, WindowedBolt, WindowTime
+from stormspark.api.windows import (
+    LATE_TUPLE_FIELD,
+    Count,
+    Duration,
+    StatefulWindowedBolt,
+    TupleWindow,
+    WindowedBolt,
+    WindowTime,
+)
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 
 __all__ = [
@@ -95,6 +103,7 @@ __all__ = [
     "SpoutDeclarer",
     "SpoutFailInfo",
     "SpoutOutputCollector",
+    "StatefulWindowedBolt",
     "StreamDeclaration",
     "TaskHook",
     "TaskServices",

@@ -22,8 +22,8 @@ _M = TypeVar("_M", bound=Metric)
 class TaskServices(Protocol):
     """What a worker does for one of its tasks."""
 
-    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Call back at a fixed rate."""
+    def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
+        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
 
     def now(self) -> float:
         """Seconds since 1970."""
@@ -193,16 +193,18 @@ class TopologyContext:
 
     # -- time ------------------------------------------------------------------------------------------------
 
-    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+    def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
         """Call ``callback`` every ``seconds``, on the task's own thread, between tuples; as often as you like (W20).
 
-        Calls that a busy worker missed are made up for by one. What ``callback`` raises counts as raised by the component.
-        Raises ValueError for a number that is not positive.
+        The first call comes after ``first`` seconds, by default after ``seconds``: a component whose rhythm is part of its state
+        goes on with it. A ``first`` below zero is a call that was missed. Calls that were missed, also by a busy worker, are made
+        up for by one. What ``callback`` raises counts as raised by the component. Raises ValueError for ``seconds`` that are not
+        positive.
         """
         if not seconds > 0:
             msg = f"a timer's seconds must be more than 0, got {seconds!r}"
             raise ValueError(msg)
-        self._services.set_timer(seconds, callback)
+        self._services.set_timer(seconds, callback, first)
 
     def now_ms(self) -> int:
         """Milliseconds since 1970 by the worker's clock, which never goes back nor jumps; simulated in tests."""

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from stormspark.api.components import Bolt
 
 __all__ = [
+    "KeepsState",
     "KeyValueState",
     "State",
     "StatefulBolt",
@@ -90,7 +91,24 @@ class KeyValueState(State, MutableMapping[K, V]):
         return (key for key, _ in self.iterate())
 
 
-class StatefulBolt(Bolt, Generic[S]):
+class KeepsState(ABC, Generic[S]):
+    """What a `StatefulBolt` and a `StatefulWindowedBolt` share (C35, Storm's IStatefulComponent)."""
+
+    @abstractmethod
+    def init_state(self, state: S) -> None:
+        """Called after ``prepare``, before any tuple, with the state as it was committed last: empty at first."""
+
+    def pre_prepare(self, txid: int) -> None:
+        """The batch's tuples are done; what is put into the state now is still part of transaction ``txid``."""
+
+    def pre_commit(self, txid: int) -> None:
+        """Transaction ``txid`` is prepared and about to be committed; the state may not change any more."""
+
+    def pre_rollback(self) -> None:
+        """The batch did not commit and comes again: forget what attributes know of it. The state returns by itself."""
+
+
+class StatefulBolt(KeepsState[S], Bolt):
     """A bolt that has a `State` (C35, Storm's BaseStatefulBolt).
 
     The order of calls is ``prepare``, `init_state`, then ``execute`` for every tuple; at the end of each batch `pre_prepare` and
@@ -110,19 +128,6 @@ class StatefulBolt(Bolt, Generic[S]):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(Fields("word", "count"))
     """
-
-    @abstractmethod
-    def init_state(self, state: S) -> None:
-        """Called after ``prepare``, before any tuple, with the state as it was committed last: empty at first."""
-
-    def pre_prepare(self, txid: int) -> None:
-        """The batch's tuples are done; what is put into the state now is still part of transaction ``txid``."""
-
-    def pre_commit(self, txid: int) -> None:
-        """Transaction ``txid`` is prepared and about to be committed; the state may not change any more."""
-
-    def pre_rollback(self) -> None:
-        """The batch did not commit and comes again: forget what attributes know of it. The state returns by itself."""
 
 
 class StatefulComponent(ABC):
@@ -181,10 +186,10 @@ class TransactionalSink(TwoPhaseStatefulComponent):
 
 
 def kind_of_state(component: object) -> str:
-    """How a component asks for state: ``storm`` (`StatefulBolt`), ``heron`` (`StatefulComponent`), ``sink`` (a
+    """How a component asks for state: ``storm`` (`KeepsState`), ``heron`` (`StatefulComponent`), ``sink`` (a
     `TransactionalSink` that makes do without), or not at all: ``""``.
     """
-    if isinstance(component, StatefulBolt):
+    if isinstance(component, KeepsState):
         return "storm"
     if isinstance(component, TransactionalSink) and not component.needs_transactions:
         return "sink"

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from stormspark.api.components import Component
+from stormspark.api.state import KeepsState, State
 from stormspark.api.tuples import Tuple
 from stormspark.errors import InvalidTopologyError
 from stormspark.windowing import Count, Duration, as_duration, as_length, settings
@@ -17,10 +18,26 @@ if TYPE_CHECKING:
     from stormspark.api.collector import OutputCollector
     from stormspark.api.context import TopologyContext
 
-__all__ = ["LATE_TUPLE_FIELD", "Count", "Duration", "TupleWindow", "WindowTime", "WindowedBolt"]
+__all__ = [
+    "LATE_TUPLE_FIELD",
+    "MESSAGE_ID_FIELD",
+    "Count",
+    "Duration",
+    "PersistentTupleWindow",
+    "StatefulWindowedBolt",
+    "TupleWindow",
+    "WindowTime",
+    "WindowedBolt",
+]
 
 #: The field of the stream of late tuples: its value is a copy of the tuple (C31).
 LATE_TUPLE_FIELD: Final = "late_tuple"
+#: The setting of `WindowedBolt.with_message_id_field`.
+MESSAGE_ID_FIELD: Final = "topology.bolts.message.id.field.name"
+#: So many tuples of a persistent window are in memory at most, as in Storm.
+_MAX_EVENTS_IN_MEMORY: Final = 1_000_000
+
+S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +48,7 @@ class TupleWindow(Sequence[Tuple]):
     timestamps.
     """
 
-    tuples: tuple[Tuple, ...]
+    tuples: Sequence[Tuple]
     #: The tuples that have come since the last evaluation.
     new: tuple[Tuple, ...]
     #: The tuples that have left since the last evaluation; they are acked already. Where evaluations were skipped because
@@ -58,6 +75,35 @@ class TupleWindow(Sequence[Tuple]):
         )
 
 
+class PersistentTupleWindow(TupleWindow):
+    """A window of a bolt `with_persistence` (C41): its tuples are read page by page, so iterate over it.
+
+    It can be read in ``execute`` only. What is new and what has expired it does not know, as in Storm: NotImplementedError.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, tuples: Sequence[Tuple], start: int | None, end: int) -> None:
+        for name, value in (("tuples", tuples), ("start_timestamp", start), ("end_timestamp", end)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def new(self) -> tuple[Tuple, ...]:
+        """Not known."""
+        raise NotImplementedError(_NOT_KNOWN.format("new"))
+
+    @property
+    def expired(self) -> tuple[Tuple, ...]:
+        """Not known."""
+        raise NotImplementedError(_NOT_KNOWN.format("expired"))
+
+    def __repr__(self) -> str:
+        return f"TupleWindow({len(self.tuples)} tuples, ({self.start_timestamp}, {self.end_timestamp}])"
+
+
+_NOT_KNOWN = "which tuples of a window are {} is not known with_persistence(), as in Storm (C41): leave that away, or iterate"
+
+
 @dataclass(frozen=True, slots=True)
 class WindowTime:
     """Which time a windowed bolt goes by: ``event`` is false for processing time; ``field`` is where timestamps are read."""
@@ -71,7 +117,8 @@ class WindowedBolt(Component, ABC):
 
     What ``execute`` emits is anchored to all tuples of the window, and a tuple is acked when it leaves its last window (C27):
     the message timeout must cover length and slide. Windows are those of a task: a fields grouping makes them per task, not
-    per key (C34).
+    per key (C34). Where batches are transactions (``stormspark.exactly.once``), windows are state: a tuple is acked with its
+    batch, however long it is held.
 
     >>> from stormspark import Fields
     >>> class Average(WindowedBolt):
@@ -163,6 +210,18 @@ class WindowedBolt(Component, ABC):
         what = f"{_name(self)}.with_watermark_interval: interval"
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, what, least=1).value})
 
+    def with_message_id_field(self, name: str) -> Self:
+        """Field ``name`` is an integer that grows from tuple to tuple of each stream of each task (C25, C41).
+
+        It counts where windows are state, after a task has begun anew. Then a tuple whose id is not greater than that of one
+        that the windows have had is acked and left out. A spout without state may emit such a tuple, if its worker dies
+        before it hears of the ack. Sources, and spouts with state, need no such field.
+        """
+        if not isinstance(name, str) or not name:
+            msg = f"{_name(self)}.with_message_id_field: a field's name must be a text that is not empty, got {name!r}"
+            raise InvalidTopologyError(msg)
+        return self._with_settings({MESSAGE_ID_FIELD: name})
+
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Called once, in the worker, before any window.
 
@@ -206,6 +265,52 @@ class WindowedBolt(Component, ABC):
         if self.window_time.event:
             msg = f"{_name(self)} is already configured with a timestamp field or extractor; it can have one only"
             raise InvalidTopologyError(msg)
+
+
+class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
+    """A windowed bolt that has a `State` of its own beside its windows (C41, Storm's BaseStatefulWindowedBolt).
+
+    Batches are transactions in a topology that has one: its state and its windows are committed together. The order of calls is
+    ``prepare``, ``init_state``, then ``execute`` for every window; the others are a `StatefulBolt`'s.
+
+    >>> from stormspark import Duration, KeyValueState
+    >>> class Best(StatefulWindowedBolt[KeyValueState[str, int]]):
+    ...     def init_state(self, state):
+    ...         self.best = state
+    ...     def execute(self, window):
+    ...         for tup in window:
+    ...             self.best[tup["player"]] = max(tup["score"], self.best.get(tup["player"], 0))
+    >>> best = Best().with_tumbling_window(Duration.hours(1)).with_persistence().with_max_events_in_memory(100_000)
+    """
+
+    _persistent = False
+    _max_events_in_memory = _MAX_EVENTS_IN_MEMORY
+
+    def with_persistence(self) -> Self:
+        """Windows need not fit into memory: they are read page by page while ``execute`` iterates over them.
+
+        They do not say what is new and what has expired, as in Storm.
+        """
+        self._persistent = True
+        return self
+
+    def with_max_events_in_memory(self, events: int) -> Self:
+        """With persistence: so many tuples are kept in memory, by default a million; and what came since the last batch."""
+        if isinstance(events, bool) or not isinstance(events, int) or events < 1:
+            msg = f"{_name(self)}.with_max_events_in_memory: expected a number of tuples above 0, got {events!r}"
+            raise InvalidTopologyError(msg)
+        self._max_events_in_memory = events
+        return self
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether its windows need not fit into memory."""
+        return self._persistent
+
+    @property
+    def max_events_in_memory(self) -> int:
+        """With persistence, how many tuples are kept in memory."""
+        return self._max_events_in_memory
 
 
 def _name(bolt: WindowedBolt) -> str:

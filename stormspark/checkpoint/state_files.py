@@ -40,6 +40,7 @@ from stormspark.errors import CheckpointError
 __all__ = [
     "ORDER",
     "SCHEMA",
+    "WINDOW",
     "ChangedRows",
     "FileDescription",
     "Folder",
@@ -52,6 +53,8 @@ __all__ = [
     "write_changes",
 ]
 
+#: The kind of what windows hold (C41).
+WINDOW = "window"
 #: What a file is sorted by; before the batch.
 ORDER = ("component", "task", "kind", "key")
 SCHEMA = pa.schema(
@@ -76,7 +79,7 @@ _RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
 class TaskChanges:
     """What one task changed in a batch: pairs of key and value, None where the key was deleted.
 
-    The last pair of a key counts. ``kind`` is ``state``, ``spout``, ``outbox``, ``metadata`` or ``announced``.
+    The last pair of a key counts. ``kind`` is ``state``, ``window``, ``spout``, ``outbox``, ``metadata`` or ``announced``.
     """
 
     component: str

@@ -16,7 +16,7 @@ from stormspark.plan.crossing import cut_edges
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
-from stormspark.plan.state import check_state, is_exactly_once, kind_of_state
+from stormspark.plan.state import behind_windows, check_state, is_exactly_once, kind_of_state
 from stormspark.plan.supersteps import count_supersteps, stages
 from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
 from stormspark.plan.validation import validate
@@ -42,9 +42,9 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     conf = merged(topology.conf, conf or {})
     validate(topology, conf)
     settings = Settings.read(conf)
-    check_windows(topology, conf)
     check_state(topology, conf)
     exactly_once = is_exactly_once(topology, conf)
+    check_windows(topology, conf, exactly_once=exactly_once)
     check_batches(topology)
     topology = follow_load(topology, settings)
     sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
@@ -72,6 +72,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                 declared_at=one.declared_at,
                 kind_of_source=one.kind_of_source,
                 kind_of_state=kind_of_state(one, conf, exactly_once),
+                windowed=one.window_time is not None and exactly_once,
                 kind_of_batch=one.kind_of_batch,
                 vectorised=one.vectorised,
                 own_conf=one.conf,
@@ -85,5 +86,6 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
         supersteps=supersteps,
         worker_hooks=topology.worker_hooks,
         exactly_once=exactly_once,
+        behind_windows=behind_windows(topology) if exactly_once else frozenset(),
         ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in ends.items()},
     )

@@ -70,8 +70,11 @@ class ComponentPlan:
     declared_at: str
     #: The class of a spout that Spark reads for; empty for every other component.
     kind_of_source: str = ""
-    #: How its tasks' state comes to them: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), or empty: none.
+    #: How its tasks' state comes to them: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window`` (they have
+    #: windows, and nothing else), or empty: none.
     kind_of_state: str = ""
+    #: Whether windows are part of that state (C41).
+    windowed: bool = False
     #: Of one that knows its batches; see `stormspark.api.batches`.
     kind_of_batch: str = ""
     #: Whether it takes and emits whole batches of rows.
@@ -109,6 +112,8 @@ class PhysicalPlan:
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
     #: Whether a batch is one transaction: state, outputs and offsets of it all happen once, or not at all.
     exactly_once: bool = False
+    #: Bolts that may get what windows emit, where these are state: such a tuple is in no tree; if it fails, so does the batch.
+    behind_windows: frozenset[str] = frozenset()
     #: Of bolts that hear of the end of a batch: in which of the rounds that end it, and in which superstep of that round.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 

@@ -11,17 +11,17 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import FieldsGrouping
 from stormspark.plan.batches import knows_batches
 
-__all__ = ["check_state", "is_exactly_once", "kind_of_state"]
+__all__ = ["behind_windows", "check_state", "is_exactly_once", "kind_of_state"]
 
 
 def kind_of_state(
     component: ComponentDeclaration, topology_conf: Mapping[str, Any], exactly_once: bool = True
 ) -> str:
-    """See `ComponentPlan.kind_of_state`; sinks have state where batches are transactions."""
+    """See `ComponentPlan.kind_of_state`; sinks and windows have state where batches are transactions."""
     kind = _wanted_kind(component, topology_conf)
     if kind == "sink":
         return "heron" if exactly_once else ""
-    return kind
+    return "window" if not kind and exactly_once and component.window_time is not None else kind
 
 
 def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
@@ -36,7 +36,7 @@ def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
 
 
 def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
-    """Raise `InvalidTopologyError` for what can't be: state without transactions, and windows inside of one."""
+    """Raise `InvalidTopologyError` for what can't be: state without transactions, and dropping tuples inside of one."""
     settings = Settings.read(conf)
     with_state = list(_with_state(topology, conf))
     if settings.exactly_once is False and with_state:
@@ -55,20 +55,26 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
         _check_keys(component)
     if not is_exactly_once(topology, conf):
         return
-    for component in topology.components.values():
-        if component.window_time is not None:
-            msg = (
-                f"{_place(component)} keeps its windows in memory, and this topology's batches are transactions "
-                f"(stormspark.exactly.once): with its worker they would be lost. Build the windows into a StatefulBolt's state, "
-                f"or run it as a topology of its own"
-            )
-            raise InvalidTopologyError(msg)
     if settings.backpressure_strategy != "slow":
         msg = (
             f"stormspark.backpressure.strategy is {settings.backpressure_strategy}, and this topology's batches are transactions "
             f"(stormspark.exactly.once), in which nothing may be dropped: leave it at slow"
         )
         raise InvalidTopologyError(msg)
+
+
+def behind_windows(topology: Topology) -> frozenset[str]:
+    """See `PhysicalPlan.behind_windows`."""
+    found: set[str] = set()
+    sources = {one.id for one in topology.components.values() if one.window_time is not None}
+    while sources:
+        sources = {
+            one.id
+            for one in topology.components.values()
+            if one.id not in found and any(stream.component in sources for stream in one.inputs)
+        }
+        found |= sources
+    return frozenset(found)
 
 
 def _check_keys(component: ComponentDeclaration) -> None:
@@ -78,6 +84,12 @@ def _check_keys(component: ComponentDeclaration) -> None:
         return
     if keys != "grouping":
         msg = f"{_place(component)}: stormspark.state.keys is {keys!r}; it may be grouping, or is left away"
+        raise InvalidTopologyError(msg)
+    if component.window_time is not None:
+        msg = (
+            f"{_place(component)} has stormspark.state.keys: grouping, and windows, which have all keys of a task mixed and so "
+            f"can't be dealt out (C34): leave the setting away, and give the bolt as many tasks each time"
+        )
         raise InvalidTopologyError(msg)
     if component.kind_of_state not in ("storm", "heron"):
         msg = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stormspark.api import ComponentDeclaration, Topology
+from stormspark.api.windows import MESSAGE_ID_FIELD
 from stormspark.config import Settings, merged
 from stormspark.errors import InvalidTopologyError
 from stormspark.windowing import WindowSettings
@@ -13,19 +14,24 @@ from stormspark.windowing import WindowSettings
 __all__ = ["check_windows"]
 
 
-def check_windows(topology: Topology, conf: Mapping[str, Any]) -> None:
-    """Raise `InvalidTopologyError` for the first windowed bolt that can't work; ``conf`` is the topology's as it will run."""
+def check_windows(topology: Topology, conf: Mapping[str, Any], *, exactly_once: bool) -> None:
+    """Raise `InvalidTopologyError` for the first windowed bolt that can't work; ``conf`` is the topology's as it will run.
+
+    Where batches are transactions, tuples are acked with their batch: how long a window holds them matters to nobody (C41).
+    """
     for component in topology.components.values():
         if component.window_time is None:
             continue
         try:
-            _check(component, topology, conf)
+            _check(component, topology, conf, exactly_once)
         except InvalidTopologyError as error:
             msg = f"{component.declared_at}: windowed bolt {component.id!r}: {error}"
             raise InvalidTopologyError(msg) from None
 
 
-def _check(component: ComponentDeclaration, topology: Topology, topology_conf: Mapping[str, Any]) -> None:
+def _check(
+    component: ComponentDeclaration, topology: Topology, topology_conf: Mapping[str, Any], exactly_once: bool
+) -> None:
     conf = merged(topology_conf, component.conf)
     time = component.window_time
     assert time is not None
@@ -33,8 +39,8 @@ def _check(component: ComponentDeclaration, topology: Topology, topology_conf: M
     windows.check(
         event_time=time.event,
         # Trees time out by the topology's setting, whatever a bolt's own configuration says.
-        message_timeout_secs=Settings.read(topology_conf).timeout_secs,
-        max_spout_pending=Settings.read(conf).max_spout_pending,
+        message_timeout_secs=None if exactly_once else Settings.read(topology_conf).timeout_secs,
+        max_spout_pending=None if exactly_once else Settings.read(conf).max_spout_pending,
     )
     late = windows.late_stream
     if late is not None and late not in component.streams:
@@ -43,11 +49,16 @@ def _check(component: ComponentDeclaration, topology: Topology, topology_conf: M
             f"so that the bolt declares it; the topology's configuration comes too late for that"
         )
         raise InvalidTopologyError(msg)
-    for source, stream in component.inputs if time.field is not None else ():
-        fields = topology.components[source].streams[stream].fields
-        if time.field not in fields:
-            msg = (
-                f"the timestamp is field {time.field!r}, but stream {stream!r} of {source!r} has only "
-                f"{', '.join(map(repr, fields)) or 'no fields'}: add the field there, or use with_timestamp_extractor"
-            )
-            raise InvalidTopologyError(msg)
+    message_id = conf.get(MESSAGE_ID_FIELD)
+    for what, field, instead in (
+        ("timestamp", time.field, "use with_timestamp_extractor"),
+        ("message id", message_id, "leave with_message_id_field away"),
+    ):
+        for source, stream in component.inputs if field is not None else ():
+            fields = topology.components[source].streams[stream].fields
+            if field not in fields:
+                msg = (
+                    f"the {what} is field {field!r}, but stream {stream!r} of {source!r} has only "
+                    f"{', '.join(map(repr, fields)) or 'no fields'}: add the field there, or {instead}"
+                )
+                raise InvalidTopologyError(msg)

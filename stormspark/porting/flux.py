@@ -109,13 +109,6 @@ class _Reader:
             streams=None,
         )
         self._say_class(found, component.label, made)
-        for method in made.config_methods:
-            if method.name == "withPersistence":
-                found.say(
-                    "change",
-                    f"{component.label} keeps its window in a state, which is not there (C41)",
-                    self._place(method.where),
-                )
         found.settings += self._settings(vertex.config, made.id)
         return component
 

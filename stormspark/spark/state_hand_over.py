@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from stormspark.checkpoint.state_components import component_states
-from stormspark.checkpoint.state_files import SCHEMA, TaskChanges, rows_of
+from stormspark.checkpoint.state_files import SCHEMA, WINDOW, TaskChanges, rows_of
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.spark_state_table import SparkStateTable, literal
@@ -42,6 +42,10 @@ class StateHandOver:
         for worker in wanted:
             where = self._of_worker(worker, tasks_before)
             rows = [self._table.newest(where)] if where else []
+            if where and any(
+                self._plan.components[task.component].windowed for task in self._plan.tasks_of_worker(worker)
+            ):
+                rows.append(self._table.newest(where, kind=WINDOW))
             rows += [metadata] if metadata is not None else []
             self._write(worker, rows)
             self._waiting[worker] = last

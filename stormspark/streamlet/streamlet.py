@@ -36,7 +36,6 @@ from stormspark.streamlet.windowed import (
     JoinType,
     KeyedReduction,
     Reduction,
-    StatefulWindowBolt,
     WindowBolt,
     WindowOperation,
 )
@@ -331,11 +330,10 @@ class Streamlet:
             raise InvalidTopologyError(msg)
 
         def make(operation: Operation, lowering: Lowering) -> Made:
-            kind = StatefulWindowBolt if lowering.stateful else WindowBolt
             of_right = None
             if right is not None:
                 of_right = GlobalStreamId(lowering.names[right._stage], right._stream)
-            return kind(operation, windows, makes, of_right)
+            return WindowBolt(operation, windows, makes, of_right)
 
         also = () if right is None else (Input(right._stage, right._stream, grouping),)
         child = self._child(name, make, grouping, also=also, partitions=partitions)

@@ -1,11 +1,9 @@
 """Operations on windows: reducing, and joining (G23, G24).
 
 What an operation makes of a window is a function of its elements (`Reduction`, `KeyedReduction`, `Join`). Which elements a window
-has is the business of the bolt around it, of which there are two:
-
-- `WindowBolt` is an ordinary windowed bolt: elements are acked when they leave their last window, and what comes out is anchored
-  to all of the window. So with ATLEAST_ONCE a worker that dies loses no element.
-- `StatefulWindowBolt` is for EFFECTIVELY_ONCE, where batches are transactions: what windows hold is the task's state.
+has is the business of `WindowBolt`, an ordinary windowed bolt. With ATLEAST_ONCE elements are acked when they leave their last
+window, and what comes out is anchored to all of the window; so a worker that dies loses no element. With EFFECTIVELY_ONCE batches
+are transactions, and what windows hold is the task's state.
 
 In Heron's Python an element is in a window of n seconds for n + 1, so those of tumbling windows overlap; here they do not.
 """
@@ -13,14 +11,11 @@ In Heron's Python an element is in a window of n seconds for n + 1, so those of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, NamedTuple
-
-import cloudpickle
+from typing import Any, NamedTuple
 
 from stormspark.api import (
-    Bolt,
     Fields,
     GlobalStreamId,
     OutputCollector,
@@ -30,12 +25,10 @@ from stormspark.api import (
     TupleWindow,
     WindowedBolt,
 )
-from stormspark.api.state import StatefulComponent
 from stormspark.streamlet.bolts import FIELD, OUTPUT, Operation
 from stormspark.streamlet.keys import is_pair
 from stormspark.streamlet.window import KeyedWindow, Window
 from stormspark.streamlet.window_config import WindowConfig
-from stormspark.windowing import Duration, ProcessingTimeWindows
 
 __all__ = [
     "Element",
@@ -43,7 +36,6 @@ __all__ = [
     "JoinType",
     "KeyedReduction",
     "Reduction",
-    "StatefulWindowBolt",
     "WindowBolt",
     "WindowOperation",
 ]
@@ -162,7 +154,7 @@ def _pair(element: Any) -> tuple[Any, Any]:
 
 
 class WindowBolt(WindowedBolt):
-    """Keeps elements for their windows in memory. ``right`` is the stream of the right side of a join."""
+    """Keeps elements for their windows. ``right`` is the stream of the right side of a join."""
 
     def __init__(
         self,
@@ -197,87 +189,6 @@ class WindowBolt(WindowedBolt):
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
-#: The key of the state.
-_WINDOWS: Final = "windows"
-#: A timer begins with its task. Where the windows' rhythm is older, it looks so often in each slide whether one is due.
-_LOOKS_WHEN_OUT_OF_STEP: Final = 8
-
-
-class StatefulWindowBolt(StatefulComponent, Bolt):
-    """Keeps elements for their windows in its state: whole, at the end of each batch that changed something."""
-
-    def __init__(
-        self,
-        operation: Operation,
-        windows: WindowConfig,
-        makes: WindowOperation,
-        right: GlobalStreamId | None = None,
-    ) -> None:
-        self.operation = operation
-        self.windows = windows
-        self.makes = makes
-        self.right = right
-
-    def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Go on with what the windows held."""
-        self._state = state
-
-    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Let time begin, or go on: a task that begins anew again and again must not put its windows off each time."""
-        self._collector = collector
-        self._context = context
-        slide = self.windows.slide
-        self._slide = slide.value if isinstance(slide, Duration) else 0
-        # Bytes: what is changed in place later must not change what a batch that is taken back goes on from.
-        held = self._state.get(_WINDOWS)
-        self._windows: ProcessingTimeWindows[Element]
-        if held is None:
-            self._windows = ProcessingTimeWindows(self.windows.length, slide, _forget)
-            self._due = context.now_ms() + self._slide
-        else:
-            self._windows, self._due = cloudpickle.loads(held)
-        self._changed = held is None
-        if self._slide:
-            looks = 1 if held is None else _LOOKS_WHEN_OUT_OF_STEP
-            context.set_timer(self._slide / looks / 1000, self._look)
-
-    def execute(self, tup: Tuple) -> None:
-        """Hold the element; execute the window that is due with it."""
-        self._changed = True
-        if self._windows.add(_element(tup, self.right), self._context.now_ms()):
-            self._evaluate()
-        self._collector.ack(tup)
-
-    def pre_save(self, checkpoint_id: int) -> None:
-        """Save what the windows hold."""
-        if self._changed:
-            self._state[_WINDOWS] = cloudpickle.dumps((self._windows, self._due))
-            self._changed = False
-
-    def _look(self) -> None:
-        late = self._context.now_ms() - self._due
-        if late >= -self._slide // 16:  # the clock's milliseconds are cut off
-            self._due += self._slide * (max(0, late) // self._slide + 1)
-            self._evaluate()
-
-    def _evaluate(self) -> None:
-        self._changed = True
-        window = self._windows.evaluate(self._context.now_ms())
-        if window is None:
-            return
-        time = _seconds(window.start, window.end)
-        try:
-            for made in self.makes.results(window.items, time):
-                self._collector.emit((made,), OUTPUT)
-        except Exception as error:
-            self.operation.tell(error, self._context.this_component_id, time)
-            raise
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream of elements."""
-        declarer.declare_stream(OUTPUT, Fields(FIELD))
-
-
 def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
     return Element(tup.values[0], (tup.source_component, tup.source_stream) == right)
 
@@ -286,7 +197,3 @@ def _seconds(start_ms: int | None, end_ms: int) -> Window:
     """The engine's windows end a millisecond before the moment in which they fire, since more may come in that one."""
     start = None if start_ms is None else (start_ms + 1) / 1000
     return Window(start, (end_ms + 1) / 1000)
-
-
-def _forget(items: list[Element]) -> None:
-    """They were acked when they came."""

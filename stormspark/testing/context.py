@@ -81,8 +81,10 @@ class _Services:
         self._timers: list[tuple[float, float, Callable[[], None]]] = []  # due, period, callback
         self._executor = _AtOnce()
 
-    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
-        self._timers.append((self._clock() + seconds, seconds, callback))
+    def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
+        self._timers.append(
+            (self._clock() + max(0.0, seconds if first is None else first), seconds, callback)
+        )
 
     def now(self) -> float:
         return self._clock()

@@ -7,6 +7,7 @@ them executes the windows that they give and acks the items that they say have e
 
 from stormspark.windowing.event_time import EventTimeWindows
 from stormspark.windowing.lengths import Count, Duration, Length, as_duration, as_length
+from stormspark.windowing.pages import ItemsOfPages, PagedItems, Rows
 from stormspark.windowing.processing_time import ProcessingTimeWindows
 from stormspark.windowing.settings import WindowSettings
 from stormspark.windowing.watermarks import Watermarks
@@ -16,8 +17,11 @@ __all__ = [
     "Count",
     "Duration",
     "EventTimeWindows",
+    "ItemsOfPages",
     "Length",
+    "PagedItems",
     "ProcessingTimeWindows",
+    "Rows",
     "Watermarks",
     "Window",
     "WindowSettings",

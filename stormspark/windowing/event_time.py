@@ -14,10 +14,10 @@ what comes behind it, as it does where one stream is ahead of another, leaves St
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stormspark.windowing.lengths import Count, Length
-from stormspark.windowing.window import Held, Window
+from stormspark.windowing.window import Held, Items, Window
 
 __all__ = ["EventTimeWindows"]
 
@@ -28,7 +28,7 @@ _MOST_REPEATS = 1000
 
 
 class EventTimeWindows(Generic[_T]):
-    """Windows in event time.
+    """Windows in event time, of ``items``: by default those that `Held` has in memory, which ``expire`` is told of.
 
     >>> from stormspark.windowing import Duration
     >>> windows = EventTimeWindows(Duration(20), Duration(10), expire=lambda gone: None)
@@ -40,8 +40,14 @@ class EventTimeWindows(Generic[_T]):
     False
     """
 
-    def __init__(self, length: Length, slide: Length, expire: Callable[[list[_T]], None]) -> None:
-        self._held = Held[_T](length, expire)
+    def __init__(
+        self,
+        length: Length,
+        slide: Length,
+        expire: Callable[[list[_T]], None] = lambda gone: None,
+        items: Items[_T] | None = None,
+    ) -> None:
+        self.items: Items[_T] = Held[_T](length, expire) if items is None else items
         self._slide = slide.value
         self._by_count = isinstance(slide, Count)
         self._repeats = isinstance(length, Count)
@@ -57,7 +63,7 @@ class EventTimeWindows(Generic[_T]):
         """
         if timestamp < self._watermark or (self._once and timestamp <= self._next_end - self._slide):
             return False
-        self._held.add(item, timestamp)
+        self.items.add(item, timestamp)
         return True
 
     def advance(self, watermark: int) -> Iterator[Window[_T]]:
@@ -65,19 +71,29 @@ class EventTimeWindows(Generic[_T]):
         self._watermark = max(self._watermark, watermark)
         return self._by_counts(watermark) if self._by_count else self._by_ends(watermark)
 
+    @property
+    def progress(self) -> tuple[Any, ...]:
+        """What there is to know beside the items."""
+        return self._watermark, self._next_end
+
+    def restore(self, progress: tuple[Any, ...]) -> None:
+        """Go on from `progress`, maybe by another slide."""
+        self._watermark, next_end = progress
+        self._next_end = next_end if self._by_count else -(-next_end // self._slide) * self._slide
+
     def drop(self) -> None:
         """The items of the last window have failed: forget them."""
-        self._held.drop()
+        self.items.drop()
 
     def _by_counts(self, watermark: int) -> Iterator[Window[_T]]:
-        held = self._held
+        held = self.items
         while (reach := held.seen + self._slide) <= held.until(watermark):
             window = held.window(held.time(reach - 1), reach)
             if window is not None:
                 yield window
 
     def _by_ends(self, watermark: int) -> Iterator[Window[_T]]:
-        held, slide = self._held, self._slide
+        held, slide = self.items, self._slide
         repeated = 0
         while (end := self._next_end) <= watermark:
             window = held.window(end, held.until(end))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stormspark.windowing.lengths import Count, Duration, Length
-from stormspark.windowing.window import Held, Window
+from stormspark.windowing.window import Held, Items, Window
 
 __all__ = ["ProcessingTimeWindows"]
 
@@ -17,7 +17,8 @@ _COMPACT_EVERY = 100  # items, as in Storm (C33)
 
 class ProcessingTimeWindows(Generic[_T]):
     """Windows in processing time. ``period`` is the time in milliseconds after which `evaluate` is to be called, again and
-    again at a fixed rate; None where `add` says when.
+    again at a fixed rate; None where `add` says when. ``items`` are by default those that `Held` has in memory, which
+    ``expire`` is told of.
 
     >>> gone = []
     >>> windows = ProcessingTimeWindows(Count(3), Count(2), gone.extend)
@@ -27,27 +28,33 @@ class ProcessingTimeWindows(Generic[_T]):
     [1, 2, 3]
     """
 
-    def __init__(self, length: Length, slide: Length, expire: Callable[[list[_T]], None]) -> None:
+    def __init__(
+        self,
+        length: Length,
+        slide: Length,
+        expire: Callable[[list[_T]], None] = lambda gone: None,
+        items: Items[_T] | None = None,
+    ) -> None:
         self.period = slide.value if isinstance(slide, Duration) else None
-        self._held = Held[_T](length, expire)
-        self._slide = slide.value if isinstance(slide, Count) else None
+        self.items: Items[_T] = Held[_T](length, expire) if items is None else items
+        self._slide: float = slide.value if isinstance(slide, Count) else math.inf
         self._length = length.value
         # A duration that a timer evaluates grows with the timer's drift: what will be too old is not known beforehand.
         self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
         self._added = 0  # since the last evaluation
         self._uncompacted = 0
-        self._last_end = -math.inf
+        self._last_end: float = -math.inf
 
     def add(self, item: _T, now: int) -> bool:
         """Hold ``item``; true if a window is due, so `evaluate` is to be called."""
-        self._held.add(item, now)
+        self.items.add(item, now)
         self._added += 1
-        if self._added == self._slide:
+        if self._added >= self._slide:
             return True
         self._uncompacted += 1
         if self._uncompacted >= _COMPACT_EVERY and not self._drifts:
             self._uncompacted = 0
-            self._held.compact(now)
+            self.items.compact(now)
         return False
 
     def evaluate(self, now: int) -> Window[_T] | None:
@@ -58,7 +65,7 @@ class ProcessingTimeWindows(Generic[_T]):
         twice. The first one takes all there is (C29).
         """
         self._added = self._uncompacted = 0
-        held = self._held
+        held = self.items
         if self.period is None:
             return held.window(now, len(held))
         end = now - 1
@@ -68,6 +75,15 @@ class ProcessingTimeWindows(Generic[_T]):
         self._last_end = end
         return held.window(end, held.until(end), after)
 
+    @property
+    def progress(self) -> tuple[Any, ...]:
+        """What there is to know beside the items."""
+        return self._added, self._last_end
+
+    def restore(self, progress: tuple[Any, ...]) -> None:
+        """Go on from `progress`, maybe by another slide."""
+        self._added, self._last_end = progress
+
     def drop(self) -> None:
         """The items of the last window have failed: forget them."""
-        self._held.drop()
+        self.items.drop()

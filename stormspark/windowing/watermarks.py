@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 __all__ = ["Watermarks"]
 
@@ -40,3 +41,14 @@ class Watermarks:
             return None
         self._last = watermark
         return watermark
+
+    @property
+    def progress(self) -> tuple[Any, ...]:
+        """What there is to know, to go on later."""
+        return self._last, {stream: time for stream, time in self._greatest.items() if time is not None}
+
+    def restore(self, progress: tuple[Any, ...]) -> None:
+        """Go on from `progress`; streams that are not there any more hold nobody up, those that are new have to deliver."""
+        self._last, greatest = progress
+        for stream in self._greatest:
+            self._greatest[stream] = greatest.get(stream)

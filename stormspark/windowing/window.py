@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from stormspark.windowing.lengths import Count, Length
 
-__all__ = ["Held", "Window"]
+__all__ = ["Held", "Items", "Window"]
 
 _T = TypeVar("_T")
 
@@ -20,11 +20,37 @@ class Window(Generic[_T]):
     evaluation. ``start`` is exclusive and None for a window of so many tuples, ``end`` is inclusive.
     """
 
-    items: tuple[_T, ...]
+    items: Sequence[_T]
     new: tuple[_T, ...]
     expired: tuple[_T, ...]
     start: int | None
     end: int
+
+
+class Items(Protocol[_T]):
+    """What is held for windows: in memory (`Held`), or in pages (`PagedItems`)."""
+
+    seen: int
+
+    def __len__(self) -> int: ...
+
+    def add(self, item: _T, time: int) -> None:
+        """Hold ``item``."""
+
+    def until(self, time: int) -> int:
+        """How many items have that time or an earlier one."""
+
+    def time(self, position: int) -> int:
+        """The time of an item."""
+
+    def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
+        """Let expire what is too old at ``end``, and cut out the window of the first ``reach`` items."""
+
+    def compact(self, end: int) -> None:
+        """Let expire what no window from ``end`` on can have, if that is worth it."""
+
+    def drop(self) -> None:
+        """The items of the last window leave."""
 
 
 class Held(Generic[_T]):

@@ -104,6 +104,8 @@ class ArrowCollector:
             self.failed = np.zeros(self._count, np.bool_)
         positions = positions[~self.failed[positions]]
         self.failed[positions] = True
+        if task.fails_batch and len(positions):
+            task.abort(f"failed {len(positions)} rows: {reason or 'no reason given'}")
         verdict = Verdict(Outcome.FAILED, reason, task.component.id, task.id)
         self._roots.take(positions).fail(task.ledger, len(positions), verdict)
 

@@ -14,7 +14,7 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
 from stormspark.checkpoint.state_components import component_states
-from stormspark.checkpoint.state_files import ChangedRows, changed_rows
+from stormspark.checkpoint.state_files import WINDOW, ChangedRows, changed_rows
 from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.recording_inputs import InputRecording
@@ -84,7 +84,10 @@ class BatchState:
                 if name in self._dealt:
                     task.state.load([as_batch(self._dealt[name][index])])
                 else:
-                    task.state.load(table.restore(name, index, access.committed))
+                    windows = (
+                        table.restore(name, index, access.committed, WINDOW) if component.windowed else ()
+                    )
+                    task.state.load(table.restore(name, index, access.committed), windows)
 
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
         """Batch ``txid`` is worked off here: write what changed, or have it ready for the driver to write.
@@ -92,13 +95,13 @@ class BatchState:
         None where nothing changed, or where a task raised.
         """
         reached("worker.before_prepare")
-        changes = []
+        changes: list[TaskChanges] = []
         for task in self._entered():
             changed = task.prepare_state(txid)
             if changed is None:
                 self._enter(None)
                 return None
-            changes.append(changed)
+            changes += changed
         if self._access is None:
             return None
         if self._dealt:

@@ -44,6 +44,7 @@ from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInput
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
 from stormspark.worker.weights import weight
+from stormspark.worker.window_state import WindowState
 from stormspark.worker.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
@@ -105,7 +106,13 @@ class BoltTask(Task):
         if self._settings.tick_freq_secs:
             self.set_timer(self._settings.tick_freq_secs, self._tick)
         if isinstance(instance, WindowedBolt):
-            instance = WindowedBoltExecutor(instance)
+            held = None if self.state is None else self.state.windows
+            kept = (
+                None
+                if held is None
+                else WindowState(held, f"{self.component.place} ({self.name})", self.abort)
+            )
+            instance = WindowedBoltExecutor(instance, kept)
         if self.state is not None:
             self.state.before(instance)
         if isinstance(instance, WorksOutside):

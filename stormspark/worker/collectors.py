@@ -335,6 +335,8 @@ class BoltCollector:
             reason is not None and type(reason) is not str
         ):  # an exception, say, which may not survive the way home
             reason = error_text(reason)
+        if task.fails_batch:
+            task.abort(f"failed {tup!r:.300}: {reason or 'no reason given'}")
         fail_roots(self._ledger, tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id))
         if task.hooks:
             task.tell_failed(tup)

@@ -241,8 +241,9 @@ class Worker:
         #: Those that know their batches, and how many of the rounds that end a batch have been.
         self._batch_aware = [task for task in self.tasks.values() if task.component.kind_of_batch]
         self._ended = 0
+        self._ends = False  # whether this round is one of them
         for bolt in self._bolts:
-            bolt.fails_batch = bool(plan.ends_of_batches)
+            bolt.fails_batch = bool(plan.ends_of_batches) or bolt.component.id in plan.behind_windows
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._all_lanes)
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
@@ -490,6 +491,7 @@ class Worker:
             self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
             self._begin_batch(step)
         self._quantum_used_up = self._unsettled = False
+        self._ends = bool(step.finishes)
         limited = step.limits is not None and any(spout.id in step.limits for spout in self._spouts)
         fills = self._fills and step.asks and not limited
         self._left_to_fill = min(self._gaps, self._quantum.seconds * _MOST_FILLED) if fills else 0.0
@@ -811,8 +813,11 @@ class Worker:
                 task.guard()
 
     def _fire_timers(self, now: float) -> None:
-        """Call what is due: ticks, windows, metrics, users' own timers."""
-        if now < self._timers.next_due:
+        """Call what is due: ticks, windows, metrics, users' own timers.
+
+        Not in a round that ends a batch: what they emit would come to bolts that have heard that all has come.
+        """
+        if now < self._timers.next_due or self._ends:
             return
         for task, callback in self._timers.take_due(now):
             if task.fatal is not None:
@@ -1074,9 +1079,11 @@ class Worker:
         """Seconds since 1970 when the clock was 0."""
         return self._epoch
 
-    def set_timer(self, task: Task, seconds: float, callback: Callable[[], None]) -> None:
-        """Call back at a fixed rate."""
-        self._timers.add(task, seconds, callback)
+    def set_timer(
+        self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
+    ) -> None:
+        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
+        self._timers.add(task, seconds, callback, first)
 
     def clear_timers(self, task: Task) -> None:
         """The instance of ``task`` has ended."""

@@ -177,7 +177,7 @@ def replay(
                     f"pre_prepare or pre_save raised now, and did not then: {task.errors[-1].text}"
                 )
                 return done
-            _compare_states(done, declared, table, dict(changed.items))
+            _compare_states(done, declared, table, dict(changed[0].items))
     now = [one for executed in done.inputs for one in executed.emitted]
     numbers = [executed.number for executed in done.inputs for _ in executed.emitted]
     done.differences += _compare_emits("emit", recorded, now, numbers)
@@ -199,6 +199,9 @@ def _checked(plan: PhysicalPlan, component: str, index: int) -> ComponentPlan:
         raise CheckpointError(msg)
     if declared.vectorised:
         msg = f"{declared.place} is vectorised: inputs are recorded of bolts that take tuples, only these can be replayed"
+        raise CheckpointError(msg)
+    if declared.windowed:
+        msg = f"{declared.place} has windows, which fire by the time: that is not recorded, so it can't be replayed"
         raise CheckpointError(msg)
     if not 0 <= index < len(declared.tasks):
         msg = f"{declared.place} has {len(declared.tasks)} tasks, {component}[0] to {component}[{len(declared.tasks) - 1}]"

@@ -49,8 +49,10 @@ class Host(Protocol):
     thread: int
     guarded: bool
 
-    def set_timer(self, task: Task, seconds: float, callback: Callable[[], None]) -> None:
-        """Call back at a fixed rate."""
+    def set_timer(
+        self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
+    ) -> None:
+        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
 
     def clear_timers(self, task: Task) -> None:
         """The task's instance has ended."""
@@ -199,7 +201,7 @@ class Task:
         """The spout or bolt as it is now, if it has begun."""
         raise NotImplementedError
 
-    def prepare_state(self, txid: int) -> TaskChanges | None:
+    def prepare_state(self, txid: int) -> list[TaskChanges] | None:
         """What changed in the batch; None where a method of the component raised, and then the batch can't be committed."""
         assert self.state is not None
         try:
@@ -264,9 +266,9 @@ class Task:
 
     # -- what a context offers -------------------------------------------------------------------------------
 
-    def set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Call back at a fixed rate, until the instance ends."""
-        self._host.set_timer(self, seconds, callback)
+    def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
+        """Call back at a fixed rate, until the instance ends; at first after ``first`` seconds, if that is given."""
+        self._host.set_timer(self, seconds, callback, first)
 
     def now(self) -> float:
         """Seconds since 1970."""

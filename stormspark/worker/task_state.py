@@ -7,6 +7,8 @@ component that knows nothing of state (``topology.state.pickle``). The calls, in
     heron     init_state, open or prepare, ..., [pre_save] a batch, [post_save] once it is committed; pre_restore likewise
     pickle    open or prepare, then its attributes are what they were
 
+What a windowed bolt's windows hold has a store of its own, and is committed with it (C41).
+
 After ``pre_rollback`` or ``pre_restore`` a new instance begins, so that nothing of the batch that failed is left in attributes.
 """
 
@@ -20,11 +22,12 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
-from stormspark.api.state import StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
+from stormspark.api.state import KeepsState, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.checkpoint.key_value_store import KeyValueStore
-from stormspark.checkpoint.state_table import TaskChanges
+from stormspark.checkpoint.state_files import WINDOW, TaskChanges
 from stormspark.errors import SerializationError
 from stormspark.plan.physical import ComponentPlan, TaskPlan
+from stormspark.worker.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["TaskState"]
 
@@ -39,50 +42,66 @@ class TaskState:
         self._component, self._task, self._name = component, task.id, name
         self._index = task.index
         self._kind = component.kind_of_state
-        self.store = KeyValueStore(f"{component.place}, task {task.id} ({name})", cache_bytes=cache_bytes)
+        owner = f"{component.place}, task {task.id} ({name})"
+        self.store = KeyValueStore(owner, cache_bytes=cache_bytes)
+        #: Of a windowed bolt, for what its windows hold; what of that is in memory the windows themselves know.
+        self.windows = KeyValueStore(owner, cache_bytes=0) if component.windowed else None
         #: What belongs to the process and not to the state, by name: collector, context, configuration.
         self._surroundings: Mapping[str, Any] = {}
         self._saved: bytes | None = None  # pickled attributes as they are in the store
         #: The batch that is prepared, and not committed as far as we know.
         self.prepared: int | None = None
 
-    def load(self, rows: Iterable[pa.RecordBatch]) -> None:
-        """Hold what the table has."""
+    def load(self, rows: Iterable[pa.RecordBatch], windows: Iterable[pa.RecordBatch] = ()) -> None:
+        """Hold what the table has, of its state and of its windows."""
         self.store.load(rows)
         self._saved = self.store.get(_ATTRIBUTES) if self._kind == "pickle" else None
+        if self.windows is not None:
+            self.windows.load(windows)
 
     def before(self, instance: Any) -> None:
         """An instance is about to be opened or prepared."""
         if self._kind == "heron":
-            instance.init_state(self.store)
+            _of_user(instance).init_state(self.store)
 
     def after(self, instance: Any, **surroundings: Any) -> None:
         """It has been, with these arguments."""
         if self._kind == "storm":
-            instance.init_state(self.store)
+            _of_user(instance).init_state(self.store)
         elif self._kind == "pickle":
+            if isinstance(instance, WindowedBoltExecutor):
+                surroundings["collector"] = instance.collector
             self._surroundings = surroundings
             if self._saved is not None:
-                _Unpickler(self._saved, surroundings).load_into(instance)
+                _Unpickler(self._saved, surroundings).load_into(_of_user(instance))
 
-    def prepare(self, instance: Any, txid: int) -> TaskChanges:
+    def prepare(self, instance: Any, txid: int) -> list[TaskChanges]:
         """The batch's tuples are done: what the task changed in it.
 
         Raises what the component's own methods do, and `SerializationError` for a value or an attribute that can't be pickled.
         """
-        if isinstance(instance, StatefulBolt):
-            instance.pre_prepare(txid)
-        elif isinstance(instance, StatefulComponent):
-            instance.pre_save(txid)
-        elif instance is not None:  # a spout that was never active is not open yet (B2)
-            attributes = self._pickled(instance)
+        user = _of_user(instance)
+        if isinstance(user, KeepsState):
+            user.pre_prepare(txid)
+        elif isinstance(user, StatefulComponent):
+            user.pre_save(txid)
+        elif (
+            user is not None and self._kind == "pickle"
+        ):  # a spout that was never active is not open yet (B2)
+            attributes = self._pickled(user)
             if attributes != self._saved:
                 self.store.put(_ATTRIBUTES, attributes)
         self.store.prepare_commit(txid)
+        changes = [TaskChanges(self._component.id, self._index, self.store.changes())]
+        if self.windows is not None:
+            if isinstance(instance, WindowedBoltExecutor):
+                instance.save()
+            self.windows.prepare_commit(txid)
+            changes.append(TaskChanges(self._component.id, self._index, self.windows.changes(), WINDOW))
         self.prepared = txid
-        if isinstance(instance, StatefulBolt):
-            instance.pre_commit(txid)
-        return TaskChanges(self._component.id, self._index, self.store.changes())
+        if isinstance(user, KeepsState):
+            user.pre_commit(txid)
+        return changes
 
     def committed(self, instance: Any, txid: int) -> None:
         """Batch ``txid`` is committed everywhere; raises what ``post_save`` does."""
@@ -90,21 +109,27 @@ class TaskState:
             return
         self.prepared = None
         self.store.commit(txid)
+        if self.windows is not None:
+            self.windows.commit(txid)
         if self._kind == "pickle":
             self._saved = self.store.get(_ATTRIBUTES)
-        if isinstance(instance, TwoPhaseStatefulComponent):
-            instance.post_save(txid)
+        user = _of_user(instance)
+        if isinstance(user, TwoPhaseStatefulComponent):
+            user.post_save(txid)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
         """The batch after ``txid`` comes again, for a new instance; raises what ``pre_rollback`` or ``pre_restore`` does."""
         self.prepared = None
+        user = _of_user(instance)
         try:
-            if isinstance(instance, StatefulBolt):
-                instance.pre_rollback()
-            elif isinstance(instance, TwoPhaseStatefulComponent):
-                instance.pre_restore(txid)
+            if isinstance(user, KeepsState):
+                user.pre_rollback()
+            elif isinstance(user, TwoPhaseStatefulComponent):
+                user.pre_restore(txid)
         finally:
             self.store.rollback()
+            if self.windows is not None:
+                self.windows.rollback()
 
     def _pickled(self, instance: Any) -> bytes:
         attributes = _attributes_of(instance)
@@ -131,6 +156,11 @@ class TaskState:
             except Exception:
                 culprits.append(name)
         return culprits
+
+
+def _of_user(instance: Any) -> Any:
+    """The user's own component."""
+    return instance.bolt if isinstance(instance, WindowedBoltExecutor) else instance
 
 
 def _attributes_of(instance: Any) -> Any:

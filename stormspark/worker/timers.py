@@ -32,9 +32,12 @@ class Timers:
         self._clock = clock
         self._timers: list[_Timer] = []
 
-    def add(self, task: Task, seconds: float, callback: Callable[[], None]) -> None:
-        """Call ``callback`` every ``seconds`` from now on, for ``task``."""
-        self._timers.append(_Timer(task, seconds, callback, self._clock() + seconds))
+    def add(
+        self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
+    ) -> None:
+        """Call ``callback`` every ``seconds`` from now on, for ``task``; at first after ``first`` seconds, if that is given."""
+        due = self._clock() + (seconds if first is None else first)
+        self._timers.append(_Timer(task, seconds, callback, due))
         self._look()
 
     def remove(self, task: Task) -> None:

@@ -14,7 +14,7 @@ import pytest
 from stormspark import Count, Duration, Fields, Topology, TopologyBuilder, WindowedBolt
 from stormspark.local import LocalCluster
 from tests.conformance.components import EFFECTS, read_effects
-from tests.conformance.window_components import FailSums, Late, Stages, Sum
+from tests.conformance.window_components import Best, FailSums, Late, Stages, Sum
 
 Run = Callable[..., Any]
 
@@ -221,3 +221,42 @@ def test_a_tuple_that_times_out_in_its_window_has_its_verdict(tmp_path: Path) ->
     fired = simulated(topology(Stages([1, 2]), bolt), tmp_path, 20, **{"topology.message.timeout.secs": 6})
     assert [items for items, *_ in fired] == [[1, 2]] * 4
     assert verdicts_of(tmp_path) == [["fail", 1], ["fail", 2]]
+
+
+# -- where batches are transactions ----------------------------------------------------------------------------
+
+ONCE = {"stormspark.exactly.once": True}
+
+
+def test_exactly_once_counts_are_acked_with_their_batch(run: Run) -> None:
+    """C27, C41: also those whose window never fills, and a timeout is no matter."""
+    bolt = Sum().with_tumbling_window(Count(5))
+    done = run(topology(Stages(range(22)), bolt), ONCE | {"topology.message.timeout.secs": 1})
+    assert windows(done) == [[*range(n, n + 5)] for n in range(0, 20, 5)]
+    assert verdicts(done) == Counter(("ack", n) for n in range(22))
+
+
+def test_exactly_once_event_time_with_lag_and_late_tuples(run: Run) -> None:
+    """C30-C32, C41: as above; the second stage comes when the first one's batch is committed, and its windows have fired."""
+    spout = Stages([7, 3, 18, 5, 26, 36], [40, 2, 29, 10_000], wait_for=(3, 5, 7, 18, 26, 36))
+    bolt = Sum().with_window(Duration(20), Duration(10)).with_timestamp_field("n").with_lag(Duration(5))
+    bolt.with_late_tuple_stream("late").with_watermark_interval(timedelta(milliseconds=1))
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", spout)
+    builder.set_bolt("windows", bolt).shuffle_grouping("numbers")
+    builder.set_bolt("late", Late()).shuffle_grouping("windows", "late")
+    done = run(builder.create_topology("event time"), ONCE)
+    assert [effect[0] for effect in done.effects("late")] in (
+        [2, 29],
+        [2],
+    )  # 31 is the watermark, if it was looked at
+    fired = dict(zip(windows(done, of=4), windows(done), strict=True))
+    assert fired[10] == [3, 5, 7] and fired[20] == [3, 5, 7, 18] and fired[50] == [36, 40]
+    assert verdicts(done) == Counter(("ack", n) for n in (2, 3, 5, 7, 18, 26, 29, 36, 40, 10_000))
+
+
+def test_a_stateful_windowed_bolt_with_persistence(run: Run) -> None:
+    """C41: its state and its windows, which are read page by page."""
+    done = run(topology(Stages(range(1000)), Best().with_window(Count(600), Count(300)).with_persistence()))
+    assert done.effects("windows") == [["window", 300, 0, 1], ["window", 600, 0, 2], ["window", 600, 300, 3]]
+    assert verdicts(done) == Counter(("ack", n) for n in range(1000))

@@ -12,10 +12,12 @@ from stormspark import (
     BasicOutputCollector,
     FailedException,
     Fields,
+    KeyValueState,
     OutputCollector,
     OutputFieldsDeclarer,
     Spout,
     SpoutOutputCollector,
+    StatefulWindowedBolt,
     TopologyContext,
     Tuple,
     TupleWindow,
@@ -136,3 +138,22 @@ class Late(BasicBolt):
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         late = tup["late_tuple"]
         self.effects.write(late["n"], late.source_component, late.source_stream, list(tup.fields))
+
+
+class Best(StatefulWindowedBolt[KeyValueState[str, int]]):
+    """Writes of each window how many tuples it has, the least of them, and how many windows there have been."""
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        self.collector = collector
+        self.effects = Effects(conf, context)
+
+    def init_state(self, state: KeyValueState[str, int]) -> None:
+        self.state = state
+
+    def execute(self, window: TupleWindow) -> None:
+        self.state["windows"] = count = self.state.get("windows", 0) + 1
+        self.effects.write("window", len(window), min(tup["n"] for tup in window), count)
+        self.collector.emit((len(window), count))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("sum", "count"))

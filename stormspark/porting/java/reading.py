@@ -482,13 +482,6 @@ class _Reader:
         instance = read.instance
         for call in instance.calls if instance else ():
             say_conditions(topology, f"{call.name}() of {found.label} is called", call.conditions, call.place)
-            if call.name == "withPersistence":
-                topology.say(
-                    "change",
-                    f"{found.label} keeps its window in a state, which is not there (C41): windows live in memory",
-                    call.place,
-                    "rows of sources that a window holds come again after a failure; see docs/windows.md",
-                )
 
     # -- settings --------------------------------------------------------------------------------------------
 

@@ -90,7 +90,10 @@ _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
         ("get_emitter", "conf, context", "getEmitter", True),
     ),
 }
-_METHODS["stateful-windowed"] = _METHODS["windowed"]
+_METHODS["stateful-windowed"] = tuple(
+    ("execute", "window", "execute", True) if method[0] == "execute" else method
+    for method in _METHODS["stateful"]
+)
 _METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
 
 

@@ -44,8 +44,8 @@ _BASIC = Base("basic", "stormspark.BasicBolt")
 _WINDOWED = Base("windowed", "stormspark.WindowedBolt")
 _STATEFUL_WINDOWED = Base(
     "stateful-windowed",
-    "stormspark.WindowedBolt",
-    "a window has no state of its own here (C41): keep what must outlive a worker in a StatefulBolt behind it",
+    "stormspark.StatefulWindowedBolt",
+    "its windows are state, as all are where batches are transactions, so it needs no message id field (C41)",
 )
 _SHELL = "its child process runs as it is, over Storm's multilang protocol"
 

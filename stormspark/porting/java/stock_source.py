@@ -33,6 +33,9 @@ _WINDOW_CALLS: Final = {
     "withLag": "with_lag",
     "withLateTupleStream": "with_late_tuple_stream",
     "withWatermarkInterval": "with_watermark_interval",
+    "withMessageIdField": "with_message_id_field",
+    "withPersistence": "with_persistence",
+    "withMaxEventsInMemory": "with_max_events_in_memory",
 }
 _UNITS: Final = {
     "MILLISECONDS": 1,
@@ -127,6 +130,8 @@ def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> I
 def _window_argument(value: Value, use: Use) -> str | None:
     if (said := text(value)) is not None:
         return quoted(said)
+    if (events := integer(value)) is not None:
+        return str(events)
     if not isinstance(value, Instance):
         return None
     kind, arguments = value.type, value.arguments

@@ -88,7 +88,7 @@ ORIGINALS = {
         *_in(
             _HERON,
             Original("heron_fibonacci.yaml", "runs with classes", f"{_ECO_CLASS}Test", "sample.properties"),
-            Original("heron_stateful_windowing.yaml", "refused", "keeps its windows in memory"),
+            Original("heron_stateful_windowing.yaml", "runs with classes", f"{_ECO_CLASS}StatefulNumber"),
             Original("heron_stateful_word_count.yaml", "runs with classes", f"{_ECO_CLASS}StatefulRandom"),
             Original("heron_windowing.yaml", "runs with classes", f"{_ECO_CLASS}TestNameSpout"),
             Original("heron_wordcount.yaml", "runs with classes", f"{_ECO_CLASS}TestNameSpout"),

@@ -229,10 +229,10 @@ def test_windows_of_windows():
     [
         (Config.ATLEAST_ONCE, KeyError("boom")),
         (Config.ATLEAST_ONCE, FailedException("no")),
-        # One that fails is left out: what comes out of a window is in no tree there.
         (Config.EFFECTIVELY_ONCE, KeyError("boom")),
+        (Config.EFFECTIVELY_ONCE, FailedException("no")),
     ],
-    ids=["raises", "fails", "raises, effectively once"],
+    ids=["raises", "fails", "raises, effectively once", "fails, effectively once"],
 )
 def test_tumbling_windows_lose_nothing_when_something_goes_wrong_after_them(semantics, error):
     """G24, C27, C44: at least once all elements come again with their window; effectively once none counts twice."""

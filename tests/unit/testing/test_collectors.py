@@ -197,8 +197,9 @@ def test_a_context_tells_the_task_who_it_is_and_lets_a_test_drive_its_time():
     fired: list[tuple[str, int]] = []
     context.set_timer(2, lambda: fired.append(("two", context.now_ms())))
     context.set_timer(3, lambda: fired.append(("three", context.now_ms())))
+    context.set_timer(2.5, lambda: fired.append(("one", context.now_ms())), first=1)
     context.advance_time(5)
-    assert fired == [("two", 2000), ("three", 3000), ("two", 4000)]
+    assert fired == [("one", 1000), ("two", 2000), ("three", 3000), ("one", 3500), ("two", 4000)]
     assert context.now_ms() == 5000
     count = context.register_metric("seen", CountMetric())
     count.incr()

@@ -17,11 +17,17 @@ from stormspark.worker.step import WorkerReport, fatal_error
 
 
 class DurableWorkers(InProcessWorkers):
-    """One life of a driver: the next one is another object on the same folder, with the next generation."""
+    """One life of a driver: the next one is another object on the same folder, with the next generation.
 
-    def __init__(self, topology: Topology, folder: Path, conf: dict[str, Any], generation: int = 0) -> None:
+    It begins at ``began`` of its clock.
+    """
+
+    def __init__(
+        self, topology: Topology, folder: Path, conf: dict[str, Any], generation: int = 0, began: float = 0.0
+    ) -> None:
         plan = plan_topology(topology, conf)
         clock = SimulatedClock()
+        clock.advance(began)
         super().__init__(plan, clock, Random(5))
         self.clock = clock
         self.commits = BatchCommits(plan, str(folder), generation)

@@ -8,13 +8,11 @@ import pytest
 
 from stormspark import (
     BasicBolt,
-    Count,
     FailedException,
     Fields,
     OutputFieldsDeclarer,
     TopologyBuilder,
     Tuple,
-    WindowedBolt,
 )
 from stormspark.api.state import StatefulBolt, TwoPhaseStatefulComponent
 from stormspark.errors import ComponentError, InvalidTopologyError
@@ -226,24 +224,6 @@ def test_a_batch_ends_when_all_that_goes_round_has_come_to_its_end(workers: int)
     rig.batches(1)
     (spout,) = rig.users("a")
     assert sorted(spout.heard) == [("ack", 0), ("ack", 1)]
-
-
-def test_windows_are_refused_where_batches_are_transactions() -> None:
-    """C41: what they hold is in memory alone; it is said before anything runs."""
-
-    class Last(WindowedBolt):
-        def execute(self, window: Any) -> None:
-            raise AssertionError
-
-    builder = TopologyBuilder()
-    builder.set_spout("a", Script([(1,)]))
-    builder.set_bolt("w", Last().with_window(Count(3))).shuffle_grouping("a")
-    topology = builder.create_topology("t")
-    with pytest.raises(
-        InvalidTopologyError, match=r"test_transactions\.py:\d+: bolt 'w' keeps its windows in memory"
-    ):
-        plan_topology(topology, {"stormspark.exactly.once": True})
-    assert not plan_topology(topology).exactly_once
 
 
 def test_every_batch_ends_with_a_checkpoint() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 from stormspark import (
     BasicBolt,
     Fields,
+    KeyValueState,
     Spout,
     StatefulComponent,
+    StatefulWindowedBolt,
     TopologyBuilder,
-    WindowedBolt,
 )
 from stormspark.flux.samples import TestPrintBolt, TestWindowBolt, only_value
 from stormspark.flux.storm_components import LogInfoBolt, TestWordSpout
@@ -152,8 +153,12 @@ class StatefulNumberSpout(StatefulComponent, Spout):
 StatefulRandomIntSpout = StatefulNumberSpout
 
 
-class StatefulWindowSumBolt(WindowedBolt):
-    def execute(self, window): ...
+class StatefulWindowSumBolt(StatefulWindowedBolt[KeyValueState[str, int]]):
+    def init_state(self, state: KeyValueState[str, int]) -> None:
+        self.state = state
+
+    def execute(self, window):
+        self.state["sum"] = self.state.get("sum", 0) + sum(tup[0] for tup in window)
 
 
 class StatefulConsumerBolt(StatefulComponent, BasicBolt):

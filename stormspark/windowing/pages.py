@@ -1,0 +1,356 @@
+"""Items of windows in pages, to be kept elsewhere: what a batch has to write follows what came and left in it.
+
+`PagedItems` does what `Held` does. An item goes into the newest page, whatever its time is, and leaves in the order of times.
+What has left is always a beginning of that order: an item that comes is never before one that has left (in event time it would
+be late). So one key, the ``cut``, says what has left. A page is written anew while it is not full yet, and when a quarter of
+it is left.
+
+A page that is not in memory is loaded when a window needs it. To go through a window, pages are opened by their first times. So
+as many are open at once as there are pages whose times overlap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
+
+from stormspark.windowing.lengths import Count, Length
+from stormspark.windowing.window import Window
+
+__all__ = ["ItemsOfPages", "PagedItems", "Rows"]
+
+_T = TypeVar("_T")
+#: Time and number: items of one time stand in the order in which they came.
+Key: TypeAlias = tuple[int, int]
+#: A page has so many items.
+_PAGE = 256
+_BEFORE_ALL: Key = (-1, -1)
+
+
+class Rows(NamedTuple, Generic[_T]):
+    """Items of a page, in order: their times, their numbers in the order of arrival, and themselves."""
+
+    times: list[int]
+    numbers: list[int]
+    items: list[_T]
+
+
+@dataclass(eq=False, slots=True)
+class _Page(Generic[_T]):
+    number: int
+    #: None while it is not in memory.
+    rows: Rows[_T] | None
+    size: int
+    left: int
+    #: Of what has not left.
+    first: Key
+    last: Key
+    in_order: bool = True
+    #: Whether it was never written as it is now, and whether it was ever written.
+    changed: bool = True
+    written: bool = False
+
+
+class PagedItems(Generic[_T]):
+    """Items for windows of ``length``; ``load`` gives the rows of a page that was written, ``most`` items are kept in memory.
+
+    What was added since the last call of `changes` is in memory besides. None: all are. With a ``most`` the windows are
+    `ItemsOfPages`, and do not say what is new and what has expired. A ``page`` has so many items.
+
+    >>> from stormspark.windowing import Count, ProcessingTimeWindows
+    >>> written = {}
+    >>> windows = ProcessingTimeWindows(Count(3), Count(2), items=PagedItems(Count(3), written.__getitem__))
+    >>> [windows.evaluate(n).items for n in range(1, 6) if windows.add(n, now=n)]
+    [(1, 2), (2, 3, 4)]
+    >>> pages, gone = windows.items.changes()
+    >>> [(number, rows.items) for number, rows in pages], gone
+    ([(0, [1, 2, 3, 4, 5])], [])
+    """
+
+    def __init__(
+        self, length: Length, load: Callable[[int], Rows[_T]], most: int | None = None, page: int = _PAGE
+    ) -> None:
+        self.seen = 0
+        self._length = length
+        self._load = load
+        self._most = most
+        self._page = page
+        self._pages: list[_Page[_T]] = []
+        self._open: _Page[_T] | None = None  # the one that items go into
+        self._gone: list[int] = []  # pages that were written, and of which nothing is left
+        self._count = 0
+        self._next_number = self._next_page = 0
+        self._cut = _BEFORE_ALL
+        #: Of those in memory that are written as they are, how many items each has; the one that was used last comes last.
+        self._loaded: OrderedDict[int, _Page[_T]] = OrderedDict()
+        self._in_memory = 0
+        self._version = 0  # of what is held
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, item: _T, time: int) -> None:
+        """Hold ``item``."""
+        key = (time, self._next_number)
+        self._next_number += 1
+        page = self._open
+        if page is None or page.size >= self._page:
+            page = self._open = _Page[_T](self._next_page, Rows([], [], []), 0, 0, key, key)
+            self._next_page += 1
+            self._pages.append(page)
+        times, numbers, items = self._rows_of(page)
+        if key < page.last:
+            page.in_order = False
+        times.append(time)
+        numbers.append(key[1])
+        items.append(item)
+        page.size += 1
+        page.first, page.last = min(page.first, key), max(page.last, key)
+        if not page.changed:
+            page.changed = True
+            self._forget(page)
+        self._count += 1
+        self._version += 1
+
+    def until(self, time: float) -> int:
+        """How many items have that time or an earlier one."""
+        count = 0
+        for page in self._pages:
+            if page.last[0] <= time:
+                count += page.size - page.left
+            elif page.first[0] <= time:
+                count += bisect_right(self._ordered(page).times, time) - page.left
+        return count
+
+    def time(self, position: int) -> int:
+        """The time of an item."""
+        for times, _, _ in self._runs():
+            if position < len(times):
+                return times[position]
+            position -= len(times)
+        raise IndexError(position)
+
+    def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
+        """See `Held.window`."""
+        if isinstance(self._length, Count):
+            gone = max(0, reach - self._length.value)
+        else:
+            gone = min(reach, self.until(end - self._length.value if after is None else after))
+        before = max(0, self.seen - gone)
+        expired = self._leave(gone)
+        self.seen = count = reach - gone
+        if not count:
+            return None
+        start = None if isinstance(self._length, Count) else end - self._length.value
+        if self._most is not None:
+            return Window(ItemsOfPages(self, count), (), (), start, end)
+        items = tuple(self._first(count))
+        return Window(items, items[before:], tuple(expired), start, end)
+
+    def compact(self, end: int) -> None:
+        """Nothing: the next window tells what has expired before it, so that has to be kept till then."""
+
+    def drop(self) -> None:
+        """The items of the last window leave."""
+        self._leave(self.seen)
+        self.seen = 0
+
+    # -- keeping it elsewhere --------------------------------------------------------------------------------
+
+    def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
+        """Pages that are to be written, by number, and those that are gone, since the last call."""
+        changed = []
+        for page in self._pages:
+            if page.left * 4 >= page.size * 3:
+                for column in self._ordered(page):
+                    del column[: page.left]
+                if not page.changed:
+                    self._forget(page)
+                page.size, page.left, page.changed = page.size - page.left, 0, True
+            if page.changed:
+                changed.append((page.number, self._ordered(page)))
+                page.changed, page.written = False, True
+                self._remember(page)
+        gone, self._gone = self._gone, []
+        return changed, gone
+
+    def close(self, number: int) -> None:
+        """Page ``number`` is large as it is: nothing more goes in."""
+        if self._open is not None and self._open.number == number:
+            self._open = None
+
+    @property
+    def progress(self) -> tuple[Any, ...]:
+        """What there is to know beside the pages."""
+        return self.seen, self._cut, self._next_number, self._next_page
+
+    def restore(self, progress: tuple[Any, ...]) -> None:
+        """Go on from `progress`; then `hold` is to be called for each page."""
+        self.seen, self._cut, self._next_number, self._next_page = progress
+
+    def hold(self, number: int, rows: Rows[_T]) -> None:
+        """This page was written; pages are told in the order of their numbers."""
+        keys = list(zip(rows.times, rows.numbers, strict=True))
+        left = bisect_right(keys, self._cut)
+        page = _Page(number, rows, len(keys), left, keys[min(left, len(keys) - 1)], keys[-1])
+        page.changed, page.written = False, True
+        self._pages.append(page)
+        self._open = page
+        self._count += page.size - left
+        self._remember(page)
+
+    # --------------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Another one whenever something has come or left."""
+        return self._version
+
+    def first(self, count: int) -> Iterator[_T]:
+        """The first items, page by page."""
+        return islice((item for _, _, items in self._runs() for item in items), count)
+
+    def _first(self, count: int) -> list[_T]:
+        found: list[_T] = []
+        for _, _, items in self._runs():
+            found += items
+            if len(found) >= count:
+                break
+        del found[count:]
+        return found
+
+    def _leave(self, gone: int) -> list[_T]:
+        expired: list[_T] = []
+        if not gone:
+            return expired
+        rest = gone
+        for times, numbers, items in self._runs():
+            taken = min(rest, len(times))
+            rest -= taken
+            if self._most is None:
+                expired += items[:taken]
+            if not rest:
+                self._cut = times[taken - 1], numbers[taken - 1]
+                break
+        self._count -= gone
+        self._version += 1
+        self._pages = [page for page in self._pages if page.first > self._cut or self._stays(page)]
+        return expired
+
+    def _stays(self, page: _Page[_T]) -> bool:
+        """Whether anything is left of a page that something leaves."""
+        if page.last > self._cut:
+            times, numbers, _ = self._ordered(page)
+            page.left = bisect_right(range(page.size), self._cut, key=lambda at: (times[at], numbers[at]))
+            page.first = times[page.left], numbers[page.left]
+            return True
+        if page.written:
+            self._gone.append(page.number)
+        if not page.changed:
+            self._forget(page)
+        if page is self._open:
+            self._open = None
+        return False
+
+    def _runs(self) -> Iterator[Rows[_T]]:
+        """All that is held, in order, some items at a time."""
+        pages = sorted(self._pages, key=attrgetter("first"))
+        # Of pages that overlap; numbers differ, so items are never compared.
+        merged: list[tuple[int, int, _T]] = []
+        for page, following in zip_longest(pages, pages[1:]):
+            if merged:
+                before = bisect_left(merged, page.first)
+                yield from _unzipped(merged[:before])
+                del merged[:before]
+            times, numbers, items = self._ordered(page)
+            left = page.left
+            rows = Rows(times[left:], numbers[left:], items[left:])
+            if merged or (following is not None and following.first < page.last):
+                merged = sorted([*merged, *zip(*rows, strict=True)], key=_key)
+            else:
+                yield rows
+        yield from _unzipped(merged)
+
+    def _ordered(self, page: _Page[_T]) -> Rows[_T]:
+        rows = self._rows_of(page)
+        if not page.in_order:
+            order = sorted(zip(*rows, strict=True), key=_key)
+            rows.times[:], rows.numbers[:], rows.items[:] = map(list, zip(*order, strict=True))
+            page.in_order = True
+        return rows
+
+    def _rows_of(self, page: _Page[_T]) -> Rows[_T]:
+        if page.rows is not None:
+            if not page.changed:
+                self._loaded.move_to_end(page.number)
+            return page.rows
+        rows = page.rows = self._load(page.number)
+        self._remember(page)
+        return rows
+
+    def _remember(self, page: _Page[_T]) -> None:
+        """It is in memory, and need not be."""
+        self._loaded[page.number] = page
+        self._in_memory += page.size
+        while self._most is not None and self._in_memory > self._most and len(self._loaded) > 1:
+            oldest = next(iter(self._loaded.values()))
+            self._forget(oldest)
+            oldest.rows = None
+
+    def _forget(self, page: _Page[_T]) -> None:
+        if self._loaded.pop(page.number, None) is not None:
+            self._in_memory -= page.size
+
+
+class ItemsOfPages(Sequence[_T]):
+    """The items of a window, read page by page; for as long as that window is executed.
+
+    After that it raises RuntimeError, since they may have left.
+    """
+
+    def __init__(self, held: PagedItems[_T], count: int) -> None:
+        self._held, self._count, self._version = held, count, held.version
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[_T]:
+        self._check()
+        return self._held.first(self._count)
+
+    @overload
+    def __getitem__(self, position: int) -> _T: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[_T, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> _T | tuple[_T, ...]:
+        """One item, for which all before it are passed by, or a tuple of several."""
+        self._check()
+        if isinstance(position, slice):
+            wanted = range(self._count)[position]
+            low, high = min(wanted, default=0), max(wanted, default=-1) + 1
+            found = list(islice(self._held.first(self._count), low, high))
+            return tuple(found[at - low] for at in wanted)
+        at = range(self._count)[position]
+        return next(islice(self._held.first(self._count), at, None))
+
+    def _check(self) -> None:
+        if self._version != self._held.version:
+            msg = "this window is over: with persistence it is read page by page, in execute; keep what you need of it (C41)"
+            raise RuntimeError(msg)
+
+
+def _key(row: tuple[int, int, Any]) -> Key:
+    return row[0], row[1]
+
+
+def _unzipped(merged: list[tuple[int, int, _T]]) -> Iterator[Rows[_T]]:
+    if merged:
+        times, numbers, items = map(list, zip(*merged, strict=True))
+        yield Rows(times, numbers, items)

@@ -1,0 +1,155 @@
+"""What a windowed bolt's task holds, as its state, where batches are transactions (C41).
+
+In a store of the task's own, of kind ``window`` in the table, beside the state of the bolt's own:
+
+    n            page n of the tuples, pickled whole: where they came from, their times, their values
+    "progress"   how far the windows are: what has left, the next one's end, watermarks, the trigger's next time
+
+A batch writes the page that is being filled and those that it has begun, deletes those of which nothing is left, and writes the
+progress where that has changed. Tasks are named by their index, because ids shift with what else there is (A18).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import cloudpickle
+
+from stormspark.api import Fields, TopologyContext, Tuple, TupleSource
+from stormspark.checkpoint.key_value_store import KeyValueStore
+from stormspark.errors import CheckpointError, SerializationError
+from stormspark.windowing import PagedItems, Rows
+
+__all__ = ["WindowState"]
+
+_PROGRESS: Final = "progress"
+#: A page of so many bytes is not filled any more, or each batch would write them again.
+_PAGE_BYTES: Final = 32 << 10
+
+
+class _Source(NamedTuple):
+    """A stream of a task, by the task's index."""
+
+    component: str
+    stream: str
+    task: int
+    fields: tuple[str, ...]
+
+
+class WindowState:
+    """The windows of one task, called ``name`` in messages, in ``store``; for one instance of its bolt.
+
+    ``abort`` takes the batch back.
+    """
+
+    def __init__(self, store: KeyValueStore, name: str, abort: Callable[[str], None]) -> None:
+        self.abort = abort
+        self._store, self._name = store, name
+        self._sources: dict[_Source, TupleSource] = {}
+        self._known: dict[TupleSource, _Source] = {}
+        self._progress: Mapping[str, Any] | None = store.get(_PROGRESS)
+
+    def begin(self, context: TopologyContext) -> None:
+        """Tuples come from the tasks that ``context`` knows."""
+        self._context = context
+
+    @property
+    def progress(self) -> Mapping[str, Any] | None:
+        """How far the windows were when they were saved last; None: they have never been."""
+        return self._progress
+
+    def load(self, number: int) -> Rows[Tuple]:
+        """The rows of a page; raises `CheckpointError` where they can't be read."""
+        return self._unpickled(self._store[number])
+
+    def restore(self, items: PagedItems[Tuple]) -> None:
+        """Have ``items`` hold all pages."""
+        for number, page in self._store.iterate():
+            if number != _PROGRESS:
+                items.hold(number, self._unpickled(page))
+
+    def save(self, items: PagedItems[Tuple], progress: Mapping[str, Any]) -> None:
+        """Put into the store what has changed; raises `SerializationError` naming a tuple that can't be pickled."""
+        pages, gone = items.changes()
+        for number, rows in pages:
+            page = self._pickled(rows)
+            self._store.put(number, page)
+            if len(page) >= _PAGE_BYTES:
+                items.close(number)
+        for number in gone:
+            self._store.delete(number)
+        if progress != self._progress:
+            self._store.put(_PROGRESS, progress)
+            self._progress = progress
+
+    # --------------------------------------------------------------------------------------------------------
+
+    def _pickled(self, rows: Rows[Tuple]) -> bytes:
+        sources: dict[_Source, int] = {}
+        places = [sources.setdefault(self._described(tup._source), len(sources)) for tup in rows.items]
+        values = [tup.values for tup in rows.items]
+        page = [tuple(one) for one in sources], places, rows.times, rows.numbers, values
+        try:
+            return pickle.dumps(page, 5)
+        except Exception:  # classes of a notebook or a script have no module to be found in
+            try:
+                return bytes(cloudpickle.dumps(page, 5))
+            except Exception as error:
+                raise self._unpicklable(rows, error) from error
+
+    def _unpicklable(self, rows: Rows[Tuple], error: Exception) -> SerializationError:
+        culprit = next((tup for tup in rows.items if not _can_pickle(tup.values)), None)
+        what = "a tuple of its windows" if culprit is None else f"{culprit!r:.300}"
+        msg = (
+            f"{self._name}: its windows are state, since batches are transactions, and {what} can't be pickled: {error}; "
+            f"emit plain data (C41)"
+        )
+        return SerializationError(msg)
+
+    def _unpickled(self, page: bytes) -> Rows[Tuple]:
+        try:
+            described, places, times, numbers, values = pickle.loads(page)
+        except Exception as error:
+            msg = (
+                f"{self._name}: what its windows hold can't be read: {type(error).__name__}: {error}; classes of values must be "
+                f"found in the modules that they were in"
+            )
+            raise CheckpointError(msg) from error
+        sources = [self._source(_Source(*one)) for one in described]
+        return Rows(
+            times,
+            numbers,
+            [Tuple(of_one, sources[place]) for place, of_one in zip(places, values, strict=True)],
+        )
+
+    def _described(self, source: TupleSource) -> _Source:
+        found = self._known.get(source)
+        if found is None:
+            tasks = self._context.component_tasks(source.component)
+            index = tasks.index(source.task)
+            found = self._known[source] = _Source(
+                source.component, source.stream, index, tuple(source.fields)
+            )
+            self._sources.setdefault(found, source)
+        return found
+
+    def _source(self, described: _Source) -> TupleSource:
+        found = self._sources.get(described)
+        if found is None:
+            component, stream, index, fields = described
+            known = component in self._context.component_ids
+            tasks = self._context.component_tasks(component) if known else []
+            task = tasks[index] if index < len(tasks) else -1  # it is not there any more
+            found = self._sources[described] = TupleSource(component, task, stream, Fields(fields))
+            self._known[found] = described
+        return found
+
+
+def _can_pickle(values: tuple[Any, ...]) -> bool:
+    try:
+        cloudpickle.dumps(values, 5)
+    except Exception:
+        return False
+    return True
