@@ -100,7 +100,8 @@ def _tests(module: ast.Module) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.ClassDef):
             methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
             if any("Machine" in ast.unparse(base) for base in node.bases):
-                machines[node.name] = " ".join(ast.get_docstring(one) or "" for one in (node, *methods))
+                said = [ast.get_docstring(node), *map(ast.get_docstring, methods)]
+                machines[node.name] = " ".join(filter(None, said))
             for method in methods:
                 if method.name.startswith("test_"):
                     yield f"{node.name}::{method.name}", ast.get_docstring(method) or ""

@@ -24,6 +24,7 @@ from stormspark.api.state import TwoPhaseStatefulComponent
 from stormspark.connectors import (
     DeltaBolt,
     FieldNameBasedTupleToKafkaMapper,
+    FirstPollOffsetStrategy,
     KafkaBolt,
     KafkaSpout,
     KafkaSpoutConfig,
@@ -108,7 +109,7 @@ def build(name: str, bootstrap: str, topic: str, out: str, folder: Path) -> Topo
         bootstrap,
         topic,
         group_id=name,
-        first_poll_offset_strategy="EARLIEST",
+        first_poll_offset_strategy=FirstPollOffsetStrategy.EARLIEST,
         record_translator=SimpleRecordTranslator(lambda record: (int(record.value),), ["n"]),
     )
     kafka = (

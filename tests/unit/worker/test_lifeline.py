@@ -60,7 +60,7 @@ def watch(jvm, lease=60.0):
 
     def run():
         try:
-            Lifeline(near, jvm, lease, obeyed.append, end).watch()
+            Lifeline(near, jvm, lease, obeyed.append, end).watch()  # type: ignore[arg-type]
         except _Ended:
             near.close()
             ended.set()

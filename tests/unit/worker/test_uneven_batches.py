@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stormspark import BasicBolt, Bolt, FailedException, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
-from stormspark.api.state import KeyValueState, TwoPhaseStatefulComponent
+from stormspark.api.state import TwoPhaseStatefulComponent
 from stormspark.local import SimulatedClock
 from tests.unit.worker.components import Script
 from tests.unit.worker.rig import Rig
@@ -51,7 +51,7 @@ class Slow(BasicBolt):
 class Sink(TwoPhaseStatefulComponent, Bolt):
     """Delivers what a batch brought when it is committed, as connectors do."""
 
-    def init_state(self, state: KeyValueState[Any, Any]) -> None:
+    def init_state(self, state: Any) -> None:
         self.state, self.rows = state, []
 
     def prepare(self, conf: Any, context: Any, collector: Any) -> None:
@@ -144,6 +144,11 @@ def test_an_even_batch_needs_one_round() -> None:
     rig = run(uneven(100, 0.0), 100, 3)
     steps: list[Any] = []
     for worker in rig.workers:
-        worker.run = lambda step, frames, run=worker.run: (steps.append(step), run(step, frames))[1]  # type: ignore[method-assign]
+
+        def run_and_note(step: Any, frames: Any, run: Any = worker.run) -> Any:
+            steps.append(step)
+            return run(step, frames)
+
+        worker.run = run_and_note
     rig.batches(5)
     assert len(steps) == 5 * 3 * (rig.cluster.plan.last_superstep + 1)
