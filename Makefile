@@ -183,6 +183,7 @@ soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure s
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
 	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
+	@SOAK_BATCHES=20000 HEAVY_TUPLES=2500 $(BIN)/pytest -q tests/unit/local/test_nothing_grows.py tests/spark/test_heavy_tuples.py
 
 .PHONY: soak-schedules
 soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tests/schedules), for SCHEDULE_SECS

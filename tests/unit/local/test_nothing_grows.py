@@ -170,5 +170,7 @@ def test_nothing_grows_with_the_number_of_batches(
         assert numbers.acked > 10 * _BATCHES and numbers.failed > _BATCHES / 4 and numbers.timed_out > 0
         assert trouble.restarts > 20 and trouble.errors > 20
     assert after.grown(before) == {}
-    assert after.blocks - before.blocks < 2 * _BATCHES, "of memory: strings and numbers, too"
+    assert after.blocks - before.blocks < 6 * _BATCHES, (
+        "twenty messages a batch: what remembers them grows faster"
+    )
     assert (after.threads, after.files) == (before.threads, before.files)
