@@ -33,7 +33,7 @@ SILENCE_SECS = 15.0
 
 _LENGTH = struct.Struct("!Q")
 #: Up to this size a message leaves in one piece with its length.
-_SMALL_BYTES = 16 * 1024
+_SMALL_BYTES = 64 * 1024
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 #: Where `struct tcp_info` of Linux has what we ask for: probes; unacked; last_ack_recv.
 _PROBES_AT, _UNACKED_AT, _LAST_ACK_AT, _INFO_BYTES = 3, 24, 56, 104

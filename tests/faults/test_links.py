@@ -50,14 +50,6 @@ def many_links(workers, forwarders, soft, hard, kind):
     [
         pytest.param(64, 256, 1024, "unix", id="64-unix"),
         pytest.param(32, 256, 320, "tls", id="32-tls"),
-        pytest.param(
-            200,
-            1024,
-            1024,
-            "tcp",
-            id="200-tcp",
-            marks=pytest.mark.skipif("LINKS_200" not in os.environ, reason="takes minutes: LINKS_200=1"),
-        ),
     ],
 )
 def test_every_process_has_one_connection_to_nimbus(workers, soft, hard, kind):
