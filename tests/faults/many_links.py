@@ -101,7 +101,7 @@ def _fork_forwarder(folder: Path, number: int, workers: int) -> Channel:
         far.close()
         return near
     near.close()
-    forwarder.start = partial(_fork_worker, folder)
+    setattr(forwarder, "start", partial(_fork_worker, folder))  # noqa: B010
     attempt: Attempt = far.recv()
     try:
         for position in range(workers):

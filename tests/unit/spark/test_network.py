@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,8 @@ def network(master, spark=None, **settings):
         master=master, defaultParallelism=7, getConf=lambda: {"spark.driver.host": "10.0.0.1"} | (spark or {})
     )
     own = {f"stormspark.{key.replace('_', '.')}": value for key, value in settings.items()}
-    return Network.of(SimpleNamespace(sparkContext=context), Settings.read(own))
+    spark_session: Any = SimpleNamespace(sparkContext=context)
+    return Network.of(spark_session, Settings.read(own))
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[4,4]"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from stormspark.spark.nimbus import Nimbus
 from stormspark.worker.link import dial
 from stormspark.worker.messages import Adopt, Hello, Locate, ProcessId, Ready, StartHere, Welcome
 
-LARGE = [(None, bytes(1_000_000))] * 30  # more than a socket holds
+LARGE: list[Any] = [(None, bytes(1_000_000))] * 30  # more than a socket holds
 
 
 @pytest.fixture

@@ -187,7 +187,12 @@ def test_one_thread_receives_while_another_sends(make, key):
     """More than the sockets' buffers hold, both ways at a time."""
     message = os.urandom(8_000_000)
     with dial(by_tcp(make(key=key)), key) as connection:
-        sender = threading.Thread(target=lambda: [connection.send_bytes(_pickled(message)) for _ in range(3)])
+
+        def send():
+            for _ in range(3):
+                connection.send(message)
+
+        sender = threading.Thread(target=send)
         sender.start()
         assert all(connection.recv() == message for _ in range(3))
         sender.join()
@@ -211,12 +216,15 @@ def test_poll_tells_of_a_message_and_of_the_end(make, key):
 
 
 def test_spark_says_whether_to_encrypt():
-    assert encrypting_key({}.get, None) is None
-    assert encrypting_key({"spark.ssl.rpc.enabled": "true"}.get, None) == "spark.ssl.rpc.enabled"
-    assert encrypting_key({}.get, True) == "stormspark.network.crypto.enabled"
-    assert encrypting_key({"spark.network.crypto.enabled": "false"}.get, False) is None
+    def key(of_spark, wanted=None):
+        return encrypting_key(lambda name: of_spark.get(name), wanted)  # noqa: PLW0108 - of which `get` has several types
+
+    assert key({}) is None
+    assert key({"spark.ssl.rpc.enabled": "true"}) == "spark.ssl.rpc.enabled"
+    assert key({}, True) == "stormspark.network.crypto.enabled"
+    assert key({"spark.network.crypto.enabled": "false"}, False) is None
     with pytest.raises(UnsupportedEnvironmentError, match=r"spark\.network\.crypto\.enabled"):
-        encrypting_key({"spark.network.crypto.enabled": "true"}.get, False)
+        key({"spark.network.crypto.enabled": "true"}, False)
 
 
 def test_no_certificate_without_the_package_that_makes_it(monkeypatch):
@@ -421,12 +429,6 @@ def test_only_the_socket_file_of_a_dead_process_is_removed(door, tmp_path):
         sock.bind(str(dead))
     remove_if_dead(Endpoint(str(dead)))
     assert not dead.exists()
-
-
-def _pickled(message):
-    import pickle
-
-    return pickle.dumps(message)
 
 
 def _pass_on(one, other):
