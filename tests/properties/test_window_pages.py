@@ -22,7 +22,9 @@ from tests.properties.test_windows import LENGTHS
 #: What a step does: an item with that timestamp, a watermark or a look at the clock, the end of a batch, or its loss.
 COMMIT, LOSS = "commit", "loss"
 STEPS = st.lists(
-    st.integers(0, 60) | st.tuples(st.integers(0, 70)) | st.sampled_from([COMMIT, COMMIT, LOSS]), max_size=80
+    st.integers(0, 60) | st.tuples(st.integers(0, 70)) | st.sampled_from([COMMIT, COMMIT, LOSS]),
+    min_size=15,
+    max_size=80,
 )
 
 
@@ -86,7 +88,7 @@ def test_event_time(length: Length, slide: Length, steps: list[Any], page: int, 
         return windows.add(number, step)
 
     # What is taken back comes again in the same order, so the sequence as a whole is what one without losses sees.
-    for step in [*steps, LOSS, COMMIT]:
+    for step in [*steps, COMMIT, LOSS, 70, (90,), LOSS, COMMIT]:
         if step == COMMIT:
             kept.commit(in_pages.items, in_pages.progress)  # type: ignore[arg-type]
             batch.clear()
@@ -122,7 +124,7 @@ def test_processing_time(
         due = windows.period is not None if wait is None else windows.add(number, now)
         return plain(windows.evaluate(now), most is not None) if due else None
 
-    for step in [*steps, LOSS, COMMIT]:
+    for step in [*steps, COMMIT, LOSS, 70, (90,), LOSS, COMMIT]:
         if step == COMMIT:
             kept.commit(in_pages.items, in_pages.progress)  # type: ignore[arg-type]
             batch.clear()

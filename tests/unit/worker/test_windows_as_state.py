@@ -531,3 +531,15 @@ def test_no_window_fires_in_a_round_that_ends_a_batch() -> None:
     assert not fired
     one.batches(1)
     assert fired == [[1, 2]]
+
+
+def test_a_batch_that_was_prepared_and_not_committed_leaves_nothing() -> None:
+    """C41, C44: its tuples come again, and are held once."""
+    one = rig(Windows().with_tumbling_window(Count(5)), Replayed(rows(1, 2)))
+    one.batches(1)
+    for worker in one.workers:
+        worker.roll_back(0, -1, "a test")
+    one.cluster._batch, one.cluster._committed = 0, -1
+    one.batches(2)
+    (task,) = one.tasks("b")
+    assert [tup[0] for tup in task.bolt._paged.first(9)] == [1, 2]
