@@ -90,6 +90,11 @@ _MOST_FILLED = 0.5
 #: objects.
 _FRAME_TUPLES = 512
 FRAME_BYTES = 4 * 1024 * 1024
+#: A worker that has been in one task's code for so long is looked at by another thread.
+_LONG_SECONDS = 0.1
+#: One superstep counts for message timeouts with at most this share of one, or as much as a pause: while one long call runs, no
+#: worker can tell the others which tuples merely wait, and that takes up to six supersteps to arrive (W2).
+_STEP_SHARE = 1 / 8
 
 
 def _readable(record: tuple[int, int, int] | None, row: bytes) -> Row:
@@ -134,13 +139,17 @@ class Worker:
         self._hooks = WorkerHooks(plan, index, self._storm_id)
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
+        self._inside: Task | None = None  # that task
+        self._opening = False
         #: The thread that runs the tasks, and whether user code has other ones (W26).
         self.thread = get_ident()
         self.guarded = False
         self._logs = logs
         settings = plan.settings
         self._settings = settings
-        self._running = RunningClock(settings.clock_gap_ms / 1000)
+        gap = settings.clock_gap_ms / 1000
+        step = inf if settings.timeout_secs is None else settings.timeout_secs * _STEP_SHARE
+        self._running = RunningClock(gap, max(gap, step))
         self._next_look = 0.0
         self._worked = 0.0  # seconds, in this round
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
@@ -260,8 +269,10 @@ class Worker:
         """
         watch_for_threads(self)
         self.thread = get_ident()
+        self._opening = True
         self._at = ("a worker hook", self._clock())
         self._hooks.start()
+        self._at = ("the state table", self._clock())
         self._states.restore()
         for bolt in self._bolts:
             self._enter(bolt)
@@ -273,6 +284,7 @@ class Worker:
                 spout.start()
             self.set_active(True)
         self._enter(None)
+        self._opening = False
 
     @contextmanager
     def one_task(self, task: int) -> Iterator[Task]:
@@ -449,7 +461,6 @@ class Worker:
             self._running.end_batch(self._clock())
             frames = [self._report(step)]
         else:
-            self._running.advance(self._clock())
             if self._transactions and phase == self.plan.supersteps:
                 self._tell_if_unsettled(step)
             frames = self._hand_out()
@@ -1242,9 +1253,20 @@ class Worker:
     def busy(self) -> Busy | None:
         """Which task's code this worker is in, and since when; for another thread that wonders about the silence."""
         at = self._at
-        return None if at is None else Busy(at[0], self._clock() - at[1])
+        return None if at is None else Busy(at[0], self._clock() - at[1], self._opening)
+
+    def look(self) -> None:
+        """Called by another thread some times a second, so that what `busy` says is the time of single calls of user code: a loop
+        over many calls that has become slow is cut short, or has its calls seen to return.
+        """
+        at, task = self._at, self._inside
+        if at is None or task is None or self._clock() - at[1] < _LONG_SECONDS:
+            return
+        if task.look() and self._at is at:
+            self._at = (at[0], self._clock())
 
     def _enter(self, task: Task | None) -> None:
+        self._inside = task
         self._at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)

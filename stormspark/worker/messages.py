@@ -191,10 +191,12 @@ class Fatal(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """A worker is in the code of a task, and has been since ``seconds``."""
+    """A worker has been in one call of a task's code for ``seconds``."""
 
     task: str
     seconds: float
+    #: The call is one with which a worker begins: ``open``, ``prepare``, or it reads its state.
+    opens: bool = False
 
 
 class Beat(NamedTuple):

@@ -376,6 +376,12 @@ class Task:
         if self.aborts is None:
             self.aborts = f"{self.name}: {reason}"[:1000]
 
+    def look(self) -> bool:
+        """Called by another thread while this task's code has been running for long: whether a call of it has returned since
+        the last look.
+        """
+        return False
+
     def stop_topology(self, error: ComponentError) -> None:
         """Nothing more is asked of this task; the driver stops the topology when the batch ends."""
         self.fatal = ErrorReport(self.component.id, self.id, str(error))
