@@ -70,6 +70,8 @@ class Assignments:
     attempt: int = 0
     #: Why the attempt has failed, or None.
     broken: str | None = None
+    #: Whether that was something outside of the topology, which it is worth waiting for.
+    broken_outside: bool = False
     #: Why the topology ends, or None: nothing is started or found any more.
     ending: str | None = None
     seats: list[Seat] = field(default_factory=list)
@@ -122,13 +124,16 @@ class Assignments:
         if seat.incarnation == incarnation and seat.state is SeatState.PROMISED:
             seat.state = SeatState.EMPTY
 
-    def lost(self, worker: int, incarnation: int, reason: str) -> bool:
-        """This life of a worker is over, and with it the attempt; false if that is no news."""
+    def lost(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> bool:
+        """This life of a worker is over, and with it the attempt; false if that is no news. ``outside``: of storage that is away,
+        and of nothing that user code did.
+        """
         seat = self.seats[worker]
         if seat.incarnation != incarnation or seat.state in (SeatState.LOST, SeatState.EMPTY):
             return False
         seat.state, seat.endpoint = SeatState.LOST, None
-        self.broken = self.broken or f"worker {worker} was lost: {reason}"
+        if self.broken is None:
+            self.broken, self.broken_outside = f"worker {worker} was lost: {reason}", outside
         return True
 
     def is_current(self, worker: int, incarnation: int) -> bool:
@@ -139,7 +144,7 @@ class Assignments:
     def begin_attempt(self, attempt: int) -> None:
         """Let lost workers be started again, and refuse whoever still speaks of an earlier attempt."""
         assert attempt > self.attempt, f"attempts only go up: {attempt} after {self.attempt}"
-        self.attempt, self.broken = attempt, None
+        self.attempt, self.broken, self.broken_outside = attempt, None, False
         for seat in self.seats:
             if seat.state is SeatState.LOST:
                 seat.state = SeatState.EMPTY

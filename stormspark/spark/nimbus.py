@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stormspark.errors import StormsparkError
+from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.worker.addresses import Address
 from stormspark.worker.batch_state import StateAccess
@@ -74,6 +74,8 @@ class _Link:
     connection: Connection
     heard: float
     warned_at: float = 0.0
+    #: Its tasks are open: it takes requests.
+    ready: bool = False
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
@@ -119,6 +121,7 @@ class Nimbus:
         active: bool = True,
         stuck_secs: float = 10.0,
         stuck_timeout_secs: float = 0.0,
+        prepare_timeout_secs: float = 0.0,
         state: Callable[[], StateAccess | None] = lambda: None,
         state_of: Callable[[int], Iterable[bytes]] = lambda worker: (),
         certificate: bytes = b"",
@@ -138,6 +141,8 @@ class Nimbus:
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
+        self._prepare_timeout = prepare_timeout_secs
+        self._looked_at: float | None = None
         self._error: BaseException | None = None
         self.key = Key.new(certificate)
         self._door = Door(str(folder / "nimbus"), address, self.key, self._serve, "nimbus", silence_secs)
@@ -156,6 +161,12 @@ class Nimbus:
         """Why the attempt has failed, or None."""
         with self._changed:
             return self._assignments.broken
+
+    @property
+    def broken_outside(self) -> bool:
+        """Whether the attempt has failed of something that it is worth waiting for."""
+        with self._changed:
+            return self._assignments.broken_outside
 
     def begin_attempt(self, attempt: int) -> None:
         """From now on only forwarders of this attempt are served, and lost workers may be started again."""
@@ -182,12 +193,24 @@ class Nimbus:
                 link.connection.hang_up()  # which ends the attempt: the next one has them adopted
 
     def look_for_silence(self) -> None:
-        """Give up workers that have said nothing for the lease; call it every second or so."""
+        """Give up workers that have said nothing for the lease; call it every second or so.
+
+        While this process was kept from looking, it was kept from listening too: that time is nobody's silence. Workers that
+        open their tasks have the time of a start besides, since imports may keep their interpreter.
+        """
         now = time.monotonic()
         with self._changed:
-            silent = [link for link in self._links.values() if now - link.heard > self._lease]
-        for link in silent:
-            self._lose(link.worker, link.incarnation, f"it was silent for {self._lease} s")
+            if self._looked_at is not None and now - self._looked_at > self._lease / 3:
+                for link in self._links.values():
+                    link.heard = max(link.heard, min(now, link.heard + now - self._looked_at))
+            self._looked_at = now
+            silent = [
+                (link, most)
+                for link in self._links.values()
+                if now - link.heard > (most := self._lease + (0 if link.ready else self._start_timeout))
+            ]
+        for link, most in silent:
+            self._lose(link.worker, link.incarnation, f"it was silent for {most:g} s")
 
     def activate(self, active: bool) -> None:
         """Have spouts asked for tuples, or not (B13)."""
@@ -271,14 +294,16 @@ class Nimbus:
             answer = self._assignments.locate(question.attempt, question.worker)
             deadline = time.monotonic() + self._start_timeout
             while answer is None:
-                if not self._changed.wait(deadline - time.monotonic()) and time.monotonic() >= deadline:
+                # A process that has said hello beats while it reads its state and opens its tasks, however long that takes.
+                comes = self._assignments.seats[question.worker].state is SeatState.STARTING
+                left = deadline - time.monotonic()
+                if left <= 0 and not comes:
                     break
+                self._changed.wait(self._lease if comes else left)
                 answer = self._assignments.locate(question.attempt, question.worker)
             incarnation = self._assignments.seats[question.worker].incarnation
         if answer is None:
-            reason = (
-                f"it was not ready within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
-            )
+            reason = f"its process did not say hello within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
             self._lose(question.worker, incarnation, reason)
             return Refused(f"worker {question.worker} was lost: {reason}")
         return answer
@@ -339,6 +364,7 @@ class Nimbus:
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):
+            link.ready, link.warned_at = True, self._stuck_secs
             with self._changed:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()
@@ -353,11 +379,14 @@ class Nimbus:
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
         """Say who holds a batch up: user code that does not return (B1); give its worker up when that takes too long."""
-        if busy is not None and 0 < self._stuck_timeout <= busy.seconds:
+        if busy is not None:
+            key = "prepare" if busy.opens else "stuck"
+            most = self._prepare_timeout if busy.opens else self._stuck_timeout
+        if busy is not None and 0 < most <= busy.seconds:
             self._lose(
                 link.worker,
                 link.incarnation,
-                f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.stuck.timeout.secs)",
+                f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
             )
             if link.process.host == socket.gethostname():
                 end_process(link.process)
@@ -366,6 +395,15 @@ class Nimbus:
             link.warned_at = self._stuck_secs
         elif busy.seconds >= link.warned_at:
             link.warned_at = 2 * busy.seconds
+            if busy.opens:
+                _log.warning(
+                    "worker %d is not ready yet, and the topology waits for it: it has been in %s for %.0f s, where a task "
+                    "opens or state is read; stormspark.prepare.timeout.secs would bound it",
+                    link.worker,
+                    busy.task,
+                    busy.seconds,
+                )
+                return
             _log.warning(
                 "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and so on "
                 "must return soon (B1); if it never does, kill the topology",
@@ -395,10 +433,10 @@ class Nimbus:
             if w not in self._links or seat.state is SeatState.LOST
         }
 
-    def _lose(self, worker: int, incarnation: int, reason: str) -> None:
+    def _lose(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> None:
         with self._changed:
             ending = self._assignments.ending is not None
-            news = self._assignments.lost(worker, incarnation, reason)
+            news = self._assignments.lost(worker, incarnation, reason, outside=outside)
             link = self._links.get(worker)
             self._changed.notify_all()
         if not news:
@@ -412,7 +450,14 @@ class Nimbus:
             self._on_trouble()
 
     def _start_failed(self, failed: StartFailed) -> None:
-        self._fail(_error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}"))
+        error = _error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}")
+        with self._changed:
+            again = self._assignments.attempt > 0
+        if again and isinstance(error, CheckpointError) and not isinstance(error, FencedError):
+            # What could be read once can be read again, when storage is back.
+            self._lose(failed.worker, failed.incarnation, str(error), outside=True)
+        else:
+            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:

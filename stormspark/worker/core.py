@@ -1007,7 +1007,9 @@ class Worker:
         failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
         if self._prepared is not None:
             aborts = self._aborts()
-            return self._prepared._replace(aborts=aborts, prepared=aborts is None, failed_rows=failed)
+            return self._prepared._replace(
+                aborts=aborts, prepared=aborts is None, failed_rows=failed, outside=self._aborted_outside()
+            )
         left, ended = self._left(), self._has_ended(step)
         # A fail that is still to be told elsewhere decides about the batch, as a tuple does.
         left += sum(len(parts.fails) for parts in self.ledger.parts_to_send.values())
@@ -1015,13 +1017,15 @@ class Worker:
         begun = any(task.takes_part for task in self._batch_aware)
         announces = self.plan.announces and self._ended < self.plan.ending_rounds
         announced = self._announcements() if announces else None
-        report = TransactionReport(left, self._aborts(), False, None, failed, begun, announced)
+        report = TransactionReport(
+            left, self._aborts(), False, None, failed, begun, announced, self._aborted_outside()
+        )
         if left or not (step.commits and ended) or self._unsettled or report.aborts or self._fatal():
             return report
         self._warn_of_held()
         file = self._states.prepare(step.batch)
         if self._aborts() is not None or self._fatal() is not None:
-            return report._replace(aborts=self._aborts())
+            return report._replace(aborts=self._aborts(), outside=self._aborted_outside())
         self._prepared = report._replace(prepared=True, file=file)
         return self._prepared
 
@@ -1032,6 +1036,10 @@ class Worker:
 
     def _aborts(self) -> str | None:
         return next((task.aborts for task in self.tasks.values() if task.aborts is not None), None)
+
+    def _aborted_outside(self) -> bool:
+        aborted = [task for task in self.tasks.values() if task.aborts is not None]
+        return bool(aborted) and all(task.aborted_outside for task in aborted)
 
     def _warn_of_held(self) -> None:
         """What a bolt holds over the end of a batch, and not in its state, is lost with its process."""

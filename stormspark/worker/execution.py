@@ -1,10 +1,10 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt, and the one that asks a spout for them.
 
-Of all that runs once a tuple, this is the outermost. A bolt's loop takes a chunk of deliveries; where ``execute`` raises, it
-notes in the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. Each loop returns how many
-tuples it executed: another thread may take the rest of the chunk away meanwhile (`BoltTask.look`), so a loop reads nothing of it
-after its first item but by iterating. The user's tuple object is used again for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a
-tuple.
+Of all that runs once a tuple, this is the outermost. A bolt's loop takes a chunk of deliveries and returns how many it executed:
+another thread may take the rest of the chunk away meanwhile (`BoltTask.look`), so after its first item a loop reads nothing of it
+but by iterating. Where ``execute`` raises, the loop notes in the task which tuple that was (``position`` in the chunk,
+``current``) and lets the error out. The user's tuple object is used again for the next tuple if nobody has kept it, which its
+reference count tells: that is half the price of a new object a tuple.
 """
 
 from __future__ import annotations

@@ -241,7 +241,9 @@ class WorkerProcess:
                 self._state = self._state._replace(handed=str(self._take_state(link)))
         except (OSError, EOFError) as error:
             self.end(f"the driver is gone: {error}")
-        self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy, self._look)
+        self._lifeline = Lifeline(
+            link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy, self._look
+        )
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
         # Behind our own: what Spark has shipped comes first.
         sys.path.extend(

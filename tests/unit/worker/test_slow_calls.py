@@ -22,10 +22,13 @@ class Slow:
     """What a bolt does with a tuple; the host's other thread looks at the worker during each slow call."""
 
     def __init__(self) -> None:
+        self.begin(SLOW_FROM)
+
+    def begin(self, slow_from: int) -> None:
         self.rig: Rig | None = None
         self.seen: list[float] = []
         self.calls: list[int] = []
-        self.slow_from = SLOW_FROM
+        self.slow_from = slow_from
 
     def work(self, number: int) -> None:
         assert self.rig is not None
@@ -46,7 +49,7 @@ class Slow:
                 self.seen.append(busy.seconds)
 
 
-slow = Slow()
+slow = Slow()  # the instances of components are made from pickles, so they share this
 
 
 class SlowBasic(BasicBolt):
@@ -78,11 +81,9 @@ class Hooked(SlowBasic):
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rig]:
+def run() -> Callable[..., Rig]:
     def make(builder: TopologyBuilder, workers: int = 1, slow_from: int = SLOW_FROM, **conf: Any) -> Rig:
-        global slow
-        slow = Slow()
-        slow.slow_from = slow_from
+        slow.begin(slow_from)
         rig = slow.rig = Rig(builder, workers, **conf)
         return rig
 
