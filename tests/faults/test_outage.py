@@ -1,7 +1,7 @@
 """Storage that goes away for a while and comes back ends nothing and loses nothing, wherever it is missed.
 
-``OUTAGE_SECS=600 pytest tests/faults/test_outage.py`` has it away for ten minutes, CI for seconds. ``stormspark.max.attempts`` is 2 here, so each
-attempt that fails must be known for what it is.
+``OUTAGE_SECS=600 pytest tests/faults/test_outage.py`` has it away for ten minutes, CI for seconds. ``stormspark.max.attempts``
+is 2 here, so each attempt that fails must be known for what it is.
 """
 
 from __future__ import annotations
