@@ -194,6 +194,8 @@ class Settings:
     worker_start_timeout_secs: float = _setting(
         "stormspark.worker.start.timeout.secs", 60, int, float, least=1
     )
+    #: Workers are placed when the executors that Spark was asked for have registered, or after so long, in seconds.
+    executors_wait_secs: float = _setting("stormspark.executors.wait.secs", 30, int, float, least=0)
     #: A worker that hears nothing from its driver for so long exits.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: How long a path between two hosts may be silent while something is awaited of it.

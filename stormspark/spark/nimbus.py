@@ -44,7 +44,9 @@ from stormspark.worker.messages import (
     Hello,
     Locate,
     Lost,
+    Offer,
     Orders,
+    Places,
     ProcessId,
     Ready,
     Refused,
@@ -74,6 +76,7 @@ class _Link:
     connection: Connection
     heard: float
     warned_at: float = 0.0
+    executor: ProcessId | None = None
     #: Its tasks are open: it takes requests.
     ready: bool = False
     sending: threading.Lock = field(default_factory=threading.Lock)
@@ -94,6 +97,26 @@ class _Link:
         finally:
             self.sending.release()
         return True
+
+
+@dataclass
+class _Gathering:
+    """Executors offer to start workers: until so many have, or it is too late."""
+
+    expected: int
+    tasks: int
+    patience_secs: float  # from the first offer on: before, there may be no executor at all
+    deadline: float = 0.0
+    offered: int = 0  # by tasks
+    #: In order; a dictionary for that.
+    offers: dict[ProcessId, None] = field(default_factory=dict)
+    #: What each has to start and has not heard of yet; None while others are waited for.
+    dealt: dict[ProcessId, list[tuple[int, StartHere]]] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nobody else is waited for: also where two tasks of one executor have offered, and none of another one."""
+        return len(self.offers) >= self.expected or self.offered >= self.tasks
 
 
 class Nimbus:
@@ -143,6 +166,7 @@ class Nimbus:
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._prepare_timeout = prepare_timeout_secs
         self._looked_at: float | None = None
+        self._gathering: _Gathering | None = None
         self._error: BaseException | None = None
         self.key = Key.new(certificate)
         self._door = Door(str(folder / "nimbus"), address, self.key, self._serve, "nimbus", silence_secs)
@@ -180,6 +204,31 @@ class Nimbus:
             return {
                 worker for worker, seat in enumerate(self._assignments.seats) if seat.state is SeatState.LOST
             }
+
+    def missing(self) -> int:
+        """How many workers nobody has been asked to start."""
+        with self._changed:
+            return len(self._assignments.missing())
+
+    def gather(self, executors: int, tasks: int, patience_secs: float) -> None:
+        """Deal the missing workers out when so many executors or tasks have offered, at the latest so long after the first."""
+        with self._changed:
+            self._gathering = _Gathering(executors, tasks, patience_secs)
+
+    def gathered(self) -> None:
+        """Expect no more offers."""
+        with self._changed:
+            self._gathering = None
+
+    def places(self) -> str:
+        """Which workers live where, for people."""
+        with self._changed:
+            places: dict[str, list[int]] = {}
+            for worker, seat in enumerate(self._assignments.seats):
+                where = seat.executor
+                name = "elsewhere" if where is None else f"{where.host}/{where.pid}"
+                places.setdefault(name, []).append(worker)
+        return "; ".join(f"{', '.join(map(str, workers))} on {name}" for name, workers in places.items())
 
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
         """Have a worker adopt rows, now if it is there, else when it comes; in place of those that still wait for it."""
@@ -276,6 +325,11 @@ class Nimbus:
                     elif isinstance(answer, There):
                         promised.pop(message.worker, None)
                     connection.send(answer)
+                elif isinstance(message, Offer):
+                    places = self._offer(message)
+                    if isinstance(places, Places):
+                        promised.update((worker, order.incarnation) for worker, order in places.orders)
+                    connection.send(places)
                 elif isinstance(message, Lost):
                     self._lose(*message)
                     connection.send(Refused(message.reason))
@@ -288,6 +342,29 @@ class Nimbus:
                 for worker, incarnation in promised.items():
                     self._assignments.promise_broken(worker, incarnation)
                 self._changed.notify_all()
+
+    def _offer(self, offer: Offer) -> Places | Refused:
+        """What to start beside an executor, once all have offered that are expected to."""
+        with self._changed:
+            refusal = self._assignments.refusal(offer.attempt)
+            gathering = self._gathering
+            if refusal is not None:
+                return Refused(refusal)
+            if gathering is None:
+                return Places(())
+            if not gathering.offered:
+                gathering.deadline = time.monotonic() + gathering.patience_secs
+            gathering.offers.setdefault(offer.executor)
+            gathering.offered += 1
+            self._changed.notify_all()
+            while gathering.dealt is None:
+                left = gathering.deadline - time.monotonic()
+                if gathering.complete or left <= 0 or self._assignments.refusal(offer.attempt):
+                    gathering.dealt = self._assignments.deal(offer.attempt, gathering.offers)
+                    self._changed.notify_all()
+                else:
+                    self._changed.wait(left)
+            return Places(tuple(gathering.dealt.pop(offer.executor, ())))
 
     def _locate(self, question: Locate) -> There | StartHere | Refused:
         with self._changed:
@@ -309,7 +386,14 @@ class Nimbus:
         return answer
 
     def _serve_worker(self, connection: Connection, hello: Hello) -> None:
-        link = _Link(hello.worker, hello.incarnation, hello.process, connection, time.monotonic())
+        link = _Link(
+            hello.worker,
+            hello.incarnation,
+            hello.process,
+            connection,
+            time.monotonic(),
+            executor=hello.executor,
+        )
         with link.sending:  # orders to all workers wait until this one has been welcomed
             known = self._welcome(link)
         if not known:
@@ -334,7 +418,7 @@ class Nimbus:
     def _welcome(self, link: _Link) -> bool:
         """Give a worker that is waited for the plan, and what its earlier life left open, before it is asked for anything."""
         with self._changed:
-            if not self._assignments.hello(link.worker, link.incarnation, link.process):
+            if not self._assignments.hello(link.worker, link.incarnation, link.process, link.executor):
                 return False
             self._links[link.worker] = link
             adoptions = self._adoptions.pop(link.worker, [])

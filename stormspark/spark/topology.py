@@ -48,10 +48,12 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import check_trusted, make_private
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker, reads_delta
+from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
+from stormspark.spark.placement import Placement
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.retrying import Retries
@@ -195,6 +197,15 @@ class SparkTopology:
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
+        self._executors = Executors(spark)
+        self._executors.warn(plan.topology, plan.workers)
+        self._placement = Placement(
+            self._session,
+            self._executors,
+            plan.topology,
+            plan.settings.executors_wait_secs,
+            self._stop_wanted.is_set,
+        )
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
         )
@@ -286,6 +297,7 @@ class SparkTopology:
         """
         self._stop_wanted.set()
         self._wake.set()
+        self._placement.cancel()
         self._ended.wait()
 
     def kill(self) -> None:
@@ -296,6 +308,7 @@ class SparkTopology:
         self._stop_wanted.set()
         self._nimbus.kill_workers()
         self._wake.set()
+        self._placement.cancel()
         self._ended.wait()
 
     def activate(self) -> None:
@@ -327,6 +340,7 @@ class SparkTopology:
                 with contextlib.suppress(Exception):
                     self._acker.stop()
             self._nimbus.close()
+            self._placement.end()
             self._tidy_up()
             self._tally.stop()
             self._ended.set()
@@ -365,6 +379,7 @@ class SparkTopology:
                     raise
                 run.failure, run.failed_outside = str(error)[:_ERROR_TEXT], True
             else:
+                self._placement.place(run.attempt, self._nimbus)
                 self._start(run, first=attempt == 0 and not self._planned_restarts)
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
@@ -377,6 +392,7 @@ class SparkTopology:
                 continue
             reason = self._nimbus.broken or run.failure or "the query ended"
             outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
+            outside |= self._executors.were_taken()
             self._unrecovered |= self._nimbus.lost_workers()
             if self._session.sparkContext._jsc.sc().isStopped():
                 self._error = StormsparkError("the Spark session was stopped while the topology ran")

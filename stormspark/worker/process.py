@@ -222,7 +222,7 @@ class WorkerProcess:
         launch = self._launch
         try:
             link = dial(launch.nimbus, launch.key, launch.silence_secs)
-            link.send(Hello(launch.worker, launch.incarnation, this_process()))
+            link.send(Hello(launch.worker, launch.incarnation, this_process(), launch.jvm))
             answer = link.recv()
         except (OSError, EOFError, AuthenticationError) as error:
             self.end(f"the driver is gone: {error}")

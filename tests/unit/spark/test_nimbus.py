@@ -6,11 +6,12 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from stormspark.worker.connection import Connection
 
 pytest.importorskip("pyspark")
 
@@ -23,6 +24,8 @@ from stormspark.worker.messages import (
     Busy,
     Hello,
     Locate,
+    Offer,
+    Places,
     ProcessId,
     Ready,
     Refused,
@@ -57,8 +60,11 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Nimbus]]:
     made = []
 
     def new(**options: Any) -> Nimbus:
-        settings = {"lease_secs": 30.0, "start_timeout_secs": 60.0} | options
-        made.append(Nimbus(b"plan", 1, folder=tmp_path, host=None, on_trouble=lambda: None, **settings))
+        settings: dict[str, Any] = {"lease_secs": 30.0, "start_timeout_secs": 60.0} | options
+        workers = settings.pop("workers", 1)
+        made.append(
+            Nimbus(b"plan", workers, folder=tmp_path, address=None, on_trouble=lambda: None, **settings)
+        )
         return made[-1]
 
     yield new
@@ -246,3 +252,73 @@ def test_a_worker_that_dies_while_it_opens_is_lost_at_once(make: Callable[..., N
     refused = found.result(10)
     assert isinstance(refused, Refused) and "its process is gone" in refused.reason
     assert not nimbus.broken_outside
+
+
+#: A task that hangs up has gone, and what it was to start is left to others.
+_tasks: list[Connection] = []
+
+
+def _offers(nimbus: Nimbus, executor: ProcessId, pool: ThreadPoolExecutor) -> Future[Any]:
+    connection = dial(nimbus.endpoint, nimbus.key)
+    _tasks.append(connection)
+
+    def offer() -> Any:
+        connection.send(Offer(0, executor))
+        return connection.recv()
+
+    return pool.submit(offer)
+
+
+def test_executors_wait_for_each_other_and_share_the_workers(make: Callable[..., Nimbus]) -> None:
+    """J23: three executors, one of them with two tasks that offer it; five workers."""
+    nimbus = make(workers=5)
+    nimbus.gather(3, 9, 60.0)
+    with ThreadPoolExecutor(8) as pool:
+        first = [_offers(nimbus, ProcessId("a", 1, 1), pool), _offers(nimbus, ProcessId("a", 1, 1), pool)]
+        second = _offers(nimbus, ProcessId("a", 2, 1), pool)
+        assert not any(one.done() for one in (*first, second)), "the third has not offered"
+        third = _offers(nimbus, ProcessId("b", 3, 1), pool)
+        shares = [len(first[0].result(10).orders) + len(first[1].result(10).orders)]
+        shares += [len(second.result(10).orders), len(third.result(10).orders)]
+        assert sorted(shares) == [1, 2, 2]
+        assert nimbus.missing() == 0
+        late = _offers(nimbus, ProcessId("b", 4, 1), pool)
+        assert late.result(10) == Places(())
+
+
+def test_an_executor_that_does_not_offer_is_not_waited_for_long(make: Callable[..., Nimbus]) -> None:
+    nimbus = make(workers=2)
+    nimbus.gather(2, 2, 0.3)
+    with ThreadPoolExecutor(1) as pool:
+        assert len(_offers(nimbus, ProcessId("a", 1, 1), pool).result(10).orders) == 2
+
+
+def test_a_task_that_is_killed_before_it_starts_its_workers_leaves_them_to_others(
+    make: Callable[..., Nimbus],
+) -> None:
+    nimbus = make(workers=2)
+    nimbus.gather(1, 1, 60.0)
+    connection = dial(nimbus.endpoint, nimbus.key)
+    connection.send(Offer(0, ProcessId("a", 1, 1)))
+    assert len(connection.recv().orders) == 2
+    connection.close()
+    answer = Fake(nimbus).waits().result(10)
+    assert answer == StartHere(1, None)
+
+
+def test_the_end_of_a_topology_ends_the_wait_of_executors(make: Callable[..., Nimbus]) -> None:
+    nimbus = make(workers=2)
+    nimbus.gather(2, 2, 60.0)
+    with ThreadPoolExecutor(1) as pool:
+        waits = _offers(nimbus, ProcessId("a", 1, 1), pool)
+        nimbus.kill_workers()
+        answer = waits.result(10)
+    assert isinstance(answer, Refused) or not answer.orders
+
+
+def test_two_tasks_of_one_executor_do_not_wait_for_another_one(make: Callable[..., Nimbus]) -> None:
+    nimbus = make(workers=2)
+    nimbus.gather(2, 2, 600.0)
+    with ThreadPoolExecutor(2) as pool:
+        both = [_offers(nimbus, ProcessId("a", 1, 1), pool) for _ in range(2)]
+        assert sum(len(one.result(60).orders) for one in both) == 2

@@ -10,6 +10,7 @@ import threading
 import time
 import types
 from multiprocessing import Pipe
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,7 @@ def test_a_host_that_froze_is_not_the_drivers_silence(monkeypatch):
 def test_what_it_watches_is_looked_at_often():
     """Also where beats are rare."""
     looks = threading.Semaphore(0)
+    near: Any
     near, far = Pipe()
 
     def end(reason):
