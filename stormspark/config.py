@@ -194,6 +194,8 @@ class Settings:
     worker_start_timeout_secs: float = _setting(
         "stormspark.worker.start.timeout.secs", 60, int, float, least=1
     )
+    #: Workers are placed when the executors that Spark was asked for have registered, or after so long, in seconds.
+    executors_wait_secs: float = _setting("stormspark.executors.wait.secs", 30, int, float, least=0)
     #: A worker that hears nothing from its driver for so long exits.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: How long a path between two hosts may be silent while something is awaited of it.
@@ -228,6 +230,9 @@ class Settings:
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
     #: After so long it is taken for stuck: killed, and started again; 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
+    #: A task may be in ``open`` or ``prepare``, and a worker may read its state, for so long, in seconds; 0: for as long as it
+    #: takes. It is told of in the driver's log meanwhile.
+    prepare_timeout_secs: float = _setting("stormspark.prepare.timeout.secs", 0, int, float, least=0)
     #: Attempts at one batch follow each other ever more slowly, with at most this pause.
     restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
     #: Where the children of multilang components start; None: in the resources folder (I3).
@@ -240,9 +245,11 @@ class Settings:
     log_level: str = _setting("stormspark.log.level", "INFO", str)
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
-    #: A batch is tried so many times (a worker is lost, Spark fails) before the topology stops with the
-    #: reason.
+    #: A batch that user code makes fail (it raises, or its worker dies of it) is tried so many times in a row before the topology
+    #: stops with the reason.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
+    #: One that fails since storage, a broker or an executor is away is tried for so long, in seconds.
+    outage_timeout_secs: float = _setting("stormspark.outage.timeout.secs", 3600, int, float, least=0)
 
     @property
     def acker_executors(self) -> int:

@@ -41,6 +41,7 @@ __all__ = [
     "TopologyNotAliveError",
     "TopologyNotCompleteError",
     "TopologyNotFoundError",
+    "UnavailableError",
     "UnsupportedEnvironmentError",
     "ValueNotHashableError",
     "WorkerLostError",
@@ -115,6 +116,13 @@ class TopologyNotFoundError(StormsparkError, LookupError):
 
 class MultilangError(StormsparkError):
     """A child that speaks Storm's multilang protocol did not start, died, hung, or said what it may not (I12)."""
+
+
+class UnavailableError(StormsparkError):
+    """Something outside of the topology is away for now, such as the destination of a sink.
+
+    Where it is raised while a batch is prepared, the batch is run again, for as long as ``stormspark.outage.timeout.secs`` says.
+    """
 
 
 class FailedException(StormsparkError):  # noqa: N818 - Storm's own name

@@ -4,6 +4,8 @@ its own.
 
 from __future__ import annotations
 
+from math import inf
+
 __all__ = ["RunningClock"]
 
 
@@ -12,7 +14,8 @@ class RunningClock:
 
     Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds: it takes that
     long to plan a batch, while a longer gap is an outage, a restart or a pause, and must not fail tuples that
-    nobody could work on (W2, W3).
+    nobody could work on (W2, W3). ``longest`` bounds what counts from one call of `advance` to the next one, in
+    seconds: while a single call of user code runs, no worker can tell the others which tuples merely wait.
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -20,12 +23,15 @@ class RunningClock:
     >>> clock.end_batch(105.0); clock.begin_batch(405.0)    # 5 minutes in which nothing ran
     >>> clock.advance(405.5)
     6.5
+    >>> clock = RunningClock(gap=1.0, longest=7.5)
+    >>> clock.begin_batch(100.0); clock.advance(120.0)      # one call took 20 s
+    7.5
     """
 
-    __slots__ = ("_gap", "_in_batch", "_last", "seconds")
+    __slots__ = ("_gap", "_in_batch", "_last", "_longest", "seconds")
 
-    def __init__(self, gap: float) -> None:
-        self._gap = gap
+    def __init__(self, gap: float, longest: float = inf) -> None:
+        self._gap, self._longest = gap, longest
         self._last: float | None = None
         self._in_batch = False
         self.seconds = 0.0
@@ -44,7 +50,7 @@ class RunningClock:
         time.
         """
         if self._last is not None and self._in_batch:
-            self.seconds += max(now - self._last, 0.0)
+            self.seconds += min(max(now - self._last, 0.0), self._longest)
             self._last = now
         return self.seconds
 

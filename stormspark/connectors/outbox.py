@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from stormspark.api.state import KeyValueState
-from stormspark.errors import StateError
+from stormspark.errors import UnavailableError
 
 __all__ = ["Outbox"]
 
@@ -75,7 +75,7 @@ class Outbox(Generic[P]):
     def save(self, txid: int, parcel: P | None, size: int = 0) -> None:
         """Put what batch ``txid`` has for the destination into the state; ``size`` is about how many bytes it takes there.
 
-        Raises `StateError` where more waits than may.
+        Raises `UnavailableError` where more waits than may.
         """
         # What is older is committed, or this batch would not run. After a restart nobody has tried it yet.
         if not self._tried:
@@ -91,7 +91,7 @@ class Outbox(Generic[P]):
                     f"outputs of {self.waiting} batches, {sum(self._sizes.values()):,} bytes, wait for their delivery, and no "
                     f"more may: the destination refuses them, as was told at the end of each batch"
                 )
-                raise StateError(msg)
+                raise UnavailableError(msg)
         if self._state.get(_NAME) is None:
             self._state.put(_NAME, self.name)
         for done in self._delivered:

@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
 _STEP = 0.25  # how far simulated time goes between two batches
+_LOOK_SECS = 0.25  # how often a thread looks for user code that takes long
 _STUCK_SECS = 10.0
 _starts = itertools.count(1)  # of topologies in this process (A14)
 
@@ -83,6 +84,7 @@ class LocalTopology:
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
             self._thread.start()
+            threading.Thread(target=self._watch, name=f"watch {plan.topology}", daemon=True).start()
 
     @property
     def name(self) -> str:
@@ -193,6 +195,12 @@ class LocalTopology:
         finally:
             garbage.end()
             self._finish()
+
+    def _watch(self) -> None:
+        """See to it that many slow calls in a row are seen as many; see `Worker.look`."""
+        while not self._ended.wait(_LOOK_SECS):
+            for worker in self.workers.workers:
+                worker.look()
 
     def _close(self) -> None:
         """The graceful end. What was done since tasks were asked how far they are is told to the sources first."""

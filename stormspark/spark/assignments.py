@@ -16,6 +16,8 @@ be told.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -35,6 +37,9 @@ class SeatState(Enum):
     LOST = "it died or fell silent"
 
 
+_PLACED = (SeatState.PROMISED, SeatState.STARTING, SeatState.READY)
+
+
 @dataclass
 class Seat:
     """One worker's place. ``incarnation`` counts its lives, from 0; -1 before the first."""
@@ -43,6 +48,8 @@ class Seat:
     incarnation: int = -1
     process: ProcessId | None = None
     endpoint: Endpoint | None = None
+    #: The executor, by its JVM, beside which it lives or is to live, if that is known.
+    executor: ProcessId | None = None
 
 
 @dataclass
@@ -70,6 +77,8 @@ class Assignments:
     attempt: int = 0
     #: Why the attempt has failed, or None.
     broken: str | None = None
+    #: Whether that was something outside of the topology, which it is worth waiting for.
+    broken_outside: bool = False
     #: Why the topology ends, or None: nothing is started or found any more.
     ending: str | None = None
     seats: list[Seat] = field(default_factory=list)
@@ -89,6 +98,7 @@ class Assignments:
         if seat.state is SeatState.EMPTY:
             replaces = seat.process
             seat.state, seat.incarnation, seat.process = SeatState.PROMISED, seat.incarnation + 1, None
+            seat.executor = None
             return StartHere(seat.incarnation, replaces)
         return None
 
@@ -100,12 +110,44 @@ class Assignments:
             return f"attempt {attempt} has ended, {self.attempt} runs"
         return self.broken
 
-    def hello(self, worker: int, incarnation: int, process: ProcessId) -> bool:
+    def missing(self) -> list[int]:
+        """The workers that nobody has been asked to start."""
+        return [worker for worker, seat in enumerate(self.seats) if seat.state is SeatState.EMPTY]
+
+    def deal(
+        self, attempt: int, executors: Iterable[ProcessId]
+    ) -> dict[ProcessId, list[tuple[int, StartHere]]]:
+        """Deal the missing workers out over these executors: each to the one that has fewest, and of those to the one on whose
+        host fewest are. Nobody may be asked to start them elsewhere until a promise is broken.
+
+        >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
+        >>> dealt = Assignments(workers=3).deal(0, [a, b])
+        >>> [(executor.host, [worker for worker, _ in orders]) for executor, orders in dealt.items()]
+        [('host-a', [0, 2]), ('host-b', [1])]
+        """
+        dealt: dict[ProcessId, list[tuple[int, StartHere]]] = {executor: [] for executor in executors}
+        living = [seat.executor for seat in self.seats if seat.executor is not None and seat.state in _PLACED]
+        on_executor = Counter(living)
+        on_host = Counter(executor.host for executor in living)
+        for worker in self.missing() if dealt else ():
+            executor = min(dealt, key=lambda one: (on_executor[one], on_host[one.host]))
+            answer = self.locate(attempt, worker)
+            if not isinstance(answer, StartHere):
+                break  # the attempt is over
+            self.seats[worker].executor = executor
+            dealt[executor].append((worker, answer))
+            on_executor[executor] += 1
+            on_host[executor.host] += 1
+        return dealt
+
+    def hello(
+        self, worker: int, incarnation: int, process: ProcessId, executor: ProcessId | None = None
+    ) -> bool:
         """A process says that it is this life of a worker; false if nobody waits for it."""
         seat = self.seats[worker]
         if self.ending is not None or seat.incarnation != incarnation or seat.state is not SeatState.PROMISED:
             return False
-        seat.state, seat.process = SeatState.STARTING, process
+        seat.state, seat.process, seat.executor = SeatState.STARTING, process, executor
         return True
 
     def ready(self, worker: int, incarnation: int, endpoint: Endpoint) -> None:
@@ -122,13 +164,16 @@ class Assignments:
         if seat.incarnation == incarnation and seat.state is SeatState.PROMISED:
             seat.state = SeatState.EMPTY
 
-    def lost(self, worker: int, incarnation: int, reason: str) -> bool:
-        """This life of a worker is over, and with it the attempt; false if that is no news."""
+    def lost(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> bool:
+        """This life of a worker is over, and with it the attempt; false if that is no news. ``outside``: of storage that is away,
+        and of nothing that user code did.
+        """
         seat = self.seats[worker]
         if seat.incarnation != incarnation or seat.state in (SeatState.LOST, SeatState.EMPTY):
             return False
         seat.state, seat.endpoint = SeatState.LOST, None
-        self.broken = self.broken or f"worker {worker} was lost: {reason}"
+        if self.broken is None:
+            self.broken, self.broken_outside = f"worker {worker} was lost: {reason}", outside
         return True
 
     def is_current(self, worker: int, incarnation: int) -> bool:
@@ -139,7 +184,7 @@ class Assignments:
     def begin_attempt(self, attempt: int) -> None:
         """Let lost workers be started again, and refuse whoever still speaks of an earlier attempt."""
         assert attempt > self.attempt, f"attempts only go up: {attempt} after {self.attempt}"
-        self.attempt, self.broken = attempt, None
+        self.attempt, self.broken, self.broken_outside = attempt, None, False
         for seat in self.seats:
             if seat.state is SeatState.LOST:
                 seat.state = SeatState.EMPTY

@@ -34,6 +34,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from multiprocessing import AuthenticationError
 from typing import NoReturn
@@ -56,6 +57,8 @@ from stormspark.worker.messages import (
     End,
     Locate,
     Lost,
+    Offer,
+    Places,
     Refused,
     Reply,
     Request,
@@ -64,7 +67,7 @@ from stormspark.worker.messages import (
     There,
 )
 
-__all__ = ["Attempt", "forwarder", "round_property", "source_forwarder"]
+__all__ = ["Attempt", "forwarder", "round_property", "source_forwarder", "start_offered"]
 
 #: The local property of a round's tasks that holds what `round_property` makes.
 ROUND = "stormspark.round"
@@ -373,50 +376,71 @@ class _Route:
         answer = self._nimbus.ask(question)
         if isinstance(answer, StartHere):
             self.incarnation = answer.incarnation
-            self._start(answer)
+            _start(self._attempt, self._worker, answer)
             answer = self._nimbus.ask(question)
         if isinstance(answer, Refused):
             raise WorkerLostError(answer.reason)
         assert isinstance(answer, There), answer
         return answer
 
-    def _start(self, order: StartHere) -> None:
-        attempt, jvm = self._attempt, executor_jvm()
-        if order.replaces is not None and jvm is not None and order.replaces.host == jvm.host:
-            end_process(order.replaces)
-        host, bind = executor_hosts(command_line(jvm.pid) if jvm is not None else (), os.environ)
-        launch = Launch(
-            topology=attempt.topology,
-            generation=attempt.generation,
-            attempt=attempt.attempt,
-            worker=self._worker,
-            incarnation=order.incarnation,
-            nimbus=attempt.nimbus,
-            key=attempt.key,
-            jvm=jvm,
-            log_folder=attempt.log_folder,
-            host=host,
-            bind=bind,
-            ports=attempt.ports,
-            silence_secs=attempt.silence_secs,
-            forwarders=attempt.forwarders,
-        )
-        try:
-            start(launch, attempt.start_timeout_secs)
-        except (LaunchError, OSError) as error:
-            self._nimbus.ask(StartFailed(self._worker, order.incarnation, str(error)))
-            raise
-        except LaunchLostError as error:
-            self._lost(str(error), error)
-        except BaseException:
-            self._nimbus.close()  # which takes our promise back
-            raise
-
     def _lost(self, reason: str, error: BaseException) -> NoReturn:
-        with contextlib.suppress(WorkerLostError):
-            self._nimbus.ask(Lost(self._worker, self.incarnation, reason))
-        msg = f"worker {self._worker} was lost in attempt {self._attempt.attempt}: {reason}"
-        raise WorkerLostError(msg) from error
+        _lost(self._attempt, self._worker, self.incarnation, reason, error)
+
+
+def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
+    """Start a worker here, as nimbus has ordered; raises `WorkerLostError`, `LaunchError` or `OSError`."""
+    jvm = executor_jvm()
+    if order.replaces is not None and jvm is not None and order.replaces.host == jvm.host:
+        end_process(order.replaces)
+    host, bind = executor_hosts(command_line(jvm.pid) if jvm is not None else (), os.environ)
+    launch = Launch(
+        topology=attempt.topology,
+        generation=attempt.generation,
+        attempt=attempt.attempt,
+        worker=worker,
+        incarnation=order.incarnation,
+        nimbus=attempt.nimbus,
+        key=attempt.key,
+        jvm=jvm,
+        log_folder=attempt.log_folder,
+        host=host,
+        bind=bind,
+        ports=attempt.ports,
+        silence_secs=attempt.silence_secs,
+        forwarders=attempt.forwarders,
+    )
+    try:
+        start(launch, attempt.start_timeout_secs)
+    except (LaunchError, OSError) as error:
+        _nimbus_of(attempt).ask(StartFailed(worker, order.incarnation, str(error)))
+        raise
+    except LaunchLostError as error:
+        _lost(attempt, worker, order.incarnation, str(error), error)
+    except BaseException:
+        _nimbus_of(attempt).close()  # which takes our promise back
+        raise
+
+
+def _lost(attempt: Attempt, worker: int, incarnation: int, reason: str, error: BaseException) -> NoReturn:
+    with contextlib.suppress(WorkerLostError):
+        _nimbus_of(attempt).ask(Lost(worker, incarnation, reason))
+    msg = f"worker {worker} was lost in attempt {attempt.attempt}: {reason}"
+    raise WorkerLostError(msg) from error
+
+
+def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
+    """Offer this executor to nimbus, and wait until others have; the workers that are to live here, each with what starts it.
+
+    Raises `WorkerLostError` when the attempt is over.
+    """
+    jvm = executor_jvm()
+    if jvm is None:
+        return []
+    answer = _nimbus_of(attempt).ask(Offer(attempt.attempt, jvm))
+    if isinstance(answer, Refused):
+        raise WorkerLostError(answer.reason)
+    assert isinstance(answer, Places), answer
+    return [(worker, partial(_start, attempt, worker, order)) for worker, order in answer.orders]
 
 
 #: Routes of this process, which Spark uses for many tasks: one at a time, so no lock.

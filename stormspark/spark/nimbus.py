@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stormspark.errors import StormsparkError
+from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.worker.addresses import Address
 from stormspark.worker.batch_state import StateAccess
@@ -44,7 +44,9 @@ from stormspark.worker.messages import (
     Hello,
     Locate,
     Lost,
+    Offer,
     Orders,
+    Places,
     ProcessId,
     Ready,
     Refused,
@@ -74,6 +76,9 @@ class _Link:
     connection: Connection
     heard: float
     warned_at: float = 0.0
+    executor: ProcessId | None = None
+    #: Its tasks are open: it takes requests.
+    ready: bool = False
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
@@ -92,6 +97,26 @@ class _Link:
         finally:
             self.sending.release()
         return True
+
+
+@dataclass
+class _Gathering:
+    """Executors offer to start workers: until so many have, or it is too late."""
+
+    expected: int
+    tasks: int
+    patience_secs: float  # from the first offer on: before, there may be no executor at all
+    deadline: float = 0.0
+    offered: int = 0  # by tasks
+    #: In order; a dictionary for that.
+    offers: dict[ProcessId, None] = field(default_factory=dict)
+    #: What each has to start and has not heard of yet; None while others are waited for.
+    dealt: dict[ProcessId, list[tuple[int, StartHere]]] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nobody else is waited for: also where two tasks of one executor have offered, and none of another one."""
+        return len(self.offers) >= self.expected or self.offered >= self.tasks
 
 
 class Nimbus:
@@ -119,6 +144,7 @@ class Nimbus:
         active: bool = True,
         stuck_secs: float = 10.0,
         stuck_timeout_secs: float = 0.0,
+        prepare_timeout_secs: float = 0.0,
         state: Callable[[], StateAccess | None] = lambda: None,
         state_of: Callable[[int], Iterable[bytes]] = lambda worker: (),
         certificate: bytes = b"",
@@ -138,6 +164,9 @@ class Nimbus:
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
+        self._prepare_timeout = prepare_timeout_secs
+        self._looked_at: float | None = None
+        self._gathering: _Gathering | None = None
         self._error: BaseException | None = None
         self.key = Key.new(certificate)
         self._door = Door(str(folder / "nimbus"), address, self.key, self._serve, "nimbus", silence_secs)
@@ -157,6 +186,12 @@ class Nimbus:
         with self._changed:
             return self._assignments.broken
 
+    @property
+    def broken_outside(self) -> bool:
+        """Whether the attempt has failed of something that it is worth waiting for."""
+        with self._changed:
+            return self._assignments.broken_outside
+
     def begin_attempt(self, attempt: int) -> None:
         """From now on only forwarders of this attempt are served, and lost workers may be started again."""
         with self._changed:
@@ -170,6 +205,31 @@ class Nimbus:
                 worker for worker, seat in enumerate(self._assignments.seats) if seat.state is SeatState.LOST
             }
 
+    def missing(self) -> int:
+        """How many workers nobody has been asked to start."""
+        with self._changed:
+            return len(self._assignments.missing())
+
+    def gather(self, executors: int, tasks: int, patience_secs: float) -> None:
+        """Deal the missing workers out when so many executors or tasks have offered, at the latest so long after the first."""
+        with self._changed:
+            self._gathering = _Gathering(executors, tasks, patience_secs)
+
+    def gathered(self) -> None:
+        """Expect no more offers."""
+        with self._changed:
+            self._gathering = None
+
+    def places(self) -> str:
+        """Which workers live where, for people."""
+        with self._changed:
+            places: dict[str, list[int]] = {}
+            for worker, seat in enumerate(self._assignments.seats):
+                where = seat.executor
+                name = "elsewhere" if where is None else f"{where.host}/{where.pid}"
+                places.setdefault(name, []).append(worker)
+        return "; ".join(f"{', '.join(map(str, workers))} on {name}" for name, workers in places.items())
+
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
         """Have a worker adopt rows, now if it is there, else when it comes; in place of those that still wait for it."""
         with self._changed:
@@ -182,12 +242,24 @@ class Nimbus:
                 link.connection.hang_up()  # which ends the attempt: the next one has them adopted
 
     def look_for_silence(self) -> None:
-        """Give up workers that have said nothing for the lease; call it every second or so."""
+        """Give up workers that have said nothing for the lease; call it every second or so.
+
+        While this process was kept from looking, it was kept from listening too: that time is nobody's silence. Workers that
+        open their tasks have the time of a start besides, since imports may keep their interpreter.
+        """
         now = time.monotonic()
         with self._changed:
-            silent = [link for link in self._links.values() if now - link.heard > self._lease]
-        for link in silent:
-            self._lose(link.worker, link.incarnation, f"it was silent for {self._lease} s")
+            if self._looked_at is not None and now - self._looked_at > self._lease / 3:
+                for link in self._links.values():
+                    link.heard = max(link.heard, min(now, link.heard + now - self._looked_at))
+            self._looked_at = now
+            silent = [
+                (link, most)
+                for link in self._links.values()
+                if now - link.heard > (most := self._lease + (0 if link.ready else self._start_timeout))
+            ]
+        for link, most in silent:
+            self._lose(link.worker, link.incarnation, f"it was silent for {most:g} s")
 
     def activate(self, active: bool) -> None:
         """Have spouts asked for tuples, or not (B13)."""
@@ -253,6 +325,11 @@ class Nimbus:
                     elif isinstance(answer, There):
                         promised.pop(message.worker, None)
                     connection.send(answer)
+                elif isinstance(message, Offer):
+                    places = self._offer(message)
+                    if isinstance(places, Places):
+                        promised.update((worker, order.incarnation) for worker, order in places.orders)
+                    connection.send(places)
                 elif isinstance(message, Lost):
                     self._lose(*message)
                     connection.send(Refused(message.reason))
@@ -266,25 +343,57 @@ class Nimbus:
                     self._assignments.promise_broken(worker, incarnation)
                 self._changed.notify_all()
 
+    def _offer(self, offer: Offer) -> Places | Refused:
+        """What to start beside an executor, once all have offered that are expected to."""
+        with self._changed:
+            refusal = self._assignments.refusal(offer.attempt)
+            gathering = self._gathering
+            if refusal is not None:
+                return Refused(refusal)
+            if gathering is None:
+                return Places(())
+            if not gathering.offered:
+                gathering.deadline = time.monotonic() + gathering.patience_secs
+            gathering.offers.setdefault(offer.executor)
+            gathering.offered += 1
+            self._changed.notify_all()
+            while gathering.dealt is None:
+                left = gathering.deadline - time.monotonic()
+                if gathering.complete or left <= 0 or self._assignments.refusal(offer.attempt):
+                    gathering.dealt = self._assignments.deal(offer.attempt, gathering.offers)
+                    self._changed.notify_all()
+                else:
+                    self._changed.wait(left)
+            return Places(tuple(gathering.dealt.pop(offer.executor, ())))
+
     def _locate(self, question: Locate) -> There | StartHere | Refused:
         with self._changed:
             answer = self._assignments.locate(question.attempt, question.worker)
             deadline = time.monotonic() + self._start_timeout
             while answer is None:
-                if not self._changed.wait(deadline - time.monotonic()) and time.monotonic() >= deadline:
+                # A process that has said hello beats while it reads its state and opens its tasks, however long that takes.
+                comes = self._assignments.seats[question.worker].state is SeatState.STARTING
+                left = deadline - time.monotonic()
+                if left <= 0 and not comes:
                     break
+                self._changed.wait(self._lease if comes else left)
                 answer = self._assignments.locate(question.attempt, question.worker)
             incarnation = self._assignments.seats[question.worker].incarnation
         if answer is None:
-            reason = (
-                f"it was not ready within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
-            )
+            reason = f"its process did not say hello within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
             self._lose(question.worker, incarnation, reason)
             return Refused(f"worker {question.worker} was lost: {reason}")
         return answer
 
     def _serve_worker(self, connection: Connection, hello: Hello) -> None:
-        link = _Link(hello.worker, hello.incarnation, hello.process, connection, time.monotonic())
+        link = _Link(
+            hello.worker,
+            hello.incarnation,
+            hello.process,
+            connection,
+            time.monotonic(),
+            executor=hello.executor,
+        )
         with link.sending:  # orders to all workers wait until this one has been welcomed
             known = self._welcome(link)
         if not known:
@@ -309,7 +418,7 @@ class Nimbus:
     def _welcome(self, link: _Link) -> bool:
         """Give a worker that is waited for the plan, and what its earlier life left open, before it is asked for anything."""
         with self._changed:
-            if not self._assignments.hello(link.worker, link.incarnation, link.process):
+            if not self._assignments.hello(link.worker, link.incarnation, link.process, link.executor):
                 return False
             self._links[link.worker] = link
             adoptions = self._adoptions.pop(link.worker, [])
@@ -339,6 +448,7 @@ class Nimbus:
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):
+            link.ready, link.warned_at = True, self._stuck_secs
             with self._changed:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()
@@ -353,11 +463,14 @@ class Nimbus:
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
         """Say who holds a batch up: user code that does not return (B1); give its worker up when that takes too long."""
-        if busy is not None and 0 < self._stuck_timeout <= busy.seconds:
+        if busy is not None:
+            key = "prepare" if busy.opens else "stuck"
+            most = self._prepare_timeout if busy.opens else self._stuck_timeout
+        if busy is not None and 0 < most <= busy.seconds:
             self._lose(
                 link.worker,
                 link.incarnation,
-                f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.stuck.timeout.secs)",
+                f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
             )
             if link.process.host == socket.gethostname():
                 end_process(link.process)
@@ -366,6 +479,15 @@ class Nimbus:
             link.warned_at = self._stuck_secs
         elif busy.seconds >= link.warned_at:
             link.warned_at = 2 * busy.seconds
+            if busy.opens:
+                _log.warning(
+                    "worker %d is not ready yet, and the topology waits for it: it has been in %s for %.0f s, where a task "
+                    "opens or state is read; stormspark.prepare.timeout.secs would bound it",
+                    link.worker,
+                    busy.task,
+                    busy.seconds,
+                )
+                return
             _log.warning(
                 "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and so on "
                 "must return soon (B1); if it never does, kill the topology",
@@ -395,10 +517,10 @@ class Nimbus:
             if w not in self._links or seat.state is SeatState.LOST
         }
 
-    def _lose(self, worker: int, incarnation: int, reason: str) -> None:
+    def _lose(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> None:
         with self._changed:
             ending = self._assignments.ending is not None
-            news = self._assignments.lost(worker, incarnation, reason)
+            news = self._assignments.lost(worker, incarnation, reason, outside=outside)
             link = self._links.get(worker)
             self._changed.notify_all()
         if not news:
@@ -412,7 +534,14 @@ class Nimbus:
             self._on_trouble()
 
     def _start_failed(self, failed: StartFailed) -> None:
-        self._fail(_error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}"))
+        error = _error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}")
+        with self._changed:
+            again = self._assignments.attempt > 0
+        if again and isinstance(error, CheckpointError) and not isinstance(error, FencedError):
+            # What could be read once can be read again, when storage is back.
+            self._lose(failed.worker, failed.incarnation, str(error), outside=True)
+        else:
+            self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:

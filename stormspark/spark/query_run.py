@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -30,6 +31,7 @@ from stormspark.spark.pacing import Pacing
 from stormspark.spark.phases import Phases
 from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.query import data_query, round_query
+from stormspark.spark.retrying import is_outside
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
@@ -46,6 +48,8 @@ _ROUNDS_TO_THE_END = 3
 _ROUNDS_UNTIL_WARNED = 20
 #: The longest text of an error of Spark's that is passed on.
 _ERROR_TEXT = 4000
+#: So many classes, causes' and their bases', are looked at to tell what failed.
+_CAUSES = 60
 
 
 @dataclass
@@ -79,8 +83,10 @@ class QueryRun:
         self.batch_number = -1
         #: Why the topology has to stop.
         self.error: BaseException | None = None
-        #: Why the attempt failed, in Spark's words.
+        #: Why the attempt failed, in Spark's words; and whether it was not user code that failed, but storage, a broker, an
+        #: executor: then it is worth waiting.
         self.failure: str | None = None
+        self.failed_outside = False
         self._running = False
         #: Workers have gone on beside the last round, so that it has not completed all that was emitted: another one has to,
         #: before the end.
@@ -125,6 +131,7 @@ class QueryRun:
                 self.acker.write(reports)
             except Exception as error:
                 self.failure = f"the durable acker's table could not be written: {_text(error)}"
+                self.failed_outside = True
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports, self.throttle.limit_of)
@@ -184,7 +191,7 @@ class QueryRun:
             reports = self._round(frames, transaction.rounds, tell_acker=False)
             transaction.observe(reports)
             if transaction.aborts is not None:
-                self.failure = transaction.aborts
+                self.failure, self.failed_outside = transaction.aborts, transaction.aborted_outside
                 self._to_the_gate()
             if transaction.announcement:
                 with self._on_the_table():
@@ -221,7 +228,7 @@ class QueryRun:
             self.error = error
             self._to_the_gate()
         except CheckpointError as error:
-            self.failure = str(error)
+            self.failure, self.failed_outside = str(error), True
             self._to_the_gate()
 
     def _ends_here(self) -> bool:
@@ -263,6 +270,7 @@ class QueryRun:
             # Not passed on: Spark would log it in full, and chew on its text with a regular expression until
             # the stack ends.
             self.failure = _text(error)
+            self.failed_outside = is_outside(str(error))
             self._to_the_gate()
         if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
             self.error = StormsparkError(
@@ -359,7 +367,22 @@ class QueryRun:
         self.gate.opened.set()
         failure = str(self.query.exception())
         self.failure = _text(failure)
+        self.failed_outside = is_outside(f"{failure}\n{_classes_of(self.query)}")
         self.error = explain_failure(self.plan, self.session, failure)
+
+
+def _classes_of(query: StreamingQuery) -> str:
+    """The classes of what ended a query, outermost first: what Spark says of it has no names."""
+    names: list[str] = []
+    with contextlib.suppress(Exception):  # the JVM may be gone
+        error: Any = query._jsq.exception().get()
+        while error is not None and len(names) < _CAUSES:
+            one = error.getClass()
+            while one is not None:
+                names.append(str(one.getName()))
+                one = one.getSuperclass()
+            error = error.getCause()
+    return "\n".join(names)
 
 
 def _text(error: object) -> str:

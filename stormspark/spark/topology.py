@@ -29,7 +29,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stormspark.api import ExponentialBackoff, Topology
+from stormspark.api import Topology
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.control import next_generation
 from stormspark.config import DELTA_PACKAGE, merged
@@ -48,12 +48,15 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import check_trusted, make_private
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker, reads_delta
+from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
+from stormspark.spark.placement import Placement
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
+from stormspark.spark.retrying import Retries
 from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import check_session, default_log_folder, local_session
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
@@ -75,6 +78,7 @@ CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
 TRIGGERS = (CONTINUOUS, AVAILABLE_NOW)
 _LOOK_SECS = 1.0
 _CLOSE_SECS = 60.0
+_ERROR_TEXT = 4000
 _alive = AliveTopologies()  # what `submit` has started
 
 
@@ -183,6 +187,7 @@ class SparkTopology:
             active=active,
             stuck_secs=settings.stuck_warning_secs,
             stuck_timeout_secs=settings.stuck_timeout_secs,
+            prepare_timeout_secs=settings.prepare_timeout_secs,
             state=self._state_access,
             state_of=self._state_of,
             certificate=self._network.certificate,
@@ -192,6 +197,15 @@ class SparkTopology:
         self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
+        self._executors = Executors(spark)
+        self._executors.warn(plan.topology, plan.workers)
+        self._placement = Placement(
+            self._session,
+            self._executors,
+            plan.topology,
+            plan.settings.executors_wait_secs,
+            self._stop_wanted.is_set,
+        )
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
         )
@@ -283,6 +297,7 @@ class SparkTopology:
         """
         self._stop_wanted.set()
         self._wake.set()
+        self._placement.cancel()
         self._ended.wait()
 
     def kill(self) -> None:
@@ -293,6 +308,7 @@ class SparkTopology:
         self._stop_wanted.set()
         self._nimbus.kill_workers()
         self._wake.set()
+        self._placement.cancel()
         self._ended.wait()
 
     def activate(self) -> None:
@@ -324,13 +340,18 @@ class SparkTopology:
                 with contextlib.suppress(Exception):
                     self._acker.stop()
             self._nimbus.close()
+            self._placement.end()
             self._tidy_up()
             self._tally.stop()
             self._ended.set()
 
     def _run_attempts(self) -> None:
         """Run queries one after another until the end is wanted or a batch has failed too often."""
-        attempt, reason, failed_batch, failures = 0, "", -1, 0
+        attempt, reason = 0, ""
+        settings = self._settings
+        retries = self._retries = Retries(
+            settings.max_attempts, settings.outage_timeout_secs, settings.restart_max_delay_secs
+        )
         while True:
             run = self._run = QueryRun(
                 self._session,
@@ -353,11 +374,13 @@ class SparkTopology:
             except FencedError as error:
                 self._error = error
                 return
-            except (CheckpointError, OSError) as error:
-                run.failure, run.batch_number = str(error), failed_batch
+            except Exception as error:
+                if attempt == 0 and not isinstance(error, CheckpointError | OSError):
+                    raise
+                run.failure, run.failed_outside = str(error)[:_ERROR_TEXT], True
             else:
-                run.start(self._folder.spark)
-                self._watch(run)
+                self._placement.place(run.attempt, self._nimbus)
+                self._start(run, first=attempt == 0 and not self._planned_restarts)
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
                 return
@@ -367,27 +390,39 @@ class SparkTopology:
                 for new in run.new_limits:
                     _log.info("%s: its query is started again: %s", self.name, new)
                 continue
-            failures = failures + 1 if run.batch_number == failed_batch else 1
-            failed_batch = run.batch_number
             reason = self._nimbus.broken or run.failure or "the query ended"
+            outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
+            outside |= self._executors.were_taken()
             self._unrecovered |= self._nimbus.lost_workers()
             if self._session.sparkContext._jsc.sc().isStopped():
                 self._error = StormsparkError("the Spark session was stopped while the topology ran")
                 return
-            if failures >= self._settings.max_attempts:
-                msg = f"batch {failed_batch} failed {failures} times (stormspark.max.attempts): {reason}"
+            now = time.monotonic()
+            msg = retries.failed(run.batch_number, reason, outside=outside, now=now)
+            if msg is not None:
                 self._error = WorkerLostError(msg) if self._nimbus.broken else StormsparkError(msg)
                 return
             attempt += 1
-            _log.warning("batch %d is run again as attempt %d: %s", failed_batch, attempt, reason)
-            # The first at once: most trouble is over with the worker that died. What comes back needs patience.
-            backoff = ExponentialBackoff(0.0, 0.1, self._settings.restart_max_delay_secs)
-            if self._stop_wanted.wait(backoff.delay(failures)):
+            text = retries.to_log(attempt, now)
+            if text is not None:
+                _log.warning("%s: %s", self.name, text)
+            if self._stop_wanted.wait(retries.delay_secs):
                 return
             if run.transaction is not None:
-                self._failed_rows.add(failed_batch, run.transaction.failed_rows)
+                self._failed_rows.add(retries.batch, run.transaction.failed_rows)
             self._nimbus.begin_attempt(attempt)
             self._throttle.begin()
+
+    def _start(self, run: QueryRun, *, first: bool) -> None:
+        """Start a query and watch it to its end. What does not start the first time never will; later, storage may be away."""
+        try:
+            run.start(self._folder.spark)
+        except Exception as error:
+            if first:
+                raise
+            run.failure, run.failed_outside = f"{type(error).__name__}: {error}"[:_ERROR_TEXT], True
+        else:
+            self._watch(run)
 
     def _recover(self) -> None:
         """Give workers that are new what their earlier lives left open; no batch runs meanwhile."""

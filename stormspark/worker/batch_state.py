@@ -16,6 +16,7 @@ from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
 from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_files import WINDOW, ChangedRows, changed_rows
 from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
+from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.task import Task
@@ -72,22 +73,27 @@ class BatchState:
         else:
             table = StateTable(access.location, storage_options=access.storage_options)
             table.refresh()
-        known = component_states(table.metadata(access.committed))
+        try:
+            self._load(table, access.committed)
+        except OSError as error:
+            msg = f"the state as of batch {access.committed} can't be read from {access.location}: {error}"
+            raise CheckpointError(msg) from error
+
+    def _load(self, table: StateTable | HandedState, committed: int) -> None:
+        known = component_states(table.metadata(committed))
         for name, tasks in groupby(self._tasks, key=lambda task: task.component.id):
             mine = {task.index: task for task in tasks}
             component = self._plan.components[name]
             before = known.get(name)
             if before is not None and before.tasks != len(component.tasks):
-                self._dealt[name] = deal(self._plan, component, table, access.committed, mine)
+                self._dealt[name] = deal(self._plan, component, table, committed, mine)
             for index, task in mine.items():
                 assert task.state is not None
                 if name in self._dealt:
                     task.state.load([as_batch(self._dealt[name][index])])
                 else:
-                    windows = (
-                        table.restore(name, index, access.committed, WINDOW) if component.windowed else ()
-                    )
-                    task.state.load(table.restore(name, index, access.committed), windows)
+                    windows = table.restore(name, index, committed, WINDOW) if component.windowed else ()
+                    task.state.load(table.restore(name, index, committed), windows)
 
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
         """Batch ``txid`` is worked off here: write what changed, or have it ready for the driver to write.
@@ -114,13 +120,18 @@ class BatchState:
         if access.by_driver:
             file = changed_rows(changes, generation=access.generation, txid=txid)
         else:
-            file = write_changes(
-                access.location,
-                changes,
-                generation=access.generation,
-                txid=txid,
-                storage_options=access.storage_options,
-            )
+            try:
+                file = write_changes(
+                    access.location,
+                    changes,
+                    generation=access.generation,
+                    txid=txid,
+                    storage_options=access.storage_options,
+                )
+            except (CheckpointError, OSError) as error:
+                # Storage comes back, and then the batch comes again: it is not a reason to stop.
+                self._tasks[0].abort(f"{type(error).__name__}: {error}", outside=True)
+                return None
         reached("worker.written")
         return file
 

@@ -53,6 +53,8 @@ __all__ = ["BoltTask"]
 _CHUNK_SECONDS = 0.01
 _CHUNK_MOST = 1024
 _CHUNK_FIRST = 16
+#: Another thread cuts one that takes longer than this: its tuples have become slow all of a sudden.
+_CHUNK_LONGEST = 0.1
 #: So many waiting tuples are looked at to tell the size of all; each costs so much beside its values.
 _SAMPLE = 8
 _DELIVERY_BYTES = 2 * getsizeof(())
@@ -78,6 +80,7 @@ class BoltTask(Task):
         # With when the chunk began in which it was executed, so that a tree that fails can say who held it and since when.
         self._held: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._begun = 0.0
+        self._piece: list[Delivery] = []  # what is being executed since then; `look` may shorten it
         self._mean = 0.0
         #: Which tuple of a chunk raised: its place in the chunk, and the tuple.
         self.position = -1
@@ -322,10 +325,9 @@ class BoltTask(Task):
         started = begun = clock()
         while done < len(batch) and self.fatal is None:
             self._begun = begun
-            if self._mean > _TIMED_ALONE:
-                step = self._execute(batch[done : done + 1])
-            else:
-                step = self._execute(batch[done:] if done else batch)
+            # A copy: `look` may shorten it, and what is left of the chunk must not be lost.
+            self._piece = piece = batch[done : done + 1] if self._mean > _TIMED_ALONE else batch[done:]
+            step = self._execute(piece)
             now = clock()
             took = (now - begun) / step
             begun = now
@@ -339,6 +341,17 @@ class BoltTask(Task):
         if done < len(batch):  # the rest waits
             self._taken[self._next : self._next] = batch[done:]
         return done
+
+    def look(self) -> bool:
+        """Have a chunk that takes long end with the call that runs now; see `Task.look`.
+
+        The loops read the length of their list before each tuple, so this costs them nothing. The first item stays: a loop that
+        has just begun reads it.
+        """
+        piece = self._piece
+        if self._clock() - self._begun > _CHUNK_LONGEST:
+            del piece[1:]
+        return False
 
     def _ticks_among(self, executed: list[Delivery]) -> int:
         """How many ticks these are: they are not counted, so that counts are of users' tuples (J15)."""
@@ -395,7 +408,7 @@ class BoltTask(Task):
     def _execute_now(self, batch: list[Delivery]) -> int:
         execute = self._execute_observed if self.hooks else self._unobserved
         try:
-            execute(batch)
+            executed = execute(batch)
         except Exception as error:
             if self.position and self._outside is None:  # those before it went well
                 self._raised_in_row = 0
@@ -405,7 +418,7 @@ class BoltTask(Task):
             self._raised_in_row = 0
         else:
             self._send()
-        return len(batch)
+        return executed
 
     def _send(self) -> None:
         """The chunk is executed, and nothing of it done yet: that is told by `take_in`."""
@@ -415,25 +428,24 @@ class BoltTask(Task):
         except Exception as error:
             self._raised("execute", error, None)
 
-    def _unobserved(self, batch: list[Delivery]) -> None:
-        """The loop for this kind of bolt."""
+    def _unobserved(self, batch: list[Delivery]) -> int:
+        """The loop for this kind of bolt; returns how many tuples it executed."""
         execute: Any = self.bolt.execute
         if self._collector is None:
-            execute_basic(batch, execute, self._basic, self._ledger, self)
-        elif self._automatic is not None:
-            execute_automatic(
+            return execute_basic(batch, execute, self._basic, self._ledger, self)
+        if self._automatic is not None:
+            return execute_automatic(
                 batch, self._automatic, self._collector, self._held, self._begun, self._ledger, self
             )
-        elif self._keeper is not None:
-            execute_kept(batch, self._keeper, self._begun, self)
-        elif self._outside is None:
-            execute_plain(batch, execute, self._held, self._begun, self)
-        else:
-            execute_outside(batch, execute, self._held, self._begun, self)
+        if self._keeper is not None:
+            return execute_kept(batch[:], self._keeper, self._begun, self)
+        loop = execute_plain if self._outside is None else execute_outside
+        return loop(batch, execute, self._held, self._begun, self)
 
-    def _execute_observed(self, batch: list[Delivery]) -> None:
+    def _execute_observed(self, batch: list[Delivery]) -> int:
         """One by one, with the hooks told (J21)."""
         clock = self._clock
+        position = -1
         for position, delivery in enumerate(batch):
             begun = clock()
             try:
@@ -450,6 +462,7 @@ class BoltTask(Task):
                 hook.bolt_execute(BoltExecuteInfo(tup, self.id, took))
                 if self._collector is None:
                     hook.bolt_ack(BoltAckInfo(tup, self.id))
+        return position + 1
 
     def tell_acked(self, tup: Tuple) -> None:
         """The collector has acked ``tup``."""

@@ -90,6 +90,11 @@ _MOST_FILLED = 0.5
 #: objects.
 _FRAME_TUPLES = 512
 FRAME_BYTES = 4 * 1024 * 1024
+#: A worker that has been in one task's code for so long is looked at by another thread.
+_LONG_SECONDS = 0.1
+#: One superstep counts for message timeouts with at most this share of one, or as much as a pause: while one long call runs, no
+#: worker can tell the others which tuples merely wait, and that takes up to six supersteps to arrive (W2).
+_STEP_SHARE = 1 / 8
 
 
 def _readable(record: tuple[int, int, int] | None, row: bytes) -> Row:
@@ -134,13 +139,17 @@ class Worker:
         self._hooks = WorkerHooks(plan, index, self._storm_id)
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
+        self._inside: Task | None = None  # that task
+        self._opening = False
         #: The thread that runs the tasks, and whether user code has other ones (W26).
         self.thread = get_ident()
         self.guarded = False
         self._logs = logs
         settings = plan.settings
         self._settings = settings
-        self._running = RunningClock(settings.clock_gap_ms / 1000)
+        gap = settings.clock_gap_ms / 1000
+        step = inf if settings.timeout_secs is None else settings.timeout_secs * _STEP_SHARE
+        self._running = RunningClock(gap, max(gap, step))
         self._next_look = 0.0
         self._worked = 0.0  # seconds, in this round
         self._quantum = SpoutQuantum(settings.batch_target_ms / 1000)
@@ -261,8 +270,10 @@ class Worker:
         """
         watch_for_threads(self)
         self.thread = get_ident()
+        self._opening = True
         self._at = ("a worker hook", self._clock())
         self._hooks.start()
+        self._at = ("the state table", self._clock())
         self._states.restore()
         for bolt in self._bolts:
             self._enter(bolt)
@@ -274,6 +285,7 @@ class Worker:
                 spout.start()
             self.set_active(True)
         self._enter(None)
+        self._opening = False
 
     @contextmanager
     def one_task(self, task: int) -> Iterator[Task]:
@@ -450,7 +462,6 @@ class Worker:
             self._running.end_batch(self._clock())
             frames = [self._report(step)]
         else:
-            self._running.advance(self._clock())
             if self._transactions and phase == self.plan.supersteps:
                 self._tell_if_unsettled(step)
             frames = self._hand_out()
@@ -1001,7 +1012,9 @@ class Worker:
         failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
         if self._prepared is not None:
             aborts = self._aborts()
-            return self._prepared._replace(aborts=aborts, prepared=aborts is None, failed_rows=failed)
+            return self._prepared._replace(
+                aborts=aborts, prepared=aborts is None, failed_rows=failed, outside=self._aborted_outside()
+            )
         left, ended = self._left(), self._has_ended(step)
         # A fail that is still to be told elsewhere decides about the batch, as a tuple does.
         left += sum(len(parts.fails) for parts in self.ledger.parts_to_send.values())
@@ -1009,13 +1022,15 @@ class Worker:
         begun = any(task.takes_part for task in self._batch_aware)
         announces = self.plan.announces and self._ended < self.plan.ending_rounds
         announced = self._announcements() if announces else None
-        report = TransactionReport(left, self._aborts(), False, None, failed, begun, announced)
+        report = TransactionReport(
+            left, self._aborts(), False, None, failed, begun, announced, self._aborted_outside()
+        )
         if left or not (step.commits and ended) or self._unsettled or report.aborts or self._fatal():
             return report
         self._warn_of_held()
         file = self._states.prepare(step.batch)
         if self._aborts() is not None or self._fatal() is not None:
-            return report._replace(aborts=self._aborts())
+            return report._replace(aborts=self._aborts(), outside=self._aborted_outside())
         self._prepared = report._replace(prepared=True, file=file)
         return self._prepared
 
@@ -1026,6 +1041,10 @@ class Worker:
 
     def _aborts(self) -> str | None:
         return next((task.aborts for task in self.tasks.values() if task.aborts is not None), None)
+
+    def _aborted_outside(self) -> bool:
+        aborted = [task for task in self.tasks.values() if task.aborts is not None]
+        return bool(aborted) and all(task.aborted_outside for task in aborted)
 
     def _warn_of_held(self) -> None:
         """What a bolt holds over the end of a batch, and not in its state, is lost with its process."""
@@ -1249,9 +1268,20 @@ class Worker:
     def busy(self) -> Busy | None:
         """Which task's code this worker is in, and since when; for another thread that wonders about the silence."""
         at = self._at
-        return None if at is None else Busy(at[0], self._clock() - at[1])
+        return None if at is None else Busy(at[0], self._clock() - at[1], self._opening)
+
+    def look(self) -> None:
+        """Called by another thread some times a second, so that what `busy` says is the time of single calls of user code: a loop
+        over many calls that has become slow is cut short, or has its calls seen to return.
+        """
+        at, task = self._at, self._inside
+        if at is None or task is None or self._clock() - at[1] < _LONG_SECONDS:
+            return
+        if task.look() and self._at is at:
+            self._at = (at[0], self._clock())
 
     def _enter(self, task: Task | None) -> None:
+        self._inside = task
         self._at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)

@@ -1,9 +1,10 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt, and the one that asks a spout for them.
 
-Of all that runs once a tuple, this is the outermost. A bolt's loop takes a chunk of deliveries; where ``execute`` raises, it
-notes in the task which tuple that was (``position`` in the chunk, ``current``) and lets the error out. The user's tuple object
-is used again for the next tuple if nobody has kept it, which its reference count tells: that is half the price of a new object a
-tuple.
+Of all that runs once a tuple, this is the outermost. A bolt's loop takes a chunk of deliveries and returns how many it executed:
+another thread may take the rest of the chunk away meanwhile (`BoltTask.look`), so after its first item a loop reads nothing of it
+but by iterating. Where ``execute`` raises, the loop notes in the task which tuple that was (``position`` in the chunk,
+``current``) and lets the error out. The user's tuple object is used again for the next tuple if nobody has kept it, which its
+reference count tells: that is half the price of a new object a tuple.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def execute_basic(
     collector: BasicCollector,
     ledger: Ledger,
     task: BoltTask,
-) -> None:
+) -> int:
     """For a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
     unshared = _UNSHARED
     values, source, roots = batch[0]
@@ -114,6 +115,7 @@ def execute_basic(
                     close_edges(ledger, roots)
         tup.state = 1
         task.counters.acked += position + 1
+        return position + 1
     except Exception:
         task.position, task.current = position, tup
         task.counters.acked += position  # all before this one
@@ -128,7 +130,7 @@ def execute_plain(
     held: MutableMapping[Tuple, float],
     begun: float,
     task: BoltTask,
-) -> None:
+) -> int:
     """For a `Bolt`, which acks by itself; a tuple that it neither acks nor fails in ``execute`` is held, since ``begun``."""
     unshared = _UNSHARED
     values, source, roots = batch[0]
@@ -149,6 +151,7 @@ def execute_plain(
             if roots is not None and not tup.state:
                 tup.state = 2
                 held[tup] = begun
+        return position + 1
     except Exception:
         task.position, task.current = position, tup
         raise
@@ -160,7 +163,7 @@ def execute_outside(
     held: MutableMapping[Tuple, float],
     begun: float,
     task: BoltTask,
-) -> None:
+) -> int:
     """As `execute_plain`, for a bolt that keeps every tuple."""
     position = -1
     tup: Tuple | None = None
@@ -173,17 +176,19 @@ def execute_outside(
             if roots is not None and not tup.state:
                 tup.state = 2
                 held[tup] = begun
+        return position + 1
     except Exception:
         task.position, task.current = position, tup
         raise
 
 
-def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: BoltTask) -> None:
-    """For a `KeepsOutside`, which takes them as they are."""
+def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: BoltTask) -> int:
+    """For a `KeepsOutside`, which takes them as they are. Nobody may take anything of ``batch`` away."""
     taken = 0
     try:
         while taken < len(batch):
             taken += bolt.execute_all(batch[taken:] if taken else batch, begun)
+        return taken
     except Exception:
         task.position, task.current = taken, Tuple(*batch[taken])
         raise
@@ -221,7 +226,7 @@ def execute_automatic(
     begun: float,
     ledger: Ledger,
     task: BoltTask,
-) -> None:
+) -> int:
     """For an `AutoAckBolt`, whose ``execute`` says whether the tuple is acked."""
     unshared, hooks = _UNSHARED, bool(task.hooks)
     execute, new_tuple = bolt.execute, bolt.new_tuple
@@ -261,6 +266,7 @@ def execute_automatic(
                             ledger.drained(branch)
                     else:
                         close_edges(ledger, roots)
+        return position + 1
     except Exception:
         task.position, task.current = position, tup
         raise

@@ -29,13 +29,16 @@ from stormspark.worker.messages import Adopt, Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
+#: How often `Lifeline` looks at what the worker is at.
+_LOOK_SECS = 0.25
+
 
 class Lifeline:
     """Watches the executor's JVM and nimbus; runs in a thread of its own so that long supersteps don't
     silence it.
 
     ``obey`` is called with every `Orders` and `Adopt`; ``end`` with the reason once the process must go, and must not
-    return. ``busy`` says what the worker is at, for the heartbeat.
+    return. ``busy`` says what the worker is at, for the heartbeat. ``look`` is called some times a second.
     """
 
     def __init__(
@@ -46,9 +49,10 @@ class Lifeline:
         obey: Callable[[Orders | Adopt], None],
         end: Callable[[str], None],
         busy: Callable[[], Busy | None] = lambda: None,
+        look: Callable[[], None] = lambda: None,
     ) -> None:
         self._link, self._jvm, self._lease = link, jvm, lease_secs
-        self._obey, self._end, self._busy = obey, end, busy
+        self._obey, self._end, self._busy, self._look = obey, end, busy, look
         self._sending = threading.Lock()
 
     def send(self, message: object) -> None:
@@ -61,23 +65,33 @@ class Lifeline:
         jvm = _pidfd(self._jvm)
         if self._jvm is not None and not is_alive(self._jvm):
             self._end("the Spark executor's JVM is gone")
-        link, heard = self._link.fileno(), time.monotonic()
+        link = self._link.fileno()
+        beat_secs = self._lease / 6
+        next_beat = time.monotonic() + beat_secs
+        asked: float | None = None  # since when a beat waits for its answer
         while True:
-            ready = wait([link] if jvm is None else [link, jvm], timeout=self._lease / 6)
+            timeout = min(_LOOK_SECS, beat_secs)
+            ready = wait([link] if jvm is None else [link, jvm], timeout=timeout)
+            self._look()
+            now = time.monotonic()
             if jvm in ready or (self._jvm is not None and jvm is None and not is_alive(self._jvm)):
                 self._end("the Spark executor's JVM is gone")
             try:
                 if link in ready:
                     said = self._link.recv()
-                    heard = time.monotonic()
+                    asked = None
                     if isinstance(said, Orders | Adopt):
                         self._obey(said)
-                else:
+                elif now >= next_beat:
+                    next_beat = now + beat_secs
+                    # Not since the last word: this thread may have been kept from asking, by user code that kept the interpreter
+                    # or by a host that froze.
+                    asked = now if asked is None else asked
                     with self._sending:
                         self._link.send(Beat(self._busy()))
             except (OSError, EOFError):
                 self._end("the link to the driver is cut")
-            if time.monotonic() - heard > self._lease:
+            if asked is not None and now - asked > self._lease - beat_secs:
                 self._end(f"nothing was heard from the driver for {self._lease} s")
 
 

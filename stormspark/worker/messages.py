@@ -4,6 +4,7 @@ authenticated.
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then as many raw IPC messages as it says
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
+    placing task -> nimbus  Offer -> Places | Refused
     worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again; Stirs
     nimbus -> worker        Orders, also unasked; Adopt; StateRows right after Welcome
 """
@@ -27,7 +28,9 @@ __all__ = [
     "Hello",
     "Locate",
     "Lost",
+    "Offer",
     "Orders",
+    "Places",
     "ProcessId",
     "Ready",
     "Refused",
@@ -122,6 +125,19 @@ class StartHere(NamedTuple):
     replaces: ProcessId | None
 
 
+class Offer(NamedTuple):
+    """Workers of attempt ``attempt`` may be started beside this executor, named by its JVM."""
+
+    attempt: int
+    executor: ProcessId
+
+
+class Places(NamedTuple):
+    """The workers to start there, each with its order; none where others start them."""
+
+    orders: tuple[tuple[int, StartHere], ...]
+
+
 class Refused(NamedTuple):
     """No: the attempt is over, or the topology ends. ``reason`` is for people."""
 
@@ -142,6 +158,8 @@ class Hello(NamedTuple):
     worker: int
     incarnation: int
     process: ProcessId
+    #: The executor's JVM beside which it lives, if there is one.
+    executor: ProcessId | None = None
 
 
 class Welcome(NamedTuple):
@@ -191,10 +209,12 @@ class Fatal(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """A worker is in the code of a task, and has been since ``seconds``."""
+    """A worker has been in one call of a task's code for ``seconds``."""
 
     task: str
     seconds: float
+    #: The call is one with which a worker begins: ``open``, ``prepare``, or it reads its state.
+    opens: bool = False
 
 
 class Beat(NamedTuple):

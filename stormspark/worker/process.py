@@ -222,7 +222,7 @@ class WorkerProcess:
         launch = self._launch
         try:
             link = dial(launch.nimbus, launch.key, launch.silence_secs)
-            link.send(Hello(launch.worker, launch.incarnation, this_process()))
+            link.send(Hello(launch.worker, launch.incarnation, this_process(), launch.jvm))
             answer = link.recv()
         except (OSError, EOFError, AuthenticationError) as error:
             self.end(f"the driver is gone: {error}")
@@ -241,7 +241,9 @@ class WorkerProcess:
                 self._state = self._state._replace(handed=str(self._take_state(link)))
         except (OSError, EOFError) as error:
             self.end(f"the driver is gone: {error}")
-        self._lifeline = Lifeline(link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy)
+        self._lifeline = Lifeline(
+            link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy, self._look
+        )
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
         # Behind our own: what Spark has shipped comes first.
         sys.path.extend(
@@ -281,6 +283,11 @@ class WorkerProcess:
     def _busy(self) -> Busy | None:
         """Called by the lifeline, too."""
         return self._worker.busy() if self._worker is not None else None
+
+    def _look(self) -> None:
+        """And this."""
+        if self._worker is not None:
+            self._worker.look()
 
     def _leave(self, reason: str) -> NoReturn:
         """End once nimbus has taken in the last words; on TCP they would go with the connection otherwise."""

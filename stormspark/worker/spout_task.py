@@ -81,6 +81,7 @@ class SpoutTask(Task):
         self._emitted_in_round = 0
         #: Seconds that trees took, which are not counted yet: many at once are cheaper.
         self._waits: list[float] = []
+        self._verdicts_seen = 0  # of the verdicts that the spout has heard, at the last `look`
         #: Its limit stopped it in this round; and whether it would have emitted more, whatever stopped it.
         self._hungry = self.limited = False
         #: Of a source, whose trees failed since somebody asked.
@@ -463,6 +464,11 @@ class SpoutTask(Task):
             if len(waits) > _MOST_WAITS:
                 self._note_waits()
             collector.verdict = None
+
+    def look(self) -> bool:
+        """Each ack leaves how long its tree took, and fails are counted; see `Task.look`."""
+        before, self._verdicts_seen = self._verdicts_seen, len(self._waits) + self.counters.failed
+        return before != self._verdicts_seen
 
     def read_counters(self) -> TaskCounters:
         """The counters, up to date."""

@@ -82,6 +82,8 @@ class TransactionReport(NamedTuple):
     #: Whether bolts have to hear of the batch's end, and what a later attempt has to know of this one (`Step.announced`).
     begun: bool = False
     announced: Mapping[str, bytes] | None = None
+    #: Whether ``aborts`` is storage or a broker that is away, and no user code.
+    outside: bool = False
 
 
 @dataclass(frozen=True)

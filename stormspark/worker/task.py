@@ -17,7 +17,7 @@ from stormspark.api import BatchAware, EmitInfo, LivesOutside, TaskHook, Topolog
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.config import Settings
-from stormspark.errors import ComponentError
+from stormspark.errors import CheckpointError, ComponentError, UnavailableError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.auto_hooks import DebugHook, load_hook
@@ -103,6 +103,7 @@ class Task:
             self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
         #: Why the batch can't be committed: the first thing that went wrong in it.
         self.aborts: str | None = None
+        self.aborted_outside = False  # by storage or a broker that is away
         #: The attempt at a batch that runs, and what an earlier one announced; of a component that knows its batches.
         self._attempt: tuple[TransactionAttempt, Any] | None = None
         #: Calls of users' own threads, once there are any.
@@ -206,6 +207,11 @@ class Task:
         assert self.state is not None
         try:
             return self.state.prepare(self.instance, txid)
+        except (OSError, UnavailableError, CheckpointError) as error:
+            # The next attempt begins with a new instance in any case; how often does not count, since nothing is wrong with it.
+            self.abort(f"{type(error).__name__}: {error}", outside=True)
+            self.report_error(error)
+            return None
         except Exception as error:
             self.raised("pre_prepare, pre_save or pre_commit", error)
             return None
@@ -373,10 +379,16 @@ class Task:
         self.report_error(error)
         self._restart(where, error)
 
-    def abort(self, reason: str) -> None:
-        """The batch can't be committed, where that matters; the first reason counts."""
+    def abort(self, reason: str, *, outside: bool = False) -> None:
+        """The batch can't be committed, where that matters; the first reason counts. ``outside``: storage or a broker is away."""
         if self.aborts is None:
-            self.aborts = f"{self.name}: {reason}"[:1000]
+            self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
+
+    def look(self) -> bool:
+        """Called by another thread while this task's code has been running for long: whether a call of it has returned since
+        the last look.
+        """
+        return False
 
     def stop_topology(self, error: ComponentError) -> None:
         """Nothing more is asked of this task; the driver stops the topology when the batch ends."""

@@ -48,6 +48,8 @@ class Transaction:
         self.files: list[FileDescription | ChangedRows | None] = []
         #: Why the batch has to run again, or None; and the rows of sources that failed, by task.
         self.aborts: str | None = None
+        #: What it was is storage or a broker that is away, and no user code.
+        self.aborted_outside = False
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
         #: Tuples and rows that wait.
         self.left = 0
@@ -59,7 +61,9 @@ class Transaction:
         begun = any(one.begun for one in told)
         # A spout that has to repeat is asked until it has: else the batch would be committed without what committers did.
         self.asks = self._repeats and not begun
-        self.aborts = next((one.aborts for one in told if one.aborts is not None), None)
+        aborted = [one for one in told if one.aborts is not None]
+        self.aborts = aborted[0].aborts if aborted else None
+        self.aborted_outside = bool(aborted) and all(one.outside for one in aborted)
         self.failed_rows = {task: rows for one in told for task, rows in one.failed_rows.items()}
         self.prepared = self.aborts is None and all(one.prepared for one in told)
         self.files = [one.file for one in told]

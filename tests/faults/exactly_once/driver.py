@@ -22,6 +22,7 @@ conf = {
     "stormspark.worker.lease.secs": 10,
 } | json.loads(more)
 of_spark = {"spark.executor.memory": "1024m"} | (connector_conf() if "stormspark.state.table" in conf else {})
+of_spark |= {name: value for name, value in conf.items() if name.startswith("spark.")}
 spark = local_session(2, of_spark, master=master)
 topology = importlib.import_module(module).build(name, folder)
 running = submit(topology, spark, conf=conf, checkpoint=folder / "checkpoint")

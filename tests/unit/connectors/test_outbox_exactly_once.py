@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.connectors import Outbox
-from stormspark.errors import StateError
+from stormspark.errors import UnavailableError
 
 
 class Destination:
@@ -122,7 +122,7 @@ def test_more_than_may_wait_makes_the_batch_fail_and_holds_nothing_back_that_is_
         now[0] += 60
         with pytest.raises(OSError, match="away"):
             outbox.deliver(txid)
-    with pytest.raises(StateError, match="outputs of 2 batches, 20 bytes, wait"):
+    with pytest.raises(UnavailableError, match="outputs of 2 batches, 20 bytes, wait"):
         outbox.save(2, ["2"], 10)
     assert now[0] >= 150
     destination.refuses = None

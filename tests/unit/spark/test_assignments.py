@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -35,6 +38,57 @@ def test_nothing_is_found_any_more_once_the_topology_ends():
     assignments.end("stopped")
     assignments.end("killed")
     assert assignments.locate(0, 0) == Refused("stopped")
+
+
+def executor(number: int, host: str = "host") -> ProcessId:
+    return ProcessId(host, number, 1)
+
+
+@given(
+    workers=st.integers(1, 12),
+    hosts=st.lists(st.sampled_from("abc"), min_size=1, max_size=6),
+    lost=st.sets(st.integers(0, 11)),
+    more=st.lists(st.sampled_from("abcd"), max_size=3),
+)
+def test_missing_workers_are_dealt_out_evenly(workers, hosts, lost, more):
+    """J23: at the start, and again after some were lost, to executors that may be others; nobody who lives is moved."""
+    assignments = Assignments(workers)
+    executors = [executor(number, host) for number, host in enumerate(hosts)]
+    dealt = assignments.deal(0, executors)
+    shares = [len(orders) for orders in dealt.values()]
+    assert sum(shares) == workers and max(shares) - min(shares) <= 1
+    for one, orders in dealt.items():
+        for worker, order in orders:
+            assert assignments.hello(worker, order.incarnation, ProcessId(one.host, 100 + worker, 1), one)
+            assignments.ready(worker, order.incarnation, Endpoint("/socket"))
+    for worker in (gone := lost & set(range(workers))):
+        assignments.lost(worker, 0, "killed")
+    assignments.begin_attempt(1)
+    assignments.validate()
+    stayed = Counter(seat.executor for worker, seat in enumerate(assignments.seats) if worker not in gone)
+    every = executors + [executor(100 + number, host) for number, host in enumerate(more)]
+    again = assignments.deal(1, every)
+    assert sorted(worker for orders in again.values() for worker, _ in orders) == sorted(gone)
+    shares = [stayed[one] + len(again[one]) for one in every]
+    highest = max([stayed[one] for one in every])
+    assert max(shares) <= max(highest, -(-workers // len(every))), "whoever had most before has no more now"
+
+
+def test_workers_of_one_host_are_spread_over_its_executors_and_hosts_come_first():
+    """Two executors on host a, one on host b: b is not the last to be asked."""
+    dealt = Assignments(2).deal(0, [executor(1, "a"), executor(2, "a"), executor(3, "b")])
+    assert {one.host: [worker for worker, _ in orders] for one, orders in dealt.items() if orders} == {
+        "a": [0],
+        "b": [1],
+    }
+
+
+def test_nothing_is_dealt_out_once_the_attempt_is_over():
+    assignments = Assignments(2)
+    assert not any(assignments.deal(1, [executor(1)]).values())
+    assignments.end("stopped")
+    assert not any(assignments.deal(0, [executor(1)]).values())
+    assert assignments.deal(0, []) == {}
 
 
 class AssignmentsMachine(RuleBasedStateMachine):

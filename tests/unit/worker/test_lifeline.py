@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
 import time
+import types
 from multiprocessing import Pipe
+from typing import Any
 
 import pytest
 
+from stormspark.worker import lifeline
 from stormspark.worker.launch import end_process
 from stormspark.worker.lifeline import Lifeline, executor_jvm, is_alive, this_process
 from stormspark.worker.messages import Beat, Orders, ProcessId
@@ -94,6 +98,39 @@ def test_it_ends_when_nothing_is_heard_for_the_lease():
     far, _, reasons, ended = watch(None, lease=0.3)
     assert ended.wait(120)
     assert reasons == ["nothing was heard from the driver for 0.3 s"]
+    far.close()
+
+
+def test_a_host_that_froze_is_not_the_drivers_silence(monkeypatch):
+    """Its clock jumps by minutes between two beats, both of which are answered."""
+    more = [0.0]
+    monkeypatch.setattr(lifeline, "time", types.SimpleNamespace(monotonic=lambda: time.monotonic() + more[0]))
+    far, _, _, ended = watch(None, lease=60.0)
+    for _ in range(5):
+        more[0] += 300.0
+        assert far.poll(10)
+        assert far.recv() == Beat()
+        far.send(Orders())
+    assert not ended.is_set()
+    far.close()
+    assert ended.wait(10)
+
+
+def test_what_it_watches_is_looked_at_often():
+    """Also where beats are rare."""
+    looks = threading.Semaphore(0)
+    near: Any
+    near, far = Pipe()
+
+    def end(reason):
+        raise _Ended
+
+    def run():
+        with contextlib.suppress(_Ended):
+            Lifeline(near, None, 600.0, lambda orders: None, end, look=looks.release).watch()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert all(looks.acquire(timeout=30) for _ in range(3))
     far.close()
 
 

@@ -1,0 +1,119 @@
+"""The executors of a Spark application: which there are, how many are still to come, and whether some were taken away."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+__all__ = ["Executor", "Executors"]
+
+_log = logging.getLogger(__name__)
+
+_DYNAMIC = "spark.dynamicAllocation"
+
+
+class Executor(NamedTuple):
+    """An executor that has registered with the driver. It runs ``slots`` tasks at a time, and could run ``free`` more now."""
+
+    id: str
+    host: str
+    slots: int
+    free: int
+
+
+class Executors:
+    """Those of the application of ``spark``, a classic session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context: Any = spark.sparkContext
+        conf = self._context.getConf()
+        self._conf = {name: value for name, value in conf.getAll() if name.startswith("spark.")}
+        self._master = self._context.master or ""
+        self._gone: set[str] = set()
+        #: Whether executors are processes of their own.
+        self.separate = re.match(r"local(\[|$)", self._master) is None
+        #: Whether Spark asks for executors as tasks wait, and gives them back when they idle.
+        self.dynamic = self._conf.get(f"{_DYNAMIC}.enabled") == "true"
+
+    def active(self) -> list[Executor]:
+        """Those that have registered and were not lost since."""
+        return [
+            Executor(
+                one.id(),
+                str(one.hostPort()).rpartition(":")[0],
+                int(one.maxTasks()),
+                int(one.maxTasks()) - int(one.activeTasks()),
+            )
+            for one in self._summaries(active=True)
+            if one.id() != "driver"
+        ]
+
+    def were_taken(self) -> bool:
+        """Whether an executor was lost, killed or taken away since the last call."""
+        gone = {one.id() for one in self._summaries(active=False) if not one.isActive()}
+        new = not gone <= self._gone
+        self._gone |= gone
+        return new
+
+    def to_come(self) -> int | None:
+        """How many the application has asked for, by its configuration and its cluster manager; None where nothing says so."""
+        instances = self._number("spark.executor.instances")
+        if self.dynamic:
+            asked = [self._number(f"{_DYNAMIC}.{name}Executors") or 0 for name in ("min", "initial")]
+            return max(*asked, instances or 0)
+        local_cluster = re.match(r"local-cluster\[\s*(\d+)", self._master)
+        if local_cluster:
+            return int(local_cluster[1])
+        if instances is not None:
+            return instances
+        if self._master.startswith("spark:"):
+            most, each = self._number("spark.cores.max"), self._number("spark.executor.cores")
+            return (
+                most // each if most and each else None
+            )  # else one for each of its workers, however many that are
+        return 2 if self._master.startswith(("yarn", "k8s:")) else None
+
+    def for_workers(self, workers: int) -> int:
+        """How many executors ``workers`` workers can be placed on. Where Spark asks for them as tasks wait, that is as many as it
+        gives for so many tasks.
+        """
+        now = self.active()
+        if not self.dynamic:
+            # One without a free slot may not run a task of ours for long.
+            return max(1, min(sum(one.free > 0 for one in now), workers))
+        slots = max((one.slots for one in now), default=self._number("spark.executor.cores") or 1)
+        most = self._number(f"{_DYNAMIC}.maxExecutors") or workers
+        return max(1, min(max(math.ceil(workers / max(slots, 1)), len(now)), most, workers))
+
+    def warn(self, name: str, workers: int) -> None:
+        """Say at the start what of Spark's configuration takes workers away."""
+        timeout = self._conf.get(f"{_DYNAMIC}.cachedExecutorIdleTimeout")
+        if self.dynamic and timeout is not None:
+            _log.warning(
+                "%s: dynamic allocation takes executors away, and workers with them, after %s "
+                "(%s.cachedExecutorIdleTimeout); leave that key away, and executors with workers stay",
+                name,
+                timeout,
+                _DYNAMIC,
+            )
+        most = self._number(f"{_DYNAMIC}.maxExecutors")
+        if self.dynamic and most is not None and most < workers:
+            _log.info(
+                "%s: its %d workers share at most %d executors (%s.maxExecutors)",
+                name,
+                workers,
+                most,
+                _DYNAMIC,
+            )
+
+    def _summaries(self, *, active: bool) -> list[Any]:
+        found = self._context._jsc.sc().statusStore().executorList(active)
+        return [found.apply(number) for number in range(found.size())]
+
+    def _number(self, key: str) -> int | None:
+        value = self._conf.get(key)
+        return int(value) if value is not None and value.isdecimal() else None

@@ -1,0 +1,117 @@
+"""Whether a batch that failed is tried again, when, and what is said meanwhile; no clock, no Spark.
+
+Two kinds of failure end a topology differently. What user code does, it does again: after so many attempts in a row
+(``stormspark.max.attempts``) the topology stops. What is *outside* comes back: storage, a broker, an executor that
+the cluster took away. It is waited for, with growing pauses, as long as ``stormspark.outage.timeout.secs`` says.
+Attempts at one batch are in a row until one succeeds, which a later batch number tells.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from stormspark.api import ExponentialBackoff
+
+__all__ = ["Retries", "is_outside"]
+
+_FIRST_DELAY_SECS = 0.1
+#: So many failures in a row are logged one by one, later ones once a minute.
+_LOGGED = 3
+_LOG_SECS = 60.0
+
+#: What Spark says, in the words of Java and Python, where something outside of the topology failed. Class names, since messages
+#: differ between file systems; ``FetchFailed`` and ``ExecutorLostFailure`` are Spark's own reasons of a task's end.
+_OUTSIDE = re.compile(
+    r"ExecutorLostFailure|FetchFailed|executor .{0,40}(lost|decommission)|java\.(io|net|nio)\.[\w.]+Exception"
+    r"|org\.apache\.hadoop\.[\w.]*Exception|software\.amazon\.awssdk|com\.microsoft\.azure|com\.google\.cloud"
+    r"|kafka\.common\.errors|KafkaException|\w*TimeoutException"
+    r"|\b(OSError|IOError|ConnectionError|Connection\w+Error|TimeoutError|BrokenPipeError|FileNotFoundError|PermissionError"
+    r"|NotADirectoryError)\b"
+)
+
+
+def is_outside(text: str) -> bool:
+    """Whether a failure's text, with the names of its exceptions, says that something outside of the topology failed.
+
+    >>> is_outside("java.io.FileNotFoundException: /mnt/checkpoint/offsets/7")
+    True
+    >>> is_outside("ValueError: no such word")
+    False
+    """
+    return _OUTSIDE.search(text) is not None
+
+
+@dataclass
+class Retries:
+    """Failed attempts in a row.
+
+    >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
+    >>> retries.failed(7, "the disk is away", outside=True, now=0.0)
+    >>> [retries.failed(7, "the disk is away", outside=True, now=float(now)) for now in (1, 300, 599)]
+    [None, None, None]
+    >>> retries.failed(8, "bolt b raised", outside=False, now=700.0)
+    >>> retries.failed(8, "bolt b raised", outside=False, now=701.0)
+    'batch 8 failed 2 times (stormspark.max.attempts): bolt b raised'
+    """
+
+    most_attempts: int
+    outage_secs: float
+    longest_delay_secs: float
+    #: The batch that fails, or -1.
+    batch: int = -1
+    #: Failures in a row, and those of them that nothing outside explains.
+    failures: int = 0
+    own: int = 0
+    #: Why the last one failed, and since when something outside has been away without a pause; None where it is not.
+    reason: str = ""
+    away_since: float | None = None
+    _logged_at: float = field(default=0.0, repr=False)
+
+    def failed(self, batch: int, reason: str, *, outside: bool, now: float) -> str | None:
+        """An attempt at ``batch`` failed at ``now`` (monotonic seconds); -1: its query did not come to a batch.
+
+        Returns why the topology stops, or None where another attempt follows.
+        """
+        if batch not in (-1, self.batch):
+            self.batch, self.failures, self.own, self.away_since = batch, 0, 0, None
+        self.failures += 1
+        self.reason = reason
+        if not outside:
+            self.own += 1
+            if self.own >= self.most_attempts:
+                return f"{self._batch} failed {self.own} times (stormspark.max.attempts): {reason}"
+            return None
+        if self.away_since is None:
+            self.away_since = now
+        away = now - self.away_since
+        if away >= self.outage_secs:
+            return (
+                f"{self._batch} could not be completed for {away:.0f} s (stormspark.outage.timeout.secs), in "
+                f"{self.failures} attempts: {reason}"
+            )
+        return None
+
+    @property
+    def delay_secs(self) -> float:
+        """The pause before the next attempt. The first one comes at once: most trouble is over with the worker that died."""
+        return ExponentialBackoff(0.0, _FIRST_DELAY_SECS, self.longest_delay_secs).delay(self.failures) or 0.0
+
+    @property
+    def _batch(self) -> str:
+        return f"batch {self.batch}" if self.batch >= 0 else "the first batch"
+
+    def to_log(self, attempt: int, now: float) -> str | None:
+        """What to log before attempt ``attempt``; None where enough has been said for this minute."""
+        if self.away_since is None or self.failures <= _LOGGED:
+            self._logged_at = now
+            return f"{self._batch} is run again as attempt {attempt}: {self.reason}"
+        if now - self._logged_at < _LOG_SECS:
+            return None
+        self._logged_at = now
+        left = self.outage_secs - (now - self.away_since)
+        return (
+            f"{self._batch} has waited for {now - self.away_since:.0f} s, {self.failures} attempts failed. The next one comes in "
+            f"{self.delay_secs:.0f} s, and for another {left:.0f} s the topology does not stop (stormspark.outage.timeout.secs): "
+            f"{self.reason}"
+        )

@@ -1,0 +1,159 @@
+"""Calls of user code that take 20 s each, an LLM's for example: many of them in a row are not one that never returns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stormspark import BasicBolt, Bolt, TaskHook, TopologyBuilder
+from tests.unit.worker.components import Script
+from tests.unit.worker.rig import Rig, two
+
+CALL = 20.0
+ROWS = 3000
+#: Tuples from this one on are slow.
+SLOW_FROM = 2500
+
+
+class Slow:
+    """What a bolt does with a tuple; the host's other thread looks at the worker during each slow call."""
+
+    def __init__(self) -> None:
+        self.begin(SLOW_FROM)
+
+    def begin(self, slow_from: int) -> None:
+        self.rig: Rig | None = None
+        self.seen: list[float] = []
+        self.calls: list[int] = []
+        self.slow_from = slow_from
+
+    def work(self, number: int) -> None:
+        assert self.rig is not None
+        self.calls.append(number)
+        if number < self.slow_from:
+            return
+        self.rig.clock.advance(CALL)
+        thread = threading.Thread(target=self._look)
+        thread.start()
+        thread.join()
+
+    def _look(self) -> None:
+        assert self.rig is not None
+        for worker in self.rig.workers:
+            worker.look()
+            busy = worker.busy()
+            if busy is not None:
+                self.seen.append(busy.seconds)
+
+
+slow = Slow()  # the instances of components are made from pickles, so they share this
+
+
+class SlowBasic(BasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None:
+        slow.work(tup[0])
+
+
+class SlowPlain(Bolt):
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        slow.work(tup[0])
+        self.collector.ack(tup)
+
+
+class Raising(SlowBasic):
+    """The third slow call raises."""
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        super().execute(tup, collector)
+        if tup[0] == SLOW_FROM + 2:
+            raise ValueError("the model is not there")
+
+
+class Hooked(SlowBasic):
+    def prepare(self, conf: Any, context: Any) -> None:
+        context.add_task_hook(TaskHook())
+
+
+@pytest.fixture
+def run() -> Callable[..., Rig]:
+    def make(builder: TopologyBuilder, workers: int = 1, slow_from: int = SLOW_FROM, **conf: Any) -> Rig:
+        slow.begin(slow_from)
+        rig = slow.rig = Rig(builder, workers, **conf)
+        return rig
+
+    return make
+
+
+@pytest.mark.parametrize("bolt", [SlowBasic, SlowPlain, Raising, Hooked])
+@pytest.mark.parametrize("slow_from", [0, SLOW_FROM])
+def test_each_slow_call_is_seen_alone(bolt: Any, slow_from: int, run: Callable[..., Rig]) -> None:
+    """B1: also where all calls before were quick, so that a chunk has a thousand tuples."""
+    rig = run(two(bolt(), [(n,) for n in range(ROWS)]), slow_from=slow_from)
+    rig.batches(30)
+    assert len(slow.seen) > 10, "it was slow"
+    assert max(slow.seen) < 2 * CALL
+    assert slow.calls == list(range(len(slow.calls))), "each once, in order"
+
+
+def test_a_batch_ends_after_the_call_that_runs_at_its_deadline(run: Callable[..., Rig]) -> None:
+    """What has become slow waits for the next batch."""
+    rig = run(two(SlowBasic(), [(n,) for n in range(ROWS)]))
+    while len(slow.calls) <= SLOW_FROM:
+        rig.batches(1)
+    before = rig.clock()
+    rig.batches(1)
+    assert rig.clock() - before <= 2 * CALL
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_no_message_times_out_behind_slow_calls(workers: int, run: Callable[..., Rig]) -> None:
+    """E10, W2: a timeout of 30 s, calls of 20 s, two bolts one behind the other: what waits for a call is not late."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(n,) for n in range(40)]))
+    builder.set_bolt("b", Passing()).shuffle_grouping("a")
+    builder.set_bolt("c", SlowPlain()).shuffle_grouping("b")
+    rig = run(builder, workers, slow_from=0, topology_message_timeout_secs=30)
+    rig.batches(120)
+    (spout,) = rig.users("a")
+    assert [said for said in spout.heard if said[0] == "fail"] == []
+    assert {said[1] for said in spout.heard} == set(range(40))
+
+
+class Passing(BasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None:
+        slow.work(tup[0])
+        collector.emit((tup[0],))
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare("n")
+
+
+class SlowVerdicts(Script):
+    """Hears of each verdict for 20 s."""
+
+    def ack(self, message_id: Any) -> None:
+        super().ack(message_id)
+        slow.work(message_id)
+
+
+def test_a_spout_that_is_slow_to_hear_is_seen_call_by_call(run: Callable[..., Rig]) -> None:
+    """B1, B7: a thousand acks of 20 s are told in one go."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", SlowVerdicts([(n,) for n in range(200)]))
+    builder.set_bolt("b", Quick()).shuffle_grouping("a")
+    rig = run(builder, slow_from=0)
+    rig.batches(10)
+    (spout,) = rig.users("a")
+    assert len(spout.heard) == 200
+    assert max(slow.seen) < 2 * CALL
+
+
+class Quick(BasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None:
+        """Acks."""
