@@ -126,7 +126,8 @@ class Settings:
     #: So many batches before the last one, and all of so many hours, can be restored.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
-    #: Who writes the state table: ``delta-rs``, or ``spark``; None: as the checkpoint's location asks for.
+    #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: as the checkpoint's location
+    #: asks for.
     state_table: str | None = _setting("stormspark.state.table", None, str)
     #: ``grouping``: its state's keys are the values of its fields groupings, so they can be dealt out to more or fewer tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
@@ -214,9 +215,8 @@ class Settings:
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: Where rows of sources that were given up are written, a file a task; None: to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
-    #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3); None: where the session has
-    #: Delta.
-    acker_durable: bool | None = _setting("stormspark.acker.durable", None, bool)
+    #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3).
+    acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
     #: The delay of its watermark; by default three message timeouts: a tree ends within two (E10).
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads what is new.

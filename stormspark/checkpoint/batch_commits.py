@@ -23,6 +23,7 @@ from stormspark.checkpoint.redistribution import keys_are_of_grouping
 from stormspark.checkpoint.state_components import component_states, described, states_of
 from stormspark.checkpoint.state_files import ChangedRows
 from stormspark.checkpoint.state_table import FileDescription, StateTable
+from stormspark.checkpoint.tidying import Tidying
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 
@@ -107,6 +108,7 @@ class BatchCommits:
             self._inputs = InputFiles(location, storage_options)
         self._forgot = -1
         self._tidied = time.monotonic()
+        self._tidying = Tidying(f"the state table {location}")
         self._told = False  # how many tasks there are
 
     @property
@@ -165,14 +167,17 @@ class BatchCommits:
         return (txid, said) if said else (-1, {})
 
     def tidy(self) -> None:
-        """Merge and delete files for a moment, if it is time for that; raises `CheckpointError`."""
+        """Merge and delete files for a moment, if it is time for that. Where it fails, the next commit tells if there is trouble
+        with the table, and the log if tidying fails again and again.
+        """
         now = time.monotonic()
         if now - self._tidied < _TIDY_SECS / _TIDY_SHARE:
             return
-        self._table.compact(_TIDY_SECS)
-        self._table.vacuum(_TIDY_SECS / 4)
-        if self._plan.settings.record_inputs and self.last >= self._forgot + _FORGET_EVERY:
-            self._forget_inputs()
+        with self._tidying.attempt():
+            self._table.compact(_TIDY_SECS)
+            self._table.vacuum(_TIDY_SECS / 4)
+            if self._plan.settings.record_inputs and self.last >= self._forgot + _FORGET_EVERY:
+                self._forget_inputs()
         self._tidied = time.monotonic()
 
     def _keep_plan(self) -> None:

@@ -350,6 +350,18 @@ def write_changes(
     rows = rows_of(changes, txid)
     if rows is None:
         return None
+    return write_rows(location, rows, generation=generation, txid=txid, storage_options=storage_options)
+
+
+def write_rows(
+    location: str,
+    rows: pa.Table,
+    *,
+    generation: int,
+    txid: int,
+    storage_options: Mapping[str, str] | None = None,
+) -> FileDescription:
+    """`write_changes`, of changes that are rows already (`rows_of`)."""
     path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
     try:
         writer = _FileWriter(Folder(location, storage_options), path)

@@ -1,23 +1,28 @@
 """A topology's checkpoint folder, wherever Spark can write one.
 
 <checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
-<checkpoint>/stormspark/acker/log       the durable acker's table
-<checkpoint>/stormspark/acker/query     Spark's checkpoint of the acker query
+<checkpoint>/stormspark/acker/journal   the durable acker's journal
+<checkpoint>/stormspark/acker/records   Spark's checkpoint of the acker query: its state has the open records
+<checkpoint>/stormspark/acker/log       the durable acker's table, as Delta, and
+<checkpoint>/stormspark/acker/query     the checkpoint of its query: of an earlier stormspark, read once (`acker_upgrade`)
 <checkpoint>/stormspark/state           the state table of a topology whose batches are transactions
 <checkpoint>/spark                      Spark's offsets and commits of the data query
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
+from stormspark.spark.acker_stream import COMMIT
+from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
 __all__ = ["CheckpointFolder"]
 
@@ -45,10 +50,26 @@ class CheckpointFolder:
         """The location of the query's own checkpoint."""
         return self._for_spark("spark")
 
+    def acker_journal(self, spool: Path) -> JournalFiles:
+        """The durable acker's journal. Where only Spark reaches it, ``spool`` is a folder of this driver's for what is to be
+        read of it. Raises OSError.
+        """
+        folder = f"{self._location}/stormspark/acker/journal"
+        return (
+            LocalJournalFiles(Path(folder))
+            if self._local
+            else HadoopJournalFiles(self._session, folder, spool)
+        )
+
     @property
-    def acker_table(self) -> str:
-        """The location of the durable acker's table, for delta-rs and for Spark."""
+    def old_acker_table(self) -> str:
+        """The location of an earlier stormspark's table, for delta-rs."""
         return f"{self._location}/stormspark/acker/log"
+
+    @property
+    def old_acker_query(self) -> str:
+        """The location of the checkpoint of its query."""
+        return self._for_spark("stormspark/acker/query")
 
     @property
     def state_table(self) -> str:
@@ -63,7 +84,7 @@ class CheckpointFolder:
     @property
     def acker_query(self) -> str:
         """The location of the acker query's checkpoint."""
-        return self._for_spark("stormspark/acker/query")
+        return self._for_spark("stormspark/acker/records")
 
     def last_committed_batch(self) -> int:
         """The last batch of the data query that Spark has committed; -1 where there is none."""
@@ -73,16 +94,31 @@ class CheckpointFolder:
         """Whether the acker query has ended a batch."""
         return self._last_commit(self.acker_query) >= 0
 
+    def acker_position(self) -> int:
+        """The last commit of the journal that is in the acker query's state; 0 where there is none."""
+        found = self.last_offset(self.acker_query)
+        return 0 if found is None else int(found[COMMIT])
+
+    def last_offset(self, checkpoint: str) -> Any:
+        """Up to where the last batch has read that a query of one source has committed; None where there is none."""
+        batch = self._last_commit(checkpoint)
+        if batch < 0:
+            return None
+        text = HadoopFolder(self._session, f"{checkpoint}/offsets").read(str(batch)).decode()
+        return json.loads(text.splitlines()[-1])
+
+    def has_old_acker(self) -> bool:
+        """Whether an earlier stormspark has kept open rows here."""
+        return "_delta_log" in HadoopFolder(self._session, self._for_spark("stormspark/acker/log")).names()
+
+    def forget_old_acker(self) -> None:
+        """Delete what an earlier stormspark had of the durable acker."""
+        folder = HadoopFolder(self._session, self._for_spark("stormspark/acker"))
+        for name in ("log", "query"):
+            folder.delete(name)
+
     def _last_commit(self, checkpoint: str) -> int:
-        jvm: Any = self._session.sparkContext._jvm
-        conf = self._session._jsparkSession.sessionState().newHadoopConf()
-        path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/commits")
-        try:
-            files = path.getFileSystem(conf)
-            found = files.listStatus(path) if files.exists(path) else []
-        except Py4JJavaError as error:
-            raise OSError(str(error.java_exception)) from error
-        names = [status.getPath().getName() for status in found]
+        names = HadoopFolder(self._session, f"{checkpoint}/commits").names()
         return max((int(name) for name in names if name.isdecimal()), default=-1)
 
     def _for_spark(self, name: str) -> str:
@@ -100,38 +136,21 @@ class CheckpointFolder:
 
 
 class _HadoopControlFile:
-    """The control file behind a URL; written as Spark writes its own logs there, whole or not at all."""
+    """The control file behind a URL."""
+
+    _NAME = "control.json"
 
     def __init__(self, session: SparkSession, location: str) -> None:
         self._location = location
-        jvm: Any = session.sparkContext._jvm
-        conf = session._jsparkSession.sessionState().newHadoopConf()
-        self._path = jvm.org.apache.hadoop.fs.Path(f"{location}/stormspark/control.json")
-        streaming = jvm.org.apache.spark.sql.execution.streaming.checkpointing
-        self._files = streaming.CheckpointFileManager.create(self._path.getParent(), conf)
+        self._folder = HadoopFolder(session, f"{location}/stormspark")
 
     def read(self) -> bytes | None:
         """The file's bytes, or None where there is none."""
-        try:
-            if not self._files.exists(self._path):
-                return None
-            stream = self._files.open(self._path)
-            try:
-                return bytes(stream.readAllBytes())
-            finally:
-                stream.close()
-        except Py4JJavaError as error:
-            raise OSError(str(error.java_exception)) from error
+        return self._folder.read(self._NAME) if self._NAME in self._folder.names() else None
 
     def write(self, data: bytes) -> None:
         """Replace the file."""
-        try:
-            self._files.mkdirs(self._path.getParent())
-            stream = self._files.createAtomic(self._path, True)
-            stream.write(data)
-            stream.close()
-        except Py4JJavaError as error:
-            raise OSError(str(error.java_exception)) from error
+        self._folder.write(self._NAME, data, replace=True)
 
     def __str__(self) -> str:
         return self._location

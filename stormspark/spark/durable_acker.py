@@ -1,10 +1,10 @@
 """The durable acker (tier 3): rows of sources that are open at the end of a batch outlive whoever holds them.
 
 Only these rows come here; a tree that ends in its batch is nothing to it, and a topology without such rows
-has neither table nor query.
+has neither journal nor query.
 
-    workers' change sets -> the acker's table, one commit a batch, before Spark commits the batch
-    the table -> the acker query, in the JVM:
+    workers' change sets -> the acker's journal, one file a batch, before Spark commits the batch
+    the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
 A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the
@@ -23,12 +23,14 @@ A batch that is run again brings its own rows again: records of that batch are c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -38,15 +40,18 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.acker.records import AckerTime, Change, Record
-from stormspark.checkpoint.acker_table import AckerTable
+from stormspark.checkpoint.acker_journal import AckerJournal
+from stormspark.checkpoint.tidying import Tidying
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.spark.acker_stream import COMMIT, acker_stream
+from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
 from stormspark.worker.messages import Adopt
 from stormspark.worker.step import WorkerReport
 
-__all__ = ["OPEN_RECORDS_DDL", "DurableAcker", "open_records", "reads_delta"]
+__all__ = ["OPEN_RECORDS_DDL", "DurableAcker", "open_records"]
 
 _log = logging.getLogger(__name__)
 
@@ -56,23 +61,15 @@ OPEN_RECORDS_DDL = (
     "message_id string, row binary"
 )
 
+#: What the journal has of a change.
+_CHANGES_DDL = (
+    "root bigint, created timestamp, value bigint, component string, task int, batch bigint, "
+    "message_id string, row binary"
+)
 #: Rows of one message to a worker.
 _ADOPT_ROWS = 5000
 _STOP_SECS = 20.0
 _MICROSECOND = 1_000_000
-
-
-def reads_delta(session: SparkSession) -> bool:
-    """Whether Delta's jars are on the class path."""
-    try:
-        session.sparkContext._jvm.java.lang.Class.forName(  # type: ignore[union-attr]
-            "io.delta.sql.DeltaSparkSessionExtension",
-            False,
-            session.sparkContext._jvm.java.lang.Thread.currentThread().getContextClassLoader(),  # type: ignore[union-attr]
-        )
-    except Py4JError:
-        return False
-    return True
 
 
 def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
@@ -89,7 +86,8 @@ class DurableAcker:
     """For one topology and one generation. `write` is called on the data query's thread, the rest by the
     supervisor.
 
-    ``hand_over`` gives rows to a worker: for those that leave the state open.
+    ``hand_over`` gives rows to a worker: for those that leave the state open. ``scratch`` is a folder of this driver's own.
+    Raises `CheckpointError` where what an earlier driver has left can't be read, or does not belong together.
     """
 
     def __init__(
@@ -99,15 +97,18 @@ class DurableAcker:
         folder: CheckpointFolder,
         generation: int,
         hand_over: Callable[[int, list[Adopt]], None],
+        scratch: Path,
     ) -> None:
         self._session = _session_for_acker(session)
         self._plan, self._folder, self._hand_over = plan, folder, hand_over
-        self._table = AckerTable(folder.acker_table, ACKER_SCHEMA, plan.settings.acker_delay_secs)
-        last = self._table.last_time
+        self._journal = self._open_journal(scratch, generation)
+        last = self._journal.last_time
         # The first commit of all happens at the hour of the clock, for people's sake; after that only commits
         # count.
-        self._time = AckerTime(self._table.delay, round(time.time() * _MICROSECOND) if last is None else last)
-        self._app, self._commits = f"{plan.topology}-{generation}", 0
+        self._time = AckerTime(
+            self._journal.delay, round(time.time() * _MICROSECOND) if last is None else last
+        )
+        self._tidying = Tidying(f"the durable acker's journal {self._journal.files}")
         self._committed_at = time.monotonic()
         self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
         self._to_close: set[Record] = set()  # a set: closed twice would be open
@@ -116,10 +117,38 @@ class DurableAcker:
         self._lock = threading.Lock()
         self._query: StreamingQuery | None = None
 
+    def _open_journal(self, scratch: Path, generation: int) -> AckerJournal:
+        try:
+            files = self._folder.acker_journal(scratch / "acker")
+            delay = self._plan.settings.acker_delay_secs
+            journal = AckerJournal(files, ACKER_SCHEMA, delay, generation)
+            position = self._folder.acker_position()
+            if not journal.last:
+                left = left_by_earlier_version(self._session, self._folder, ACKER_SCHEMA)
+                if left is not None:
+                    journal.delay = left.delay or delay
+                    journal.append(left.changes, left.at)
+                    _log.info(
+                        "what was open is in the journal now, by %d changes: %s", left.changes.num_rows, files
+                    )
+            with contextlib.suppress(OSError):
+                self._folder.forget_old_acker()
+        except OSError as error:
+            msg = f"the durable acker's journal in {self._folder} can't be used: {error}"
+            raise CheckpointError(msg) from error
+        if not journal.first - 1 <= position <= journal.last:
+            msg = (
+                f"the durable acker's journal {files} has the commits {journal.first} to {journal.last}, and its query has read "
+                f"up to {position}: they do not belong together. One of them was deleted or brought back from a copy: bring "
+                f"both back from the same moment, or begin with a new checkpoint folder"
+            )
+            raise CheckpointError(msg)
+        return journal
+
     @property
     def time(self) -> AckerTime:
-        """That of the next commit, and so of the records that the next batch opens; with the delay that the table was made
-        with, which tells workers what is old.
+        """That of the next commit, and so of the records that the next batch opens; with the delay that the journal
+        began with, which tells workers what is old.
         """
         return replace(self._time)
 
@@ -137,8 +166,8 @@ class DurableAcker:
     # -- the data query's thread -----------------------------------------------------------------------------
 
     def write(self, reports: Iterable[WorkerReport]) -> None:
-        """Write what the reports of a batch bring and is not written yet. Raises what delta-rs raises: then
-        it may be written or not.
+        """Write what the reports of a batch bring and is not written yet. Raises OSError: then it may be written or
+        not, and the next call finds out; `FencedError` where a later driver has written.
         """
         self._settle()
         tables: list[pa.Table] = []
@@ -157,7 +186,7 @@ class DurableAcker:
         if not tables:
             return
         self._unsettled = (numbers, closing)
-        self._table.append(pa.concat_tables(tables), self._time.at, self._app, self._commits + 1)
+        self._journal.append(pa.concat_tables(tables), self._time.at)
         self._settle(written=True)
         now = time.monotonic()
         self._time.committed(now - self._committed_at)
@@ -165,10 +194,9 @@ class DurableAcker:
         self._look_after_query()
 
     def _settle(self, *, written: bool = False) -> None:
-        """Count the last commit that was tried, if it was ``written``; where that is not known the table is asked."""
-        if self._unsettled is not None and (written or self._table.has(self._app, self._commits + 1)):
+        """Count the last commit that was tried, if it was ``written``; where that is not known the journal is asked."""
+        if self._unsettled is not None and (written or self._journal.settle()):
             numbers, closed = self._unsettled
-            self._commits += 1
             self._written |= numbers
             with self._lock:
                 self._to_close -= set(closed)
@@ -181,10 +209,11 @@ class DurableAcker:
             self._start()
         assert self._query is not None
         progress = self._query.lastProgress
-        end = None if progress is None else progress["sources"][0]["endOffset"]
-        if end:
-            # A position inside a version is not past it.
-            self._table.tidy(json.loads(end)["reservoirVersion"] - 1)
+        read = None if progress is None else progress["sources"][0]["startOffset"]
+        if read:
+            # What the batch before its last one has read: that one is committed, whatever becomes of this.
+            with self._tidying.attempt():
+                self._journal.forget(json.loads(read)[COMMIT])
 
     # -- the supervisor --------------------------------------------------------------------------------------
 
@@ -194,7 +223,7 @@ class DurableAcker:
 
         Raises `CheckpointError` when the acker query can't be had.
         """
-        if self._table.last_time is None:
+        if not self._journal.last:
             return {}
         try:
             if self._query is None or not self._query.isActive:
@@ -267,12 +296,10 @@ class DurableAcker:
         return self._plan.tasks[task if task in plan.tasks else plan.tasks[task % len(plan.tasks)]]
 
     def _start(self) -> None:
-        delay = f"{self._table.delay:g} seconds"
+        delay = f"{self._journal.delay:g} seconds"
         source = functions.struct("component", "task", "batch", "message_id", "row")
         self._query = (
-            self._session.readStream.format("delta")
-            .option("skipChangeCommits", "true")  # what `tidy` removes
-            .load(self._table.location)
+            acker_stream(self._session, self._journal.files.folder, _CHANGES_DDL)
             .withWatermark("created", delay)
             .groupBy("root", "created")
             .agg(
@@ -320,7 +347,6 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         # To count rows takes a look-up more for each change.
         "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": False,
-        "spark.databricks.delta.snapshotPartitions": 2,
     }
     for key, value in settings.items():
         own.conf.set(key, value)

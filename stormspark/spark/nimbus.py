@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.worker.addresses import Address
@@ -50,6 +51,7 @@ from stormspark.worker.messages import (
     ProcessId,
     Ready,
     Refused,
+    Sees,
     StartFailed,
     StartHere,
     StateRows,
@@ -125,7 +127,9 @@ class Nimbus:
     ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``address`` is where other
     hosts reach this one; None where all of Spark runs on this host, and then nothing is opened to the network. What goes there is
     encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``forwarders`` is how many of Spark's Python
-    processes may run at a time. ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
+    processes may run at a time, ``shared`` the folder that workers have to see.
+
+    ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
     `broken` and `error` say why. ``on_stir`` is called when a worker that had nothing to do has something.
     """
 
@@ -150,6 +154,7 @@ class Nimbus:
         certificate: bytes = b"",
         silence_secs: float = SILENCE_SECS,
         forwarders: int = 0,
+        shared: SharedFolder | None = None,
     ) -> None:
         connections = workers + max(workers, forwarders) + 2 * STRANGERS
         make_room(connections, f"the driver of a topology with {workers} workers")
@@ -163,6 +168,7 @@ class Nimbus:
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not come yet
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
+        self._shared = shared
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._prepare_timeout = prepare_timeout_secs
         self._looked_at: float | None = None
@@ -432,6 +438,7 @@ class Nimbus:
             active,
             len(adoptions),
             state,
+            "" if self._shared is None else self._shared.place,
         )
         with contextlib.suppress(OSError):  # it is gone already: that is heard below
             for message in (welcome, *adoptions):
@@ -453,6 +460,8 @@ class Nimbus:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()
             link.send(self._orders_of(link))
+        elif isinstance(message, Sees):
+            self._look_at_folder(link, message)
         elif isinstance(message, Stirs):
             self._on_stir()
         elif isinstance(message, Fatal):
@@ -460,6 +469,13 @@ class Nimbus:
         elif isinstance(message, StartFailed):
             self._start_failed(message)
             link.send(self._orders._replace(exit=True))
+
+    def _look_at_folder(self, link: _Link, sees: Sees) -> None:
+        """End the topology where a worker does not see the driver's folder: what it writes there would be lost (W3)."""
+        shared = self._shared
+        problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)
+        if shared is not None and problem is not None:
+            self._fail(shared.error(f"worker {link.worker} on {link.process.host}", problem))
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
         """Say who holds a batch up: user code that does not return (B1); give its worker up when that takes too long."""

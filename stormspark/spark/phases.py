@@ -3,7 +3,7 @@
 between        from the end of one foreachBatch to the begin of the next: Spark commits, asks sources, plans, writes its log
 exchanges      the rounds of supersteps without `workers`: Spark's scheduling, shuffles, forwarders, Arrow
 workers        the busiest worker's own time in the supersteps
-commit         what is ours after the rounds: the durable acker's table, the state table, feedback for sources
+commit         what is ours after the rounds: the durable acker's journal, the state table, feedback for sources
 filled         of exchanges and between: for so long the workers went on meanwhile, where they did
 pause          what an idle topology waits for (`stormspark.spark.pacing`), where it does
 spark.*        parts of `between` as Spark's progress has them, of a batch now and then: asking costs a call into the JVM

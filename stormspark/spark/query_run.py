@@ -129,8 +129,11 @@ class QueryRun:
         if self.acker is not None:
             try:
                 self.acker.write(reports)
+            except FencedError as error:
+                self.error = error
+                self._to_the_gate()
             except Exception as error:
-                self.failure = f"the durable acker's table could not be written: {_text(error)}"
+                self.failure = f"the durable acker's journal could not be written: {_text(error)}"
                 self.failed_outside = True
                 self._to_the_gate()
         if self.feedback is not None:
@@ -215,8 +218,7 @@ class QueryRun:
         if self.failed_rows is not None:
             self.failed_rows.forget(self.batch_number)
         transaction.failed_rows = {}
-        with contextlib.suppress(CheckpointError):  # the next commit tells if there is trouble that lasts
-            commits.tidy()
+        commits.tidy()
         return reports
 
     @contextlib.contextmanager

@@ -27,7 +27,7 @@ import json
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -46,9 +46,8 @@ from stormspark.errors import (
     InvalidTopologyError,
     UnsupportedEnvironmentError,
 )
-from stormspark.spark.durable_acker import reads_delta
 
-__all__ = ["SparkStateTable", "is_for_spark", "literal"]
+__all__ = ["SparkStateTable", "is_for_spark"]
 
 _APPLICATION = _STAND = "stormspark"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
@@ -61,6 +60,7 @@ _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
 #: Compaction comes after so many entries if there is enough to gain, and after so many in any case: each has a file.
 _COMPACT_AFTER, _COMPACT_AT_LAST = 50, 1000
 _ROWS_A_FILE = 1_000_000
+_ROWS_AT_ONCE = 8192
 _NOT_WRITTEN = "could not be written to"
 #: Of an opening, against a driver that still writes.
 _TRIES = 10
@@ -81,12 +81,25 @@ def is_for_spark(setting: str | None, location: str) -> bool:
     >>> is_for_spark(None, "/checkpoints/count"), is_for_spark(None, "hdfs://name/checkpoints/count")
     (False, True)
     """
-    if setting not in (None, "delta-rs", "spark"):
-        msg = f"stormspark.state.table is {setting!r}; it may be delta-rs or spark, or is left away"
+    if setting not in (None, "delta-rs", "driver", "spark"):
+        msg = f"stormspark.state.table is {setting!r}; it may be delta-rs, driver or spark, or is left away"
         raise InvalidTopologyError(msg)
     scheme, colon, _ = location.partition(":")
     reached = location.startswith("/") or not colon or scheme.lower() in _DELTA_RS
     return setting == "spark" or (setting is None and not reached)
+
+
+def reads_delta(session: SparkSession) -> bool:
+    """Whether Delta's jars are on the class path."""
+    try:
+        session.sparkContext._jvm.java.lang.Class.forName(  # type: ignore[union-attr]
+            "io.delta.sql.DeltaSparkSessionExtension",
+            False,
+            session.sparkContext._jvm.java.lang.Thread.currentThread().getContextClassLoader(),  # type: ignore[union-attr]
+        )
+    except Py4JError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -163,7 +176,21 @@ class SparkStateTable:
         """The oldest batch that can still be read."""
         return self._known().oldest
 
-    def newest(self, where: str = "true", as_of: int | None = None, kind: str = "state") -> pa.Table:
+    def newest(
+        self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
+    ) -> Iterator[pa.RecordBatch]:
+        """The newest rows of these tasks, by component; of all tasks where they are None. Raises as `newest_rows`."""
+        if not tasks:
+            return
+        where = " or ".join(
+            f"component = {_literal(name)}"
+            if indices is None
+            else f"(component = {_literal(name)} and task in ({', '.join(map(str, indices))}))"
+            for name, indices in tasks.items()
+        )
+        yield from self.newest_rows(where, kind=kind).to_batches(_ROWS_AT_ONCE)
+
+    def newest_rows(self, where: str = "true", as_of: int | None = None, kind: str = "state") -> pa.Table:
         """The newest row of each key as of a batch, without deleted ones, sorted: all that ``where``, in SQL, lets through.
 
         It is all in memory then. Raises `CheckpointError` where the table does not have that batch, or can't be read.
@@ -187,13 +214,13 @@ class SparkStateTable:
         self, component: str | None = None, task: int | None = None, as_of: int | None = None
     ) -> HandedRows:
         """What has the newest rows, in hand; for people who look at a state."""
-        wanted = [f"component = {literal(component)}"] if component is not None else []
+        wanted = [f"component = {_literal(component)}"] if component is not None else []
         wanted += [f"task = {task}"] if task is not None else []
-        return in_hand(self.newest(" and ".join(wanted) or "true", as_of))
+        return in_hand(self.newest_rows(" and ".join(wanted) or "true", as_of))
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
         """What the driver committed with its batches, newest values."""
-        found = self.newest(as_of=as_of, kind=_METADATA).to_pylist()
+        found = self.newest_rows(as_of=as_of, kind=_METADATA).to_pylist()
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
@@ -509,7 +536,7 @@ def _own_session(session: SparkSession) -> SparkSession:
     return own
 
 
-def literal(text: str) -> str:
+def _literal(text: str) -> str:
     """A text as Spark's SQL has it."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

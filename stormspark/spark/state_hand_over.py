@@ -1,13 +1,14 @@
 """The state of workers that begin, where only Spark reaches the table: read between two attempts, sent when they come.
 
 It can't be read later: the round that starts a worker holds the cores that a query would need. So it waits in the driver's
-folder, a file a worker, and a worker's state is in the driver's memory while it is read.
+folder, a file a worker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -15,18 +16,32 @@ from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_files import SCHEMA, WINDOW, TaskChanges, rows_of
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.spark.spark_state_table import SparkStateTable, literal
 
-__all__ = ["StateHandOver"]
+__all__ = ["HandedOut", "StateHandOver"]
 
 _PART_BYTES = 4 << 20
-_ROWS_AT_ONCE = 8192
+
+
+class HandedOut(Protocol):
+    """A state table that only the driver reaches; each method raises `CheckpointError`."""
+
+    @property
+    def last_txid(self) -> int:
+        """The batch that was committed last; -1 before the first."""
+
+    def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
+        """What the driver committed with its batches."""
+
+    def newest(
+        self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
+    ) -> Iterator[pa.RecordBatch]:
+        """The newest rows of these tasks, by component; of all tasks where they are None."""
 
 
 class StateHandOver:
     """For the workers of one topology; ``folder`` is the driver's own."""
 
-    def __init__(self, plan: PhysicalPlan, table: SparkStateTable, folder: Path) -> None:
+    def __init__(self, plan: PhysicalPlan, table: HandedOut, folder: Path) -> None:
         self._plan, self._table, self._folder = plan, table, folder
         self._waiting: dict[int, int] = {}  # as of which batch, by worker
 
@@ -40,14 +55,7 @@ class StateHandOver:
         metadata = rows_of([TaskChanges("", -1, known.items(), "metadata")], last)
         tasks_before = {name: state.tasks for name, state in component_states(known).items()}
         for worker in wanted:
-            where = self._of_worker(worker, tasks_before)
-            rows = [self._table.newest(where)] if where else []
-            if where and any(
-                self._plan.components[task.component].windowed for task in self._plan.tasks_of_worker(worker)
-            ):
-                rows.append(self._table.newest(where, kind=WINDOW))
-            rows += [metadata] if metadata is not None else []
-            self._write(worker, rows)
+            self._write(worker, self._rows_of(worker, tasks_before), metadata)
             self._waiting[worker] = last
 
     def parts(self, worker: int) -> Iterator[bytes]:
@@ -63,28 +71,35 @@ class StateHandOver:
                 yield part
         path.unlink()
 
-    def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> str:
+    def _rows_of(self, worker: int, tasks_before: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        tasks = self._of_worker(worker, tasks_before)
+        yield from self._table.newest(tasks)
+        windowed = {name: indices for name, indices in tasks.items() if self._plan.components[name].windowed}
+        if windowed:
+            yield from self._table.newest(windowed, WINDOW)
+
+    def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
         """Its tasks, and all those of a component that had another number of them: their keys are dealt out anew."""
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):
             if self._plan.components[task.component].kind_of_state:
                 mine.setdefault(task.component, []).append(task.index)
-        return " or ".join(
-            f"(component = {literal(name)} and task in ({', '.join(map(str, indices))}))"
-            if tasks_before.get(name) == len(self._plan.components[name].tasks)
-            else f"component = {literal(name)}"
+        return {
+            name: indices if tasks_before[name] == len(self._plan.components[name].tasks) else None
             for name, indices in mine.items()
             if name in tasks_before
-        )
+        }
 
-    def _write(self, worker: int, tables: list[pa.Table]) -> None:
+    def _write(self, worker: int, batches: Iterable[pa.RecordBatch], metadata: pa.Table | None) -> None:
         try:
             with (
                 pa.OSFile(str(self._path(worker)), "wb") as file,
                 pa.ipc.new_stream(file, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream,
             ):
-                for table in tables:
-                    stream.write_table(table, max_chunksize=_ROWS_AT_ONCE)
+                for batch in batches:
+                    stream.write_batch(batch)
+                if metadata is not None:
+                    stream.write_table(metadata)
         except OSError as error:
             msg = f"the state of worker {worker} can't be written to {self._folder}: {error}"
             raise CheckpointError(msg) from error

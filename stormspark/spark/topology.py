@@ -32,7 +32,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from stormspark.api import Topology
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.control import next_generation
-from stormspark.config import DELTA_PACKAGE, merged
+from stormspark.checkpoint.drivers_state_table import DriversStateTable
+from stormspark.checkpoint.shared_folder import SharedFolder
+from stormspark.config import merged
 from stormspark.engine import AliveTopologies
 from stormspark.errors import (
     CheckpointError,
@@ -47,7 +49,7 @@ from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import check_trusted, make_private
 from stormspark.spark.checkpoint_folder import CheckpointFolder
-from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker, reads_delta
+from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
@@ -64,6 +66,7 @@ from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.batch_state import StateAccess
+from stormspark.worker.messages import Adopt
 from stormspark.worker.story import Story, read_stories, stories_of
 from stormspark.worker.tally import Tally
 from stormspark.worker.throttle import Throttle
@@ -150,7 +153,10 @@ class SparkTopology:
         self._run: QueryRun | None = None
         self._nimbus: Nimbus
         self._acker: DurableAcker | None = None
+        self._shared: SharedFolder | None = None
         self._hand_over: StateHandOver | None = None
+        self._drivers_table = False
+        self._kept = checkpoint is not None
         self._planned_restarts = 0
         self._unrecovered = set(range(plan.workers))  # whose rows of earlier lives were not handed over yet
         try:
@@ -170,6 +176,8 @@ class SparkTopology:
         self._network = Network.of(spark, settings)
         self._generation = next_generation(self._folder.control_file(), plan).generation
         self._commits = self._batch_commits()
+        self._acker = self._durable_acker()
+        self._shared = self._shared_folder()
         self._failed_rows = FailedRows(settings.poison_attempts)
         self._throttle = Throttle(plan)
         self._limits = TriggerLimits(settings.batch_target_ms / 1000)
@@ -193,8 +201,8 @@ class SparkTopology:
             certificate=self._network.certificate,
             silence_secs=self._network.silence_secs,
             forwarders=self._network.forwarders,
+            shared=self._shared,
         )
-        self._acker = self._durable_acker()
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
         self._executors = Executors(spark)
@@ -218,6 +226,8 @@ class SparkTopology:
                 self._acker.stop()
         if hasattr(self, "_nimbus"):
             self._nimbus.close()
+        if self._shared is not None:
+            self._shared.close()
         self._tidy_up()
 
     # -- RunningTopology -------------------------------------------------------------------------------------
@@ -341,6 +351,8 @@ class SparkTopology:
                     self._acker.stop()
             self._nimbus.close()
             self._placement.end()
+            if self._shared is not None:
+                self._shared.close()
             self._tidy_up()
             self._tally.stop()
             self._ended.set()
@@ -442,32 +454,54 @@ class SparkTopology:
             self._nimbus.adopt(worker, messages)
         self._unrecovered.clear()
 
+    def _shared_folder(self) -> SharedFolder | None:
+        """What workers have to see of the checkpoint; None where they have nothing to write there."""
+        plan = self._plan
+        if self._folder.local is None:
+            return None
+        if self._acker is not None:
+            # Not the workers themselves: the executors beside them, who keep the acker query's state.
+            otherwise = "set stormspark.acker.durable: false, and rows open in a window or a join are lost with their worker"
+        elif plan.exactly_once and (
+            self._settings.record_inputs or any(one.kind_of_state for one in plan.components.values())
+        ):
+            if self._drivers_table:
+                return None
+            otherwise = "set stormspark.state.table: driver, and workers' changes go to it through the driver"
+        else:
+            return None
+        try:
+            return SharedFolder(Path(str(self._folder), "stormspark"), otherwise)
+        except OSError as error:
+            msg = f"the checkpoint folder {self._folder} can't be used: {error}"
+            raise CheckpointError(msg) from error
+
     def _durable_acker(self) -> DurableAcker | None:
-        """Tier 3, for a topology with rows that can outlive their batch."""
-        wanted = self._settings.acker_durable
-        if self._plan.exactly_once:  # no tree outlives its batch
+        """Tier 3, for a topology with rows that can outlive their batch; where batches are transactions no tree does."""
+        wanted = self._settings.acking and self._settings.acker_durable and not self._plan.exactly_once
+        if not self._plan.sources or not wanted:
             return None
-        if not self._plan.sources or not self._settings.acking or wanted is False:
-            return None
-        if not reads_delta(self._session):
-            msg = (
-                "this Spark session has no Delta, so rows of sources that are open in a window or a join are lost with their "
-                f"worker: start Spark with --packages {DELTA_PACKAGE}"
-            )
-            if wanted:
-                msg = f"stormspark.acker.durable: {msg}"
-                raise UnsupportedEnvironmentError(msg)
-            _log.warning("%s: %s", self.name, msg)
-            return None
-        return DurableAcker(self._session, self._plan, self._folder, self._generation, self._nimbus.adopt)
+        return DurableAcker(
+            self._session,
+            self._plan,
+            self._folder,
+            self._generation,
+            self._adopt,
+            self._scratch,
+        )
+
+    def _adopt(self, worker: int, messages: list[Adopt]) -> None:
+        self._nimbus.adopt(worker, messages)
 
     def _batch_commits(self) -> BatchCommits | None:
         """Where batches are transactions; whoever wrote to this checkpoint before can't from now on."""
         if not self._plan.exactly_once:
             return None
-        commits = BatchCommits(
-            self._plan, self._folder.state_table, self._generation, table=self._table_of_spark()
-        )
+        table = self._table_of_spark() or self._table_of_driver()
+        self._drivers_table = isinstance(table, DriversStateTable)
+        if table is not None:
+            self._hand_over = StateHandOver(self._plan, table, self._scratch)
+        commits = BatchCommits(self._plan, self._folder.state_table, self._generation, table=table)
         commits.open(self._folder.last_committed_batch())
         return commits
 
@@ -483,14 +517,31 @@ class SparkTopology:
                 f"folder that delta-rs can write to"
             )
             raise UnsupportedEnvironmentError(msg)
-        table = SparkStateTable(
+        return SparkStateTable(
             self._session,
             self._folder.state_table_for_spark,
             retain_txids=settings.state_retain_txids,
             retain_hours=settings.state_retain_hours,
         )
-        self._hand_over = StateHandOver(self._plan, table, self._scratch)
-        return table
+
+    def _table_of_driver(self) -> DriversStateTable | None:
+        """The state table where the driver writes it, and workers hand it their changes; else None."""
+        settings = self._settings
+        # A folder that is gone with this driver is nobody else's, on other hosts least of all.
+        alone = not self._kept and self._network.address is not None
+        if settings.state_table != "driver" and (settings.state_table is not None or not alone):
+            return None
+        if settings.record_inputs:
+            msg = (
+                "stormspark.record.inputs: workers write what they record beside the state table, and that is written by the "
+                "driver (stormspark.state.table). Leave the recording away, or give a checkpoint folder that all hosts share"
+            )
+            raise UnsupportedEnvironmentError(msg)
+        return DriversStateTable(
+            self._folder.state_table,
+            retain_txids=settings.state_retain_txids,
+            retain_hours=settings.state_retain_hours,
+        )
 
     def _state_of(self, worker: int) -> Iterable[bytes]:
         return () if self._hand_over is None else self._hand_over.parts(worker)

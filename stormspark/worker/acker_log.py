@@ -1,7 +1,7 @@
 """A worker's log of what the durable acker has to know: numbered change sets, each kept until its batch is
 known to be committed.
 
-The invariant: **the acker's table holds a prefix of each worker's log, every change of it once.** So an XOR
+The invariant: **the acker's journal holds a prefix of each worker's log, every change of it once.** So an XOR
 of it means something.
 
 Why it holds. A change set says what changed since the one before, in the order of the batches' ends. It goes
@@ -63,7 +63,7 @@ class AckerLog:
 
     @property
     def unconfirmed(self) -> tuple[tuple[int, bytes], ...]:
-        """What may not be in the acker's table yet: number and Arrow IPC stream of each."""
+        """What may not be in the acker's journal yet: number and Arrow IPC stream of each."""
         return tuple(self._unconfirmed)
 
 

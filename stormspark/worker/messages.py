@@ -36,6 +36,7 @@ __all__ = [
     "Refused",
     "Reply",
     "Request",
+    "Sees",
     "StartFailed",
     "StartHere",
     "StateRows",
@@ -178,12 +179,21 @@ class Welcome(NamedTuple):
     adoptions: int = 0
     #: Where its tasks' state is; None for a topology without. If only the driver reaches that, `StateRows` follow.
     state: StateAccess | None = None
+    #: Where it is to show that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" where it need not.
+    shared: str = ""
 
 
 class StateRows(NamedTuple):
     """The next part of an Arrow stream with the state of a worker's tasks (`HandedState`); an empty one is its end."""
 
     data: bytes
+
+
+class Sees(NamedTuple):
+    """Whether the worker sees the driver's folder: what it has ``shown`` there, or the ``problem`` it had."""
+
+    shown: str
+    problem: str = ""
 
 
 class Ready(NamedTuple):

@@ -33,6 +33,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from stormspark.checkpoint.shared_folder import show_that_it_is_seen
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import is_private, make_private, open_private
@@ -59,6 +60,7 @@ from stormspark.worker.messages import (
     Refused,
     Reply,
     Request,
+    Sees,
     StartFailed,
     StateRows,
     Stirs,
@@ -109,6 +111,14 @@ def _detach() -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
+
+
+def _sees(place: str) -> Sees:
+    """See `Welcome.shared`."""
+    try:
+        return Sees(show_that_it_is_seen(place))
+    except OSError as error:
+        return Sees("", str(error))
 
 
 def _report_up(output: Path) -> None:
@@ -241,10 +251,15 @@ class WorkerProcess:
                 self._state = self._state._replace(handed=str(self._take_state(link)))
         except (OSError, EOFError) as error:
             self.end(f"the driver is gone: {error}")
+        sees = _sees(answer.shared) if answer.shared else None
         self._lifeline = Lifeline(
             link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy, self._look
         )
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
+        if sees is not None:
+            self._lifeline.send(sees)
+            if sees.problem:
+                self._leave(f"it does not see the driver's folder: {sees.problem}")
         # Behind our own: what Spark has shipped comes first.
         sys.path.extend(
             entry for entry in answer.module_path if entry not in sys.path and os.path.exists(entry)

@@ -380,7 +380,7 @@ class SourceRows:
 
 
 def encode(row: Row) -> bytes:
-    """The row for the durable acker's table; see `decode`.
+    """The row for the durable acker's journal; see `decode`.
 
     >>> decode(encode(Row((4, 1, 0), ("text", b"bytes", None), 4)))
     Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4, unreadable=None)
@@ -391,7 +391,7 @@ def encode(row: Row) -> bytes:
 
 
 def decode(data: bytes) -> Row:
-    """A row out of the durable acker's table. Raises `pickle.UnpicklingError` for what Spark gives in no row.
+    """A row out of the durable acker's journal. Raises `pickle.UnpicklingError` for what Spark gives in no row.
 
     The table lies in a folder, which others may be able to write: nothing but values is read from it.
     """

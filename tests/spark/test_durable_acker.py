@@ -64,6 +64,7 @@ class Held:
 
     def __init__(self, start: Callable[..., SparkTopology], folder: Path) -> None:
         self.folder, self._start = folder, start
+        self.checkpoint: Path | str = folder / "checkpoint"
         write_numbers(folder / "in", "a.json", range(ROWS))
         builder = TopologyBuilder()
         spout = DataFrameSpout(numbers_in(folder / "in"), ["n", "text"], retry=ExponentialBackoff())
@@ -76,7 +77,7 @@ class Held:
         settings = {"topology.workers": 2, FOLDER: str(self.folder), "stormspark.acker.interval.ms": 200}
         running = self._start(
             self.topology,
-            checkpoint=self.folder / "checkpoint",
+            checkpoint=self.checkpoint,
             conf=settings | {key.replace("_", "."): value for key, value in conf.items()},
         )
         self.wait_for(lambda seen: len(seen) == ROWS and self.replayed(times))

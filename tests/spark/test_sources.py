@@ -33,7 +33,7 @@ def write_numbers(folder: Path, name: str, numbers: range) -> None:
 
 
 def numbers_in(folder: Path) -> Callable[[Any], Any]:
-    path = str(folder)
+    path = folder.as_uri()
     return lambda spark: spark.readStream.schema("n long, text string").json(path)
 
 

@@ -35,7 +35,7 @@ def rows(txid: int, items: Mapping[bytes, bytes | None], generation: int = 0) ->
 
 
 def state(table: SparkStateTable, as_of: int | None = None) -> dict[bytes, bytes]:
-    return {row["key"]: row["value"] for row in table.newest("component = 'count'", as_of).to_pylist()}
+    return {row["key"]: row["value"] for row in table.newest_rows("component = 'count'", as_of).to_pylist()}
 
 
 @pytest.fixture
@@ -59,6 +59,7 @@ def table(spark: SparkSession, location: str) -> SparkStateTable:
         (None, "hdfs://name:8020/count", True),
         (None, "dbfs:/count", True),
         ("spark", "/checkpoints/count", True),
+        ("driver", "/checkpoints/count", False),
         ("delta-rs", "hdfs://name:8020/count", False),
     ],
 )

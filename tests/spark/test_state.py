@@ -74,6 +74,7 @@ BY_KEYS = {"stormspark.state.keys": "grouping"}
     [
         ("delta-rs", [(100, 2, 4), (200, 3, 4), (300, 1, 3), (400, 2, 5)]),
         ("spark", [(100, 2, 4), (200, 3, 4), (300, 2, 5)]),
+        ("driver", [(100, 2, 4), (200, 3, 4), (300, 2, 5)]),
     ],
 )
 def test_state_goes_on_in_another_shape_and_is_read_as_a_frame(

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stormspark.checkpoint.acker_table import AckerTable
+from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.metrics import Quiet
 from stormspark.spark import local_session, submit
 from stormspark.spark.durable_acker import DurableAcker
+from stormspark.spark.spark_state_table import reads_delta
 from tests.faults.nothing_lost.topology import FOLDER, build
-from tests.spark_jars import connector_conf
 
 __all__ = ["Plan", "Status"]
 
@@ -63,7 +63,7 @@ def die_after_write(order: Path) -> None:
     """Where the file ``order`` is there, the process kills itself when the durable acker has written a batch that Spark has not
     committed yet.
     """
-    write, commit = DurableAcker.write, AckerTable.append
+    write, commit = DurableAcker.write, AckerJournal.append
     wrote = threading.Event()
 
     def append(*args: Any) -> None:
@@ -77,7 +77,7 @@ def die_after_write(order: Path) -> None:
             order.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    for owner, name, method in ((AckerTable, "append", append), (DurableAcker, "write", write_and_die)):
+    for owner, name, method in ((AckerJournal, "append", append), (DurableAcker, "write", write_and_die)):
         setattr(owner, name, method)
 
 
@@ -98,8 +98,9 @@ def main(file: str) -> None:
         FOLDER: plan.folder,
         **plan.conf,
     }
-    spark_conf = {**connector_conf(), "spark.executor.memory": "1024m"}
-    spark = local_session(max(2, plan.workers), {**conf, **spark_conf}, master=plan.master)
+    conf_of_spark = {"spark.executor.memory": "1024m"}
+    spark = local_session(max(2, plan.workers), {**conf, **conf_of_spark}, master=plan.master)
+    assert not reads_delta(spark), "nothing is lost by default: the durable acker needs no jars"
     die_after_write(folder / "die-after-write")
     running = submit(topology, spark, conf=conf, checkpoint=plan.checkpoint)
     quiet = Quiet()

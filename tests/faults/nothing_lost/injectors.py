@@ -70,7 +70,7 @@ def _kill_broker(scenario: Scenario, random: Random) -> str:
 
 
 def _die_after_write(scenario: Scenario, random: Random) -> str:
-    """The batch runs again, although its rows are in the acker's table."""
+    """The batch runs again, although its rows are in the acker's journal."""
     order = scenario.folder / "die-after-write"
     order.touch()
     scenario.driver.wait_for_end(60)

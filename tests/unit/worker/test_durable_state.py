@@ -10,9 +10,11 @@ import pytest
 
 from stormspark import Fields, Topology, TopologyBuilder
 from stormspark.api.state import StatefulBolt
+from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_components import component_states
-from stormspark.checkpoint.state_table import StateTable
+from stormspark.checkpoint.state_files import changed_rows
+from stormspark.checkpoint.state_table import StateTable, TaskChanges
 from stormspark.errors import CheckpointError, InvalidTopologyError
 from stormspark.grouping.hashing import fields_task_index
 from stormspark.plan import plan_topology
@@ -47,6 +49,45 @@ def counting(rows: list[tuple[Any, ...]] = WORDS, tasks: int = 4, bolt: Any = No
     count = builder.set_bolt("count", bolt or Count(), tasks).fields_grouping("words", Fields("word"))
     count.add_configurations({key.replace("_", "."): value for key, value in conf.items()})
     return builder.create_topology("counting")
+
+
+def test_state_goes_by_way_of_the_driver_and_back(tmp_path: Path):
+    """C36: the table is one, whoever writes it; also with another number of tasks, and more state than one message has."""
+    many = [(f"word-{n}-{'x' * 2000}",) for n in range(10_000)]
+    for generation, (by_driver, workers, tasks) in enumerate(
+        [(True, 2, 4), (True, 3, 4), (False, 1, 4), (True, 2, 3), (True, 1, 5)]
+    ):
+        run = DurableWorkers(
+            counting(many, tasks, stormspark_state_keys="grouping"),
+            tmp_path,
+            {"topology.workers": workers},
+            generation,
+            by_driver,
+        )
+        run.run_batch()
+        while sum(run.state("count").values()) < len(many) * (generation + 1):
+            run.run_batch()
+        run.close()
+        assert set(run.state("count").values()) == {generation + 1}
+        assert len(run.state("count")) == len(many)
+    assert len(list((tmp_path / "changes").glob("*.parquet"))) > 5
+
+
+def test_changes_of_another_batch_or_driver_are_not_committed(tmp_path: Path):
+    """C38: by way of the driver as by a file."""
+    table = DriversStateTable(tmp_path)
+    table.open(1)
+    changes = [TaskChanges("count", 0, [(b"k", b"v")])]
+    for generation, txid in ((0, 0), (1, 1)):
+        with pytest.raises(
+            CheckpointError, match=f"changes of batch {txid} of generation {generation} can't be"
+        ):
+            table.commit(0, [changed_rows(changes, generation=generation, txid=txid)])
+    table.commit(0, [changed_rows(changes, generation=1, txid=0), None], {b"tasks": b"1"})
+    assert [
+        row["key"] for rows in table.newest({"count": [0, 1], "none": None}) for row in rows.to_pylist()
+    ] == [b"k"]
+    assert table.metadata() == {b"tasks": b"1"}
 
 
 def test_state_goes_with_its_task_to_another_number_of_workers(tmp_path: Path):

@@ -1,0 +1,216 @@
+"""The durable acker's journal: what changed of open rows, a numbered file a commit, beside the topology's checkpoint.
+
+    1.arrow, 2.arrow, 3.arrow ...    each an Arrow stream of changes, whole or not there at all
+
+One writer, the topology's driver, and one reader, the acker query, which needs nothing but these files (`spark/acker_stream.py`).
+What the query has taken into its state is deleted; the newest file stays, since it says how far the acker's time has come.
+
+**The invariant.** A number is given once, and in order. So what the query has read is a number, and a commit that raised is there
+or is not: `append` again finds its own file. A driver that meets the file of a later one writes no more (`FencedError`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from stormspark.errors import CheckpointError, FencedError
+
+__all__ = ["AckerJournal", "JournalFiles", "LocalJournalFiles"]
+
+_FORMAT = 1
+_SUFFIX = ".arrow"
+_METADATA = b"stormspark"
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+#: Rows of one Arrow message: the reader hands them on as they are.
+_ROWS_AT_ONCE = 8192
+#: What a file system says that has no hard links.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class JournalFiles(Protocol):
+    """Where the files are. Each method raises OSError."""
+
+    @property
+    def folder(self) -> Path:
+        """Where a process on the driver's host can read them as ``<number>.arrow``."""
+
+    def numbers(self) -> list[int]:
+        """Those that are there, sorted."""
+
+    def read(self, number: int) -> bytes:
+        """A file; raises FileNotFoundError."""
+
+    def add(self, number: int, data: bytes) -> None:
+        """Write a file, whole or not at all; raises FileExistsError where there is one."""
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """Delete files, those that are there."""
+
+
+class LocalJournalFiles:
+    """In a local folder, which is made with the first file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for left in folder.glob("*.new"):  # of a driver that died while it wrote
+            left.unlink(missing_ok=True)
+
+    def numbers(self) -> list[int]:
+        """See `JournalFiles`."""
+        if not self.folder.exists():
+            return []
+        names = (path.name.removesuffix(_SUFFIX) for path in self.folder.glob(f"*{_SUFFIX}"))
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def read(self, number: int) -> bytes:
+        """See `JournalFiles`."""
+        return self._path(number).read_bytes()
+
+    def add(self, number: int, data: bytes) -> None:
+        """See `JournalFiles`; it is on disk when this returns."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new, path = self.folder / f"{number}-{uuid.uuid4().hex}.new", self._path(number)
+        try:
+            with new.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(new, path)  # unlike a rename it replaces nothing
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                if path.exists():
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
+                new.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                new.unlink(missing_ok=True)
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """See `JournalFiles`."""
+        for number in numbers:
+            self._path(number).unlink(missing_ok=True)
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number}{_SUFFIX}"
+
+
+class _Head(NamedTuple):
+    """What a file says of itself, as text, in this order."""
+
+    format: int
+    generation: int
+    writer: str
+    #: The acker's time of the commit, in microseconds, and the watermark's delay, in seconds.
+    at: int
+    delay: float
+
+    @classmethod
+    def read(cls, data: bytes) -> _Head:
+        with pa.ipc.open_stream(data) as stream:
+            said = (stream.schema.metadata or {})[_METADATA].decode().split()
+        return cls(int(said[0]), int(said[1]), said[2], int(said[3]), float(said[4]))
+
+
+class AckerJournal:
+    """``schema`` is that of the changes, with ``created`` in microseconds.
+
+    ``delay`` is the watermark's, in seconds. It is fixed with the first commit: what is old follows from it. Raises
+    `CheckpointError` where what is there can't be read.
+    """
+
+    def __init__(self, files: JournalFiles, schema: pa.Schema, delay: float, generation: int) -> None:
+        self.files, self.delay = files, delay
+        #: The acker's time at the last commit, in microseconds; None where there was none.
+        self.last_time: int | None = None
+        self._schema, self._generation, self._writer = schema, generation, uuid.uuid4().hex
+        try:
+            self._numbers = files.numbers()
+            if self._numbers:
+                head = _Head.read(files.read(self._numbers[-1]))
+        except (OSError, pa.ArrowException, LookupError, ValueError) as error:
+            msg = f"the durable acker's journal {files} can't be read: {error}"
+            raise CheckpointError(msg) from error
+        if not self._numbers:
+            return
+        if head.format > _FORMAT:
+            msg = f"the durable acker's journal {files} was written by a newer stormspark (format {head.format}): use that one"
+            raise CheckpointError(msg)
+        self.last_time, self.delay = head.at, head.delay
+
+    @property
+    def last(self) -> int:
+        """The number of the last commit; 0 before the first."""
+        return self._numbers[-1] if self._numbers else 0
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest commit that is there; 1 where there is none."""
+        return self._numbers[0] if self._numbers else 1
+
+    def append(self, changes: pa.Table, at: int) -> None:
+        """Write changes, and a row that moves the watermark to ``at``, in one commit.
+
+        Where this raises OSError the commit may be written or not: `settle` tells. Raises `FencedError` where a later driver
+        has written.
+        """
+        tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
+        rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)
+        said = " ".join(map(str, _Head(_FORMAT, self._generation, self._writer, at, self.delay)))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(
+            sink, self._schema.with_metadata({_METADATA: said}), options=_OPTIONS
+        ) as stream:
+            stream.write_table(rows.cast(self._schema), max_chunksize=_ROWS_AT_ONCE)
+        data = sink.getvalue().to_pybytes()
+        while True:
+            number = self.last + 1
+            try:
+                self.files.add(number, data)
+            except FileExistsError:
+                self._look_at(number)
+            else:
+                self._numbers.append(number)
+                return
+
+    def settle(self) -> bool:
+        """After `append` raised: whether it has written all the same."""
+        number = self.last + 1
+        try:
+            mine = _Head.read(self.files.read(number)).writer == self._writer
+        except FileNotFoundError:
+            return False
+        if mine:
+            self._numbers.append(number)
+        return mine
+
+    def _look_at(self, number: int) -> None:
+        """Somebody else has written this number: a later driver, or an earlier one that was on its way."""
+        generation = _Head.read(self.files.read(number)).generation
+        if generation >= self._generation:
+            msg = (
+                f"the durable acker's journal {self.files} belongs to another driver now: one of generation {generation} has "
+                f"written to it, this one's is {self._generation}. This one stops; end one of the two"
+            )
+            raise FencedError(msg)
+        self._numbers.append(number)
+
+    def forget(self, up_to: int) -> int:
+        """Delete the commits up to ``up_to``, but for the newest of all; returns how many. Raises OSError."""
+        old = [number for number in self._numbers[:-1] if number <= up_to]
+        if old:
+            self.files.delete(old)
+            self._numbers = self._numbers[len(old) :]
+        return len(old)

@@ -1,0 +1,54 @@
+"""The state table where only the driver reaches its folder: a path that the workers' hosts do not share.
+
+    workers: changed_rows(...)     in their reports, no file
+    driver:  commit(txid, rows)    writes them as workers would have, and commits that
+    driver:  newest(...)           what workers get of their state when they begin
+
+It is the table that `StateTable` writes, so a topology may go on with it either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from stormspark.checkpoint.state_files import ChangedRows, write_rows
+from stormspark.checkpoint.state_table import StateTable
+from stormspark.errors import CheckpointError
+
+__all__ = ["DriversStateTable"]
+
+
+class DriversStateTable(StateTable):
+    """See `StateTable`; workers hand over what they have changed, and are handed their state."""
+
+    def commit(
+        self,
+        txid: int,
+        files: Sequence[Any],
+        metadata: Mapping[bytes, bytes | None] | None = None,
+    ) -> None:
+        """See `StateTable.commit`; ``files`` are `ChangedRows`, or None."""
+        written = []
+        for one in files:
+            if not isinstance(one, ChangedRows):
+                continue
+            if (one.txid, one.generation) != (txid, self._generation):
+                msg = (
+                    f"changes of batch {one.txid} of generation {one.generation} can't be committed to {self.location} as batch "
+                    f"{txid} of generation {self._generation}"
+                )
+                raise CheckpointError(msg)
+            rows = one.table()
+            written.append(write_rows(self.location, rows, generation=one.generation, txid=txid))
+        super().commit(txid, written, metadata)
+
+    def newest(
+        self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
+    ) -> Iterator[pa.RecordBatch]:
+        """The newest rows of these tasks, by component; of all tasks where they are None. Raises `CheckpointError`."""
+        for component, indices in tasks.items():
+            for task in (None,) if indices is None else indices:
+                yield from self.plan_restore(component, task, kind=kind).rows()

@@ -1,0 +1,52 @@
+"""Tidying may fail now and then: the next time does what is left. Who never succeeds fills the disk, and that is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stormspark.errors import CheckpointError
+
+__all__ = ["Tidying"]
+
+_log = logging.getLogger(__name__)
+
+#: It is told after so many failures in a row, and each time that they have doubled.
+_TOLD_AFTER = 10
+
+
+class Tidying:
+    """Counts how often in a row ``what`` could not be tidied.
+
+    >>> tidying = Tidying("the state table /checkpoints/count")
+    >>> with tidying.attempt():
+    ...     raise OSError("read-only file system")
+    >>> tidying.failures
+    1
+    """
+
+    def __init__(self, what: str) -> None:
+        self.failures = 0
+        self._what, self._tell_at = what, _TOLD_AFTER
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Lets no OSError and no `CheckpointError` out."""
+        try:
+            yield
+        except (OSError, CheckpointError) as error:
+            self.failures += 1
+            if self.failures >= self._tell_at:
+                self._tell_at = 2 * self.failures
+                _log.warning(
+                    "%s could not be tidied %d times in a row: what is not needed any more takes more and more room, until "
+                    "this is mended: %s",
+                    self._what,
+                    self.failures,
+                    error,
+                )
+        else:
+            if self.failures >= _TOLD_AFTER:
+                _log.warning("%s is tidied again", self._what)
+            self.failures, self._tell_at = 0, _TOLD_AFTER

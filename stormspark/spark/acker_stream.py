@@ -1,0 +1,97 @@
+"""The durable acker's journal as a Spark source: offsets are the numbers of its commits.
+
+Spark asks a process on the driver's host what is new; that reads the files, and their bytes travel to the tasks, which hand
+them on as Arrow. So only the driver's host has to see the folder, and no jar is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
+
+__all__ = ["COMMIT", "acker_stream"]
+
+#: The one entry of an offset.
+COMMIT = "commit"
+#: A batch takes about so many bytes of files, or one file; a task so many.
+_BATCH_BYTES = 64 << 20
+_TASK_BYTES = 4 << 20
+
+
+class _Changes(InputPartition):
+    """Arrow streams."""
+
+    def __init__(self, streams: list[bytes]) -> None:
+        self.streams = streams
+
+
+class _Reader(DataSourceStreamReader):
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {COMMIT: 0}
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        last, size = start[COMMIT], 0
+        while size < _BATCH_BYTES and (path := self._path(last + 1)).exists():
+            last, size = last + 1, size + path.stat().st_size
+        return {COMMIT: last}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        groups: list[list[bytes]] = []
+        size = 0
+        for number in range(start[COMMIT] + 1, end[COMMIT] + 1):
+            for data in _pieces(self._path(number).read_bytes()):
+                if not groups or size + len(data) > _TASK_BYTES:
+                    groups.append([])
+                    size = 0
+                groups[-1].append(data)
+                size += len(data)
+        return [_Changes(group) for group in groups]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Changes)
+        for data in partition.streams:
+            with pa.ipc.open_stream(data) as stream:
+                yield from stream
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.arrow"
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """A file that is too large for one task, in parts."""
+    if len(data) <= _TASK_BYTES:
+        yield data
+        return
+    with pa.ipc.open_stream(data) as stream:
+        for batch in stream:
+            sink = pa.BufferOutputStream()
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            with pa.ipc.new_stream(sink, batch.schema, options=options) as part:
+                part.write_batch(batch)
+            yield sink.getvalue().to_pybytes()
+
+
+def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
+    """The streaming DataFrame of a journal whose files are in ``folder``; ``schema`` is that of its changes."""
+
+    class Journal(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "stormspark_acker_journal"
+
+        def schema(self) -> str:
+            return schema
+
+        def streamReader(self, schema: object) -> DataSourceStreamReader:  # noqa: N802
+            return _Reader(folder)
+
+    spark.dataSource.register(Journal)
+    return spark.readStream.format(Journal.name()).load()

@@ -1,0 +1,99 @@
+"""What an earlier stormspark has left open, for the durable acker's journal: once, when a topology goes on with its checkpoint.
+
+There the changes were a Delta table, which Spark read with Delta's jars. Its query's state has the open records up to a version
+of the table; what came after that version is read out of the table's files, by delta-rs. Neither needs the jars.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from stormspark.checkpoint.state_files import Folder
+from stormspark.errors import CheckpointError
+from stormspark.spark.checkpoint_folder import CheckpointFolder
+
+__all__ = ["Left", "left_by_earlier_version"]
+
+_DELAY = "stormspark.acker.delay="
+
+
+class Left(NamedTuple):
+    """Changes that open what is open, the acker's time of the last commit, and the watermark's delay where it is known."""
+
+    changes: pa.Table
+    at: int
+    delay: float | None
+
+
+def left_by_earlier_version(
+    session: SparkSession, folder: CheckpointFolder, schema: pa.Schema
+) -> Left | None:
+    """What is to be in the first commit of the journal; None where no earlier stormspark has kept anything.
+
+    Raises `CheckpointError` where it can't be read.
+    """
+    from stormspark.spark.durable_acker import open_records  # which begins with this
+
+    try:
+        if not folder.has_old_acker():
+            return None
+        table = DeltaTable(folder.old_acker_table)
+        there = pa.table(table.get_add_actions(flatten=True))
+        if not there.num_rows:  # its driver died before its first commit
+            return None
+        position = folder.last_offset(folder.old_acker_query)
+        known = [] if position is None else [open_records(session, folder.old_acker_query).toArrow()]
+        files = Folder(folder.old_acker_table)
+        tables = [one.select(schema.names).cast(schema) for one in known]
+        for path in _unread(files, position, table.version()):
+            with files.read(path) as source:
+                tables.append(_rows(pa.parquet.read_table(source), schema))
+        newest = pa.compute.max(there["max.created"])
+    except (
+        PySparkException,
+        Py4JError,
+        DeltaError,
+        OSError,
+        LookupError,
+        ValueError,
+        pa.ArrowException,
+    ) as error:
+        msg = (
+            f"what an earlier stormspark's durable acker has kept in {folder.old_acker_table} can't be read: {str(error)[:500]}. "
+            f"Work it off with that version (--trigger available-now), or begin with a new checkpoint folder"
+        )
+        raise CheckpointError(msg) from error
+    said = (table.metadata().description or "").partition(_DELAY)[2]
+    at = newest.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).as_py()
+    return Left(pa.concat_tables([schema.empty_table(), *tables]), at, float(said) if said else None)
+
+
+def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The changes of a file: not the row with which each commit moves the watermark."""
+    return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
+
+
+def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterator[str]:
+    """The table's files that the query had not read at ``position``; of all, where it had read nothing."""
+    begin, index = 0, -1
+    if position is not None:
+        begin, index = position["reservoirVersion"], position["index"]
+        if position["isStartingVersion"] and index >= 0:
+            # The query's first batch reads the table as it is, all of it: a thousand files, so there are no more.
+            begin, index = begin + 1, -1
+    for version in range(begin, last + 1):
+        with files.read(f"_delta_log/{version:020}.json") as source:
+            actions = [json.loads(line) for line in source.read().splitlines()]
+        added = [action["add"] for action in actions if "add" in action]
+        for number, add in enumerate(added):
+            if add["dataChange"] and (version > begin or number > index):
+                yield add["path"]

@@ -1,0 +1,130 @@
+"""A folder behind a URL of any file system that Spark knows, as the driver reaches it: files are there whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from stormspark.checkpoint.acker_journal import LocalJournalFiles
+
+__all__ = ["HadoopFolder", "HadoopJournalFiles"]
+
+
+class HadoopFolder:
+    """Each method raises OSError; names have no folders in them."""
+
+    def __init__(self, session: SparkSession, location: str) -> None:
+        self.location = location
+        jvm: Any = session.sparkContext._jvm
+        self._path_class = jvm.org.apache.hadoop.fs.Path
+        self._conf = session._jsparkSession.sessionState().newHadoopConf()
+        self._folder = self._path_class(location)
+        self._made = False
+        with _os_errors():
+            streaming = jvm.org.apache.spark.sql.execution.streaming.checkpointing
+            self._files = streaming.CheckpointFileManager.create(self._folder, self._conf)
+
+    def names(self) -> list[str]:
+        """Of what is there; nothing where there is no folder."""
+        with _os_errors():
+            if not self._files.exists(self._folder):
+                return []
+            return [status.getPath().getName() for status in self._files.list(self._folder)]
+
+    def read(self, name: str) -> bytes:
+        """A file's bytes; raises FileNotFoundError."""
+        with _os_errors():
+            stream = self._files.open(self._path(name))
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+
+    def write(self, name: str, data: bytes, *, replace: bool) -> None:
+        """Write a file, whole or not at all; without ``replace`` raises FileExistsError where there is one."""
+        with _os_errors():
+            if not self._made:
+                self._files.mkdirs(self._folder)
+                self._made = True
+            path = self._path(name)
+            if not replace and self._files.exists(path):
+                raise FileExistsError(errno.EEXIST, "it is there already", path.toString())
+            stream = self._files.createAtomic(path, replace)
+            try:
+                stream.write(data)
+                stream.close()
+            except BaseException:
+                with contextlib.suppress(Py4JJavaError):
+                    stream.cancel()
+                raise
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or a folder and all in it, if it is there."""
+        with _os_errors():
+            self._files.delete(self._path(name))
+
+    def _path(self, name: str) -> Any:
+        return self._path_class(f"{self.location}/{name}")
+
+
+class HadoopJournalFiles:
+    """The durable acker's journal in a `HadoopFolder` at ``location``.
+
+    Spark's Python sources can't read that, so what the acker query still has to read lies in ``spool`` as well, a local folder:
+    what is written, and what an earlier driver has left.
+    """
+
+    def __init__(self, session: SparkSession, location: str, spool: Path) -> None:
+        self._remote, self._local = HadoopFolder(session, location), LocalJournalFiles(spool)
+        self.folder = spool
+        shutil.rmtree(spool, ignore_errors=True)
+        for number in self.numbers():
+            self.read(number)
+
+    def numbers(self) -> list[int]:
+        """See `JournalFiles`."""
+        names = (name.removesuffix(".arrow") for name in self._remote.names())
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def read(self, number: int) -> bytes:
+        """See `JournalFiles`; what was read is in the spool, also where `add` has not got so far."""
+        data = self._remote.read(f"{number}.arrow")
+        with contextlib.suppress(FileExistsError):
+            self._local.add(number, data)
+        return data
+
+    def add(self, number: int, data: bytes) -> None:
+        """See `JournalFiles`."""
+        self._remote.write(f"{number}.arrow", data, replace=False)
+        self._local.add(number, data)
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """See `JournalFiles`."""
+        for number in numbers:
+            self._remote.delete(f"{number}.arrow")
+            self._local.delete([number])
+
+    def __str__(self) -> str:
+        return self._remote.location
+
+
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as error:
+        java = error.java_exception
+        kind = java.getClass().getSimpleName()
+        if kind in ("FileNotFoundException", "NoSuchFileException"):
+            raise FileNotFoundError(errno.ENOENT, str(java)) from error
+        if kind.startswith("FileAlreadyExists"):
+            raise FileExistsError(errno.EEXIST, str(java)) from error
+        raise OSError(str(java)) from error
