@@ -117,6 +117,11 @@ def _acks_do_not_wait() -> Any:
     )
 
 
+def _dead_letters_are_acked_at_once() -> Any:
+    """A row of which no tuple is made is acked while its batch runs."""
+    return patch.object(SpoutTask, "_nothing_of", lambda self, message_id: self.spout.ack(message_id))
+
+
 @contextmanager
 def _repeated_requests_run_again() -> Iterator[None]:
     """A request that has run is run again when Spark sends it again."""
@@ -211,6 +216,11 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
     "aborted batches are told": ("exactly-once", "", _aborted_batches_are_told),
     "parts are dropped at the deadline": ("exactly-once", "", _parts_are_dropped_at_the_deadline),
     "acks do not wait": ("exactly-once", "an ack before its commit", _acks_do_not_wait),
+    "dead letters are acked at once": (
+        "exactly-once",
+        "an ack before its commit",
+        _dead_letters_are_acked_at_once,
+    ),
     "repeated requests run again": ("exactly-once", "", _repeated_requests_run_again),
     "stores keep what was rolled back": ("exactly-once", "", _stores_keep_what_was_rolled_back),
     "instances stay": ("exactly-once", "", _instances_stay),

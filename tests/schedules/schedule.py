@@ -89,7 +89,9 @@ class Schedule:
     def _chance(self, kind: str) -> float:
         chance = self._chances[kind]
         if kind == "cut":
-            return 2 * chance  # nothing begins anew by that
+            return (
+                0.4 if self.hot and chance else 2 * chance
+            )  # who is slow stays slow, and nothing begins anew by that
         return min(0.5, max(0.05, 4 * chance)) if self.hot else chance
 
     def __str__(self) -> str:
