@@ -79,7 +79,6 @@ _NO_CONSUMERS = "metrics go into the statistics of the running topology, and int
 _NO_EVENTS = "there is no event logger; topology.debug logs every emit, ack and fail"
 _NO_NIMBUS = "Spark ships the code"
 _STATE = "state is committed with every batch, to the table beside the checkpoint; see docs/state.md"
-_WHOLE_WINDOWS = "a window has no tuple twice, whatever comes again, so no field has to tell its id"
 _SECONDS = "set topology.tick.tuple.freq.secs, which may be a part of a second"
 _NO_TRIDENT = "there is no Trident"
 _LOGGING = "logs are Python's, a file for each task; see stormspark.log.dir"
@@ -93,7 +92,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "bool": """topology.testing.always.try.serialize topology.debug topology.enable.message.timeouts
             topology.disable.loadaware.messaging topology.backpressure.enable""",
         "text": """topology.name topology.version topology.multilang.serializer topology.bolts.late.tuple.stream
-            topology.transactional.id""",
+            topology.bolts.message.id.field.name topology.transactional.id""",
         "texts": "topology.auto.task.hooks",
         "int": """topology.tick.tuple.freq.secs topology.worker.shared.thread.pool.size
             topology.error.throttle.interval.secs""",
@@ -118,7 +117,6 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "any": """topology.stateful.checkpoint.interval.seconds topology.stateful.start.clean
             topology.stateful.spill.state""",
     },
-    _WHOLE_WINDOWS: {"text": "topology.bolts.message.id.field.name"},
     _SECONDS: {"any": "topology.tick.tuple.freq.ms"},
     _NO_TRIDENT: {
         "int>0": "topology.trident.batch.emit.interval.millis topology.trident.windowing.cache.tuple.limit",
