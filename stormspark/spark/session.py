@@ -169,7 +169,8 @@ def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
 
 def _log_file(conf: Mapping[str, Any]) -> RotatedOutput:
     path = Path(conf.get("stormspark.log.dir") or default_log_folder(), "spark.log")
-    settings = Settings.read({key: value for key, value in conf.items() if key.startswith("stormspark.log.")})
+    sizes = ("stormspark.log.max.bytes", "stormspark.log.backup.count")
+    settings = Settings.read({key: conf[key] for key in sizes if key in conf})
     return RotatedOutput(path, settings.log_max_bytes, settings.log_backup_count)
 
 
