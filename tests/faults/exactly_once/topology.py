@@ -37,6 +37,7 @@ SENDERS, KEYS = 2, 10
 #: When this file is there, numbers come to an end.
 ENOUGH = "enough"
 _SECS_EACH = 0.001
+_SECS_OF_SLOW = 0.004
 
 
 class Numbers(StatefulComponent, Spout):
@@ -68,10 +69,13 @@ class Numbers(StatefulComponent, Spout):
 
 
 class Choose(StatefulBolt[KeyValueState[Any, Any]]):
-    """Draws a number for each tuple: what it drew last time for it nobody can know, unless it was committed."""
+    """Draws a number for each tuple: what it drew last time for it nobody can know, unless it was committed.
+
+    Its second task is slow, so one worker still has work when the other one has none left.
+    """
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        self.collector = collector
+        self.collector, self.slow = collector, context.this_task_index == 1
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:
         self.drawn = state
@@ -80,6 +84,8 @@ class Choose(StatefulBolt[KeyValueState[Any, Any]]):
         sender, n = tup.values
         assert (sender, n) not in self.drawn, f"{n} of {sender} came twice"
         number = random.randrange(1_000_000)
+        if self.slow:
+            time.sleep(_SECS_OF_SLOW)
         self.drawn[sender, n] = number
         self.collector.emit((n % KEYS, number), anchors=[tup])
         self.collector.ack(tup)

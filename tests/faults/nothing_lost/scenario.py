@@ -231,8 +231,11 @@ class Scenario:
         payments, self._payments = self._payments, orders.copy()
         self.random.shuffle(payments)
         for topic, numbers in zip(self.topics.values(), (orders, payments), strict=True):
-            if numbers:
-                self.broker.produce(topic, [b"%d" % n for n in numbers])
+            # Most of them to one partition, and so to one task: work is uneven.
+            most = len(numbers) * 3 // 4
+            for part, partition in ((numbers[:most], 0), (numbers[most:], None)):
+                if part:
+                    self.broker.produce(topic, [b"%d" % n for n in part], partition=partition)
         self.fed += len(orders)
 
     def turn(self) -> None:
