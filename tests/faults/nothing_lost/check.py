@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stormspark.connectors.kafka.offsets import ID
 from tests.faults.nothing_lost.topology import SIDES, log_files
 
 __all__ = ["Effects", "check_trees", "committed_offsets", "newest"]
@@ -132,6 +133,8 @@ def committed_offsets(checkpoint: Path) -> dict[str, dict[int, int]]:
         offsets = json.loads(line) if line.startswith("{") else None
         if isinstance(offsets, dict):
             for topic, partitions in offsets.items():
-                if isinstance(partitions, dict) and partitions and all(key.isdigit() for key in partitions):
-                    found[topic] = {int(key): offset for key, offset in partitions.items()}
+                positions = dict(partitions) if isinstance(partitions, dict) else {}
+                positions.pop(ID, None)  # the topic's own
+                if positions and all(key.isdigit() for key in positions):
+                    found[topic] = {int(key): offset for key, offset in positions.items()}
     return found

@@ -62,7 +62,7 @@ def test_state_goes_by_way_of_the_driver_and_back(tmp_path: Path):
             tmp_path,
             {"topology.workers": workers},
             generation,
-            by_driver,
+            by_driver=by_driver,
         )
         run.run_batch()
         while sum(run.state("count").values()) < len(many) * (generation + 1):
