@@ -17,6 +17,7 @@ from stormspark.spark import SparkTopology
 from stormspark.spark.durable_acker import _session_for_acker, open_records
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 from tests.spark.test_durable_acker import ROWS, Held
+from tests.spark.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 OPEN = ROWS - ROWS // 10
@@ -207,7 +208,9 @@ def test_an_earlier_table_that_can_not_be_read_is_refused(
 @pytest.mark.parametrize("gone", ["journal", "records"])
 def test_a_journal_and_a_query_that_do_not_belong_together_are_refused(gone: str, held: Held) -> None:
     """Either alone would forget open rows without a word."""
-    held.start().kill()
+    running = held.start()
+    wait_for(lambda: running.pending().count() == OPEN, message="the query to have read the journal")
+    running.kill()
     shutil.rmtree(held.folder / "checkpoint/stormspark/acker" / gone)
     journal = LocalJournalFiles(held.folder / "checkpoint/stormspark/acker/journal")
     if gone == "records":
