@@ -11,6 +11,7 @@
     ├── CheckpointError                      a checkpoint folder can't be used for this topology
     │   └── FencedError                      another driver has taken over this checkpoint
     ├── StateError (RuntimeError)            state can't be changed so: a txid out of order       (G15, C35)
+    ├── UnavailableError                     storage, a broker or a destination is away; it is tried again
     ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
     ├── MultilangError                       a child that speaks Storm's multilang protocol died, hung or broke it (I12)
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
