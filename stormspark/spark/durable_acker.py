@@ -209,11 +209,12 @@ class DurableAcker:
             self._start()
         assert self._query is not None
         progress = self._query.lastProgress
-        read = None if progress is None else progress["sources"][0]["startOffset"]
-        if read:
+        # A query that begins says "null", as a text.
+        read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
+        if read is not None:
             # What the batch before its last one has read: that one is committed, whatever becomes of this.
             with self._tidying.attempt():
-                self._journal.forget(json.loads(read)[COMMIT])
+                self._journal.forget(read[COMMIT])
 
     # -- the supervisor --------------------------------------------------------------------------------------
 
