@@ -46,10 +46,10 @@ class Network:
             address = Address(
                 host, bind or None, Ports(settings.nimbus_port, retries, "stormspark.nimbus.port")
             )
-        key = encrypting_key(conf.get, settings.network_crypto)
+        key = None if address is None else encrypting_key(conf.get, settings.network_crypto)
         return cls(
             address,
-            new_certificate(key) if key is not None and address is not None else b"",
+            b"" if key is None else new_certificate(key),
             Ports(settings.worker_port, retries, "stormspark.worker.port"),
             settings.network_timeout_secs,
             context.defaultParallelism,

@@ -37,6 +37,12 @@ def test_nor_for_a_cluster_of_processes_on_this_host():
         assert network("local-cluster[2,1,1024]", {"spark.driver.host": host}).address is None
 
 
+def test_nothing_is_refused_for_its_encryption_where_nothing_is_sent():
+    for master, host in (("local[*]", "10.0.0.1"), ("local-cluster[2,1,1024]", "127.0.0.1")):
+        conf = {"spark.network.crypto.enabled": "true", "spark.driver.host": host}
+        assert network(master, conf, network_crypto_enabled=False).certificate == b""
+
+
 @pytest.mark.parametrize(
     ("conf", "address"),
     [
