@@ -54,3 +54,11 @@ class Network:
             settings.network_timeout_secs,
             context.defaultParallelism,
         )
+
+    def workers_log_folder(self, named: str | None, drivers: str) -> str | None:
+        """The folder for logs that workers are told: the one that the user has ``named``, or None for their own default.
+
+        All processes of a Spark on this host alone are the driver's user's; there it is the driver's, whatever became of its
+        temporary folder since Spark has started.
+        """
+        return named or (drivers if self.address is None else None)

@@ -43,6 +43,14 @@ def test_nothing_is_refused_for_its_encryption_where_nothing_is_sent():
         assert network(master, conf, network_crypto_enabled=False).certificate == b""
 
 
+def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs():
+    drivers = "/tmp/stormspark-logs-alice/words"
+    assert network("local[*]").workers_log_folder(None, drivers) == drivers
+    assert network("yarn").workers_log_folder(None, drivers) is None
+    for master in ("local[*]", "yarn"):
+        assert network(master).workers_log_folder("/logs", "/logs") == "/logs"
+
+
 @pytest.mark.parametrize(
     ("conf", "address"),
     [
