@@ -183,8 +183,8 @@ class PrivateLogFile(RotatingFileHandler):
         if not isinstance(error, OSError | UnsupportedEnvironmentError):
             super().handleError(record)
         elif sys.__stderr__ is not None:
-            with contextlib.suppress(OSError, ValueError):
-                print(f"{self.baseFilename}: {error}; not written: {record.msg!r:.1000}", file=sys.__stderr__)
+            with contextlib.suppress(Exception):  # as logging does; a user's object may raise when it is told
+                print(f"{error}; not written: {record.getMessage()!r:.1000}", file=sys.__stderr__)
 
 
 def user_name(uid: int | None = None) -> str:

@@ -246,6 +246,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_hard_link_in_place_of_a_file_is_neither_written_to_nor_cut(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
+    (tmp_path / "precious").chmod(0o644)
     os.link(tmp_path / "precious", tmp_path / "task.log")
     for flags in (os.O_WRONLY | os.O_CREAT | os.O_APPEND, os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
         with pytest.raises(UnsupportedEnvironmentError, match=r"task\.log has another name"):
@@ -284,7 +285,7 @@ def test_a_log_that_can_not_be_written_to_is_told_to_the_process_itself(
             raise AssertionError(f"{text} would be logged")
 
     monkeypatch.setattr(sys, "stderr", Log())
-    handler.emit(logging.makeLogRecord({"msg": "a word"}))
+    handler.emit(logging.makeLogRecord({"msg": "a %s", "args": ("word",)}))
     monkeypatch.setattr(sys, "stderr", own)
     told = capsys.readouterr().err
     assert "task.log is a link" in told and "a word" in told and told.count("\n") == 1

@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 from stormspark.config import Settings
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 from stormspark.spark.network import Network
+from stormspark.spark.topology import SparkTopology
 from stormspark.worker.addresses import Address, Ports, executor_hosts
 
 
@@ -49,6 +50,18 @@ def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs(
     assert network("yarn").workers_log_folder(None, drivers) is None
     for master in ("local[*]", "yarn"):
         assert network(master).workers_log_folder("/logs", "/logs") == "/logs"
+
+
+@pytest.mark.parametrize(("named", "told"), [(None, None), ("/logs", "/logs")])
+def test_that_is_what_they_are_told(named, told):
+    topology: Any = object.__new__(SparkTopology)
+    topology._plan = SimpleNamespace(topology="words", workers=1, last_superstep=0)
+    topology._generation, topology._failed_rows = 0, SimpleNamespace(given_up=lambda: (-1, {}))
+    topology._nimbus = SimpleNamespace(endpoint=None, key=b"")
+    topology._network = network("yarn")
+    topology._settings = Settings.read({} if named is None else {"stormspark.log.dir": named})
+    topology._log_folder = named or "/tmp/stormspark-logs-alice/words"
+    assert topology._attempt(0, "").log_folder == told
 
 
 @pytest.mark.parametrize(
