@@ -16,6 +16,7 @@ from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_topology
+from stormspark.private_files import default_log_folder
 
 __all__ = ["main"]
 
@@ -238,8 +239,6 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
     Reads the files that the workers on this host have written. Exit code: 0, 1 there is no such story, 2 there is no such folder.
     """
     if log_dir is None:
-        from stormspark.spark.session import default_log_folder  # pyspark takes its time to import
-
         log_dir = default_log_folder() / name
     click.get_current_context().exit(print_stories(log_dir, root, most, as_json=as_json))
 

@@ -94,7 +94,8 @@ class Attempt:
     supersteps: int
     nimbus: Endpoint
     key: Key
-    log_folder: str
+    #: None: each worker's default one, of its own user and host.
+    log_folder: str | None
     start_timeout_secs: float
     #: A batch, and which of its rows are given up, by task.
     skip: tuple[int, Mapping[int, tuple[Hashable, ...]]] = (-1, {})

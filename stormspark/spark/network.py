@@ -46,11 +46,19 @@ class Network:
             address = Address(
                 host, bind or None, Ports(settings.nimbus_port, retries, "stormspark.nimbus.port")
             )
-        key = encrypting_key(conf.get, settings.network_crypto)
+        key = None if address is None else encrypting_key(conf.get, settings.network_crypto)
         return cls(
             address,
-            new_certificate(key) if key is not None and address is not None else b"",
+            b"" if key is None else new_certificate(key),
             Ports(settings.worker_port, retries, "stormspark.worker.port"),
             settings.network_timeout_secs,
             context.defaultParallelism,
         )
+
+    def workers_log_folder(self, named: str | None, drivers: str) -> str | None:
+        """The folder for logs that workers are told: the one that the user has ``named``, or None for their own default.
+
+        All processes of a Spark on this host alone are the driver's user's; there it is the driver's, whatever became of its
+        temporary folder since Spark has started.
+        """
+        return named or (drivers if self.address is None else None)

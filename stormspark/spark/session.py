@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -27,10 +26,10 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.private_files import make_private, user_name
+from stormspark.private_files import make_log_folder
 from stormspark.rotated_output import RotatedOutput
 
-__all__ = ["check_session", "default_log_folder", "local_session", "require_java"]
+__all__ = ["check_session", "local_session", "require_java"]
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +100,6 @@ def local_session(
     if (options := settings["spark.driver.extraJavaOptions"]) != logging:
         settings["spark.driver.extraJavaOptions"] = f"{logging} {options}"
     log = _log_file(conf)
-    make_private(log.path.parent)
     try:
         if SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
             _start_jvm(settings, log)
@@ -168,15 +166,10 @@ def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
 
 
 def _log_file(conf: Mapping[str, Any]) -> RotatedOutput:
-    path = Path(conf.get("stormspark.log.dir") or default_log_folder(), "spark.log")
+    path = make_log_folder(conf.get("stormspark.log.dir")) / "spark.log"
     sizes = ("stormspark.log.max.bytes", "stormspark.log.backup.count")
     settings = Settings.read({key: conf[key] for key in sizes if key in conf})
     return RotatedOutput(path, settings.log_max_bytes, settings.log_backup_count)
-
-
-def default_log_folder() -> Path:
-    """Where logs are if ``stormspark.log.dir`` is not set: one place a user, under the temporary folder."""
-    return Path(tempfile.gettempdir(), f"stormspark-logs-{user_name()}")
 
 
 def _package_file(name: str) -> Path:

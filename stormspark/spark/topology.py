@@ -47,7 +47,7 @@ from stormspark.errors import (
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import check_trusted, make_private
+from stormspark.private_files import check_trusted, make_log_folder
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
@@ -60,7 +60,7 @@ from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.retrying import Retries
 from stormspark.spark.scratch import scratch_folder
-from stormspark.spark.session import check_session, default_log_folder, local_session
+from stormspark.spark.session import check_session, local_session
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
@@ -168,8 +168,7 @@ class SparkTopology:
     def _begin(self, spark: SparkSession, checkpoint: str | Path | None, active: bool) -> None:
         """Take the checkpoint, listen for workers, and start the supervisor."""
         plan, settings = self._plan, self._settings
-        self._log_folder = settings.log_dir or str(default_log_folder() / plan.topology)
-        make_private(self._log_folder)
+        self._log_folder = str(make_log_folder(settings.log_dir, plan.topology))
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
         if not settings.checkpoint_shared and (local := self._folder.local) is not None:
             check_trusted(local)
@@ -269,7 +268,9 @@ class SparkTopology:
 
     @property
     def log_folder(self) -> str:
-        """Where the logs of tasks and workers are, on each host that runs workers."""
+        """Where the logs of tasks and workers are, on this host. On others it is the same path if ``stormspark.log.dir`` is set,
+        else the default one of the user and host of the worker.
+        """
         return self._log_folder
 
     @property
@@ -592,7 +593,7 @@ class SparkTopology:
             supersteps=self._plan.last_superstep + 1,
             nimbus=self._nimbus.endpoint,
             key=self._nimbus.key,
-            log_folder=self._log_folder,
+            log_folder=self._network.workers_log_folder(self._settings.log_dir, self._log_folder),
             start_timeout_secs=self._settings.worker_start_timeout_secs,
             skip=self._failed_rows.given_up(),
             ports=self._network.worker_ports,

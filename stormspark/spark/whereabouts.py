@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stormspark.errors import TopologyNotAliveError
-from stormspark.private_files import check_private, make_private, open_private
-from stormspark.spark.session import default_log_folder
+from stormspark.private_files import check_private, default_log_folder, make_private, open_private
 
 __all__ = ["Whereabouts"]
 
@@ -42,13 +41,15 @@ class Whereabouts:
     @classmethod
     def read(cls, topology: str) -> Whereabouts:
         """What the last topology of that name left; raises `TopologyNotAliveError` where there was none for
-        this user on this host, and `UnsupportedEnvironmentError` where the folder is somebody else's.
+        this user on this host, and `UnsupportedEnvironmentError` where the folder or the file may be somebody else's.
         """
         path = _path(topology)
         try:
             check_private(path.parent.parent)
             check_private(path.parent)
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
+            # It names a folder from which things are unpickled: nobody else may have written it, or left it here.
+            with open(open_private(path, os.O_RDONLY), encoding="utf-8") as file:
+                return cls(**json.load(file))
         except FileNotFoundError:
             known = sorted(file.parent.name for file in path.parent.parent.glob("*/topology.json"))
             others = f"; there are {', '.join(known)}" if known else ""

@@ -402,7 +402,9 @@ class BoltTask(Task):
         self._begun = self._clock()
         self._execute_now([delivery])
         while self.outside and self.fatal is None:
-            select.select([self], [], [], _REPLAY_PATIENCE_SECS)
+            waiting = select.poll()  # not select.select: that takes no descriptor above 1023
+            waiting.register(self, select.POLLIN)
+            waiting.poll(_REPLAY_PATIENCE_SECS * 1000)
             self.take_in()
 
     def _execute_now(self, batch: list[Delivery]) -> int:

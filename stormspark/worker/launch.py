@@ -67,7 +67,8 @@ class Launch(NamedTuple):
     nimbus: Endpoint
     key: Key
     jvm: ProcessId | None
-    log_folder: str
+    #: None: the default one of the worker's user.
+    log_folder: str | None
     #: Where others reach it, and where it listens; None: at the address from which it sees the driver.
     host: str | None = None
     bind: str | None = None

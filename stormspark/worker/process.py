@@ -36,7 +36,7 @@ import pyarrow as pa
 from stormspark.checkpoint.shared_folder import show_that_it_is_seen
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import is_private, make_private, open_private
+from stormspark.private_files import is_private, make_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_batch
 from stormspark.worker.addresses import Address
@@ -94,11 +94,11 @@ def main() -> None:
     sys.setswitchinterval(_SWITCH_SECS)
     launch: Launch = pickle.load(sys.stdin.buffer)
     try:
-        make_private(launch.log_folder)
+        logs = make_log_folder(launch.log_folder, launch.topology)
     except (OSError, UnsupportedEnvironmentError) as error:
         sys.exit(f"the folder for logs can't be used on host {socket.gethostname()}: {error}")
     _detach()
-    process = WorkerProcess(launch)
+    process = WorkerProcess(launch, logs)
     try:
         process.run()
     except BaseException:
@@ -138,8 +138,8 @@ def _report_up(output: Path) -> None:
 class WorkerProcess:
     """The process of one worker, from `run` to `end`."""
 
-    def __init__(self, launch: Launch) -> None:
-        self._launch = launch
+    def __init__(self, launch: Launch, logs: Path) -> None:
+        self._launch, self._logs = launch, logs
         # Beside nimbus's socket if that is on this host: the driver removes it all at its end, whatever
         # became of us.
         shared = os.path.dirname(launch.nimbus.unix)
@@ -163,14 +163,14 @@ class WorkerProcess:
         """Say hello, open the tasks, then run what comes until nimbus wants the end."""
         plan = self._introduce()
         logs = TaskLogs(
-            Path(self._launch.log_folder),
+            self._logs,
             self._launch.worker,
             plan.settings.log_level,
             plan.settings.log_max_bytes,
             plan.settings.log_backup_count,
         ).install()
         launch = self._launch
-        output = Path(launch.log_folder, _OUTPUT.format(launch.worker))
+        output = self._logs / _OUTPUT.format(launch.worker)
         RotatedOutput(output, plan.settings.log_max_bytes, plan.settings.log_backup_count).watch()
         _log.info(
             "worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation
@@ -239,7 +239,7 @@ class WorkerProcess:
         if isinstance(answer, Refused):
             self.end(answer.reason)
         assert isinstance(answer, Welcome), answer
-        _report_up(Path(launch.log_folder, _OUTPUT.format(launch.worker)))
+        _report_up(self._logs / _OUTPUT.format(launch.worker))
         if launch.nimbus.tcp is not None:
             # A worker that came by the socket file is on the driver's host.
             host = launch.host or local_host(link) or launch.nimbus.tcp[0]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,9 @@ from stormspark.private_files import (
     PrivateLogFile,
     check_private,
     check_trusted,
+    default_log_folder,
     is_private,
+    make_log_folder,
     make_private,
     open_private,
     user_name,
@@ -32,6 +37,15 @@ def umask(request: pytest.FixtureRequest) -> object:
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
+
+
+def folder_of_mode(path: Path, mode: int, file: str = "") -> Path:
+    """One of ours, with a file in it or empty."""
+    path.mkdir()
+    if file:
+        (path / file).write_text("")
+    path.chmod(mode)
+    return path
 
 
 def refused(path: Path, *words: str) -> None:
@@ -55,22 +69,99 @@ def test_it_is_made_for_this_user_alone_whatever_the_umask(tmp_path: Path, umask
     os.close(file)
 
 
-@pytest.mark.parametrize("before", [0o755, 0o750, 0o711, 0o700, 0o500])
-def test_one_of_ours_that_others_can_only_read_is_taken_from_them(tmp_path: Path, before: int) -> None:
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    folder.chmod(before)
-    make_private(folder)
-    assert mode(folder) == 0o700
+@pytest.mark.parametrize("before", [0o755, 0o750, 0o711, 0o700, 0o2775, 0o770])
+def test_one_of_ours_that_is_in_use_stays_as_it_is(tmp_path: Path, before: int) -> None:
+    """``/var/log`` for one, which is root's: the rest of the host needs it. A group may write where the user lets it."""
+    folder = folder_of_mode(tmp_path / "logs", before, "syslog")
+    assert make_private(folder) == folder and mode(folder) == before
+    assert mode(make_private(folder / "topology")) == 0o700
 
 
-@pytest.mark.parametrize("before", [0o770, 0o775, 0o777, 0o1777, 0o702])
-def test_one_that_others_can_write_to_is_refused(tmp_path: Path, before: int) -> None:
-    """They may have put files and links there already."""
-    folder = tmp_path / "logs"
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(0o775, 0o755), (0o770, 0o750), (0o777, 0o755), (0o1777, 0o1755), (0o755, 0o755), (0o702, 0o700)],
+)
+def test_from_an_empty_one_others_lose_the_right_to_write(tmp_path: Path, before: int, after: int) -> None:
+    folder = folder_of_mode(tmp_path / "logs", before)
+    assert mode(make_private(folder)) == after
+    assert is_private(folder)
+
+
+@pytest.mark.parametrize("before", [0o777, 0o1777, 0o702])
+def test_one_in_use_that_everybody_can_write_to_is_refused(tmp_path: Path, before: int) -> None:
+    refused(
+        folder_of_mode(tmp_path / "logs", before, "old.log"), f"(mode {before:04o})", "can be written to by"
+    )
+    assert mode(tmp_path / "logs") == before
+
+
+@pytest.mark.parametrize("before", [0o775, 0o770])
+def test_where_others_can_write_nothing_is_believed(tmp_path: Path, before: int) -> None:
+    with pytest.raises(
+        UnsupportedEnvironmentError, match=rf"can be written to by others \(mode {before:04o}\)"
+    ):
+        check_private(folder_of_mode(tmp_path / "logs", before))
+    assert not is_private(tmp_path / "logs")
+
+
+def test_a_plain_mkdir_of_a_user_with_a_private_group_will_do(tmp_path: Path, umask: int) -> None:
+    (tmp_path / "logs").mkdir()
+    make_private(tmp_path / "logs")
+    make_private(tmp_path / "logs")  # by another process
+    assert is_private(tmp_path / "logs")
+
+
+# -- the default folder for logs ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tmp"
     folder.mkdir()
-    folder.chmod(before)
-    refused(folder, str(folder), f"can be written to by others (mode {before:04o})")
+    folder.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("before", [None, 0o700, 0o755, 0o775, 0o777])
+def test_the_default_one_is_the_users_alone_whatever_an_earlier_version_made(
+    temporary: Path, before: int | None
+) -> None:
+    ours = temporary / f"stormspark-logs-{user_name()}"
+    assert default_log_folder() == ours
+    if before is not None:
+        folder_of_mode(ours, 0o700)
+        folder_of_mode(ours / "words", before, "worker-0.log")
+        ours.chmod(before)
+    assert make_log_folder(None, "words") == make_log_folder("", "words") == ours / "words"
+    assert mode(ours) == mode(ours / "words") == 0o700
+    assert make_log_folder(None) == ours
+
+
+def test_one_that_is_named_is_the_folder_itself(tmp_path: Path, temporary: Path) -> None:
+    assert make_log_folder(str(tmp_path / "logs"), "words") == tmp_path / "logs"
+    assert list(temporary.iterdir()) == []
+
+
+@_as_root
+@pytest.mark.parametrize("whose", ["", "words"])
+def test_a_default_one_that_somebody_else_made_first_is_refused(temporary: Path, whose: str) -> None:
+    ours = temporary / f"stormspark-logs-{user_name()}"
+    (ours / whose).mkdir(parents=True)
+    os.chown(ours / whose, _NOBODY, _NOBODY)
+    with pytest.raises(UnsupportedEnvironmentError, match="belongs to nobody"):
+        make_log_folder(None, "words")
+
+
+def test_a_default_one_that_is_a_link_is_refused(temporary: Path, tmp_path: Path) -> None:
+    folder_of_mode(tmp_path / "precious", 0o755)
+    (temporary / f"stormspark-logs-{user_name()}").symlink_to(tmp_path / "precious")
+    with pytest.raises(UnsupportedEnvironmentError, match="is a link"):
+        make_log_folder(None, "words")
+    assert mode(tmp_path / "precious") == 0o755 and not list((tmp_path / "precious").iterdir())
+
+
+# -- what is no private folder -------------------------------------------------------------------------------------
 
 
 def test_a_link_is_refused_also_one_to_a_good_folder(tmp_path: Path) -> None:
@@ -151,6 +242,57 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedEnvironmentError):
         handler._open()
     assert target.read_text() == "precious"
+
+
+def test_a_hard_link_in_place_of_a_file_is_neither_written_to_nor_cut(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "precious").chmod(0o644)
+    os.link(tmp_path / "precious", tmp_path / "task.log")
+    for flags in (os.O_WRONLY | os.O_CREAT | os.O_APPEND, os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
+        with pytest.raises(UnsupportedEnvironmentError, match=r"task\.log has another name"):
+            open_private(tmp_path / "task.log", flags)
+    assert (tmp_path / "precious").read_text() == "precious" and mode(tmp_path / "precious") == 0o644
+
+
+def test_a_file_of_ours_is_cut_where_that_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / "task.log").write_text("before")
+    with open(open_private(tmp_path / "task.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
+        file.write("now")
+    assert (tmp_path / "task.log").read_text() == "now"
+
+
+def test_what_others_can_write_to_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for before, fine in ((0o664, False), (0o646, False), (0o644, True)):
+        (tmp_path / "file").chmod(before)
+        if fine:
+            os.close(open_private(tmp_path / "file", os.O_RDONLY))
+        else:
+            with pytest.raises(UnsupportedEnvironmentError, match=f"written to by others .mode {before:04o}"):
+                open_private(tmp_path / "file", os.O_RDONLY)
+
+
+def test_a_log_that_can_not_be_written_to_is_told_to_the_process_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What others have left in a folder for logs takes no worker down: `sys.stderr` may be that very log."""
+    (tmp_path / "task.log").symlink_to(tmp_path / "elsewhere")
+    own, handler = sys.stderr, PrivateLogFile(tmp_path / "task.log", delay=True, maxBytes=1000)
+    monkeypatch.setattr(sys, "__stderr__", own)
+
+    class Log:
+        def write(self, text: str) -> None:
+            raise AssertionError(f"{text} would be logged")
+
+    monkeypatch.setattr(sys, "stderr", Log())
+    handler.emit(logging.makeLogRecord({"msg": "a %s", "args": ("word",)}))
+    monkeypatch.setattr(sys, "stderr", own)
+    told = capsys.readouterr().err
+    assert "task.log is a link" in told and "a word" in told and told.count("\n") == 1
+    handler = PrivateLogFile(tmp_path / "other.log", delay=True)
+    handler.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",)}))
+    assert "no number" in capsys.readouterr().err, "what user code does wrong is told as ever"
+    handler.close()
 
 
 def test_a_pipe_or_a_device_in_place_of_a_file_does_not_hang(tmp_path: Path) -> None:

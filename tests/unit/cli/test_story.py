@@ -155,7 +155,7 @@ def test_a_topology_without_logs_is_refused_with_those_that_have_some(folder: Pa
 
 
 def test_the_folder_is_the_default_one_of_that_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stormspark.spark.session.default_log_folder", lambda: folder.parent)
+    monkeypatch.setattr("stormspark.cli.commands.default_log_folder", lambda: folder.parent)
     done = CliRunner().invoke(main, ["story", "demo", FIRST])
     assert done.exit_code == 0, done.output
     assert REASON in done.output

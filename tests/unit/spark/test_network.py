@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 from stormspark.config import Settings
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 from stormspark.spark.network import Network
+from stormspark.spark.topology import SparkTopology
 from stormspark.worker.addresses import Address, Ports, executor_hosts
 
 
@@ -35,6 +36,32 @@ def test_nothing_is_opened_to_the_network_where_all_of_spark_is_one_process(mast
 def test_nor_for_a_cluster_of_processes_on_this_host():
     for host in ("localhost", "127.0.0.1", "[::1]"):
         assert network("local-cluster[2,1,1024]", {"spark.driver.host": host}).address is None
+
+
+def test_nothing_is_refused_for_its_encryption_where_nothing_is_sent():
+    for master, host in (("local[*]", "10.0.0.1"), ("local-cluster[2,1,1024]", "127.0.0.1")):
+        conf = {"spark.network.crypto.enabled": "true", "spark.driver.host": host}
+        assert network(master, conf, network_crypto_enabled=False).certificate == b""
+
+
+def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs():
+    drivers = "/tmp/stormspark-logs-alice/words"
+    assert network("local[*]").workers_log_folder(None, drivers) == drivers
+    assert network("yarn").workers_log_folder(None, drivers) is None
+    for master in ("local[*]", "yarn"):
+        assert network(master).workers_log_folder("/logs", "/logs") == "/logs"
+
+
+@pytest.mark.parametrize(("named", "told"), [(None, None), ("/logs", "/logs")])
+def test_that_is_what_they_are_told(named, told):
+    topology: Any = object.__new__(SparkTopology)
+    topology._plan = SimpleNamespace(topology="words", workers=1, last_superstep=0)
+    topology._generation, topology._failed_rows = 0, SimpleNamespace(given_up=lambda: (-1, {}))
+    topology._nimbus = SimpleNamespace(endpoint=None, key=b"")
+    topology._network = network("yarn")
+    topology._settings = Settings.read({} if named is None else {"stormspark.log.dir": named})
+    topology._log_folder = named or "/tmp/stormspark-logs-alice/words"
+    assert topology._attempt(0, "").log_folder == told
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import select
 from typing import Any
 
 import pytest
 
 from stormspark import Bolt, TopologyBuilder
-from stormspark.api import KeepsOutside, WorksOutside
+from stormspark.api import TICK_SOURCE, KeepsOutside, WorksOutside
 from stormspark.errors import FailedException
 from stormspark.local import LocalCluster
 from tests.unit.worker.components import Script
@@ -155,6 +157,41 @@ def test_it_is_given_what_it_has_room_for_and_waited_for() -> None:
         (task,) = rig.tasks("b")
         assert task.counters.executed == 20
         rig.cluster.abandon()
+
+
+class ManyFiles(Outside):
+    """In a process that has so many files open that `select.select` takes no further one."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        super().prepare(conf, context, collector)
+        low, self.read = self.read, fcntl.fcntl(self.read, fcntl.F_DUPFD, 1500)
+        os.close(low)
+
+    def take_in(self) -> int:
+        poll = select.poll()
+        poll.register(self.read, select.POLLIN)
+        if not poll.poll(0):
+            self.in_vain += 1
+            return 0
+        os.read(self.read, 1)
+        self.collector.ack(self.at_work.pop(0))
+        return 1
+
+
+def test_it_is_waited_for_in_a_replay_too_whatever_the_number_of_its_file() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard not in (-1, resource.RLIM_INFINITY) and hard < 2000:
+        pytest.skip("this host lets a process have too few files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    try:
+        rig = Rig(two(ManyFiles(), []), 1)
+        rig.batches(1)
+        (bolt,), (task,) = RUNNING, rig.tasks("b")
+        task.execute_one(((7,), TICK_SOURCE, None))
+        assert (bolt.outside, bolt.in_vain) == (0, 0)
+        rig.cluster.abandon()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.slow

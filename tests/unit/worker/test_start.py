@@ -1,0 +1,70 @@
+"""What a worker process does before it knows anything but its `Launch`."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stormspark import private_files
+from stormspark.worker import process
+from stormspark.worker.launch import Launch
+from stormspark.worker.link import Endpoint
+
+started: list[tuple[Any, ...]] = []
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the user ``spark``, whose driver is alice's."""
+    started.clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(private_files, "user_name", lambda uid=None: "spark")
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(process, "_detach", lambda: None)
+
+    def start(*told: Any) -> SimpleNamespace:
+        started.append(told)
+        return SimpleNamespace(run=lambda: None)
+
+    monkeypatch.setattr(process, "WorkerProcess", start)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, log_folder: str | None) -> Launch:
+    launch = Launch("words", 0, 0, 0, 0, Endpoint("", None), b"key", None, log_folder)  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pickle.dumps(launch))))
+    process.main()
+    return launch
+
+
+def test_its_logs_are_by_default_in_a_folder_of_its_own_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of the driver's: that one is refused to it, or, where the worker comes first, to the driver."""
+    launch = run(monkeypatch, None)
+    assert started == [(launch, tmp_path / "stormspark-logs-spark" / "words")]
+    assert (tmp_path / "stormspark-logs-spark" / "words").stat().st_mode & 0o777 == 0o700
+
+
+def test_its_logs_are_where_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = run(monkeypatch, str(tmp_path / "logs"))
+    assert started == [(launch, tmp_path / "logs")]
+    assert not (tmp_path / "stormspark-logs-spark").exists()
+
+
+def test_a_folder_that_can_not_be_used_is_told_with_its_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stormspark-logs-spark").symlink_to(tmp_path)
+    with pytest.raises(
+        SystemExit, match=f"on host {socket.gethostname()}: .*stormspark-logs-spark is a link"
+    ):
+        run(monkeypatch, None)
+    assert started == []
