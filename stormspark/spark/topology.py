@@ -427,11 +427,13 @@ class SparkTopology:
             self._throttle.begin()
 
     def _start(self, run: QueryRun, *, first: bool) -> None:
-        """Start a query and watch it to its end. What does not start the first time never will; later, storage may be away."""
+        """Start a query and watch it to its end. What does not start the first time never will; later, storage may be away. A
+        source that no longer fits its spout, such as a table whose column was renamed, stays so.
+        """
         try:
             run.start(self._folder.spark)
         except Exception as error:
-            if first:
+            if first or isinstance(error, InvalidTopologyError):
                 raise
             run.failure, run.failed_outside = f"{type(error).__name__}: {error}"[:_ERROR_TEXT], True
         else:

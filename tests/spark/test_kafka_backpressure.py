@@ -30,13 +30,18 @@ ROWS = 5000
 
 
 def offsets(document: str | None) -> int:
-    """All offsets of a document of positions, added up.
+    """All offsets of a document of positions, added up; the topic's id stands beside them.
 
-    >>> offsets('{"topic": {"0": 3, "1": 4}}')
+    >>> offsets('{"topic": {"0": 3, "1": 4, "id": "x"}}')
     7
     """
     positions = json.loads(document or "null") or {}
-    return sum(position for partitions in positions.values() for position in partitions.values())
+    return sum(
+        offset
+        for partitions in positions.values()
+        for partition, offset in partitions.items()
+        if partition.isdigit()
+    )
 
 
 def handed_out(running: SparkTopology, source: int) -> list[int]:
