@@ -162,8 +162,9 @@ class HandingOut(RuleBasedStateMachine):
         """An answer of Kafka, two seconds after the one before."""
         self.answer += 1
         positions, known = as_positions(self.document), topic_ids(self.document)
+        told = dict.fromkeys(self.logs, self.answer)
         return self.doubts.look(
-            positions, known, self.ends(), self.ids, now=2.0 * self.answer, answer=self.answer
+            positions, known, self.ends(), self.ids, now=2.0 * self.answer, answer=self.answer, told=told
         )
 
     @rule(limit=st.none() | st.integers(0, 40), most=st.integers(1, 60), again=st.booleans())

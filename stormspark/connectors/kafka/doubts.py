@@ -22,8 +22,12 @@ _SURE_ANSWERS = 3
 
 
 class _Heard(NamedTuple):
+    """When, and in which answer, it was said first and last."""
+
     since: float
-    answer: int
+    first: int
+    until: float
+    last: int
     lowest: int
 
 
@@ -42,10 +46,15 @@ class Patience(Generic[_K]):
         return len(self._heard)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Kafka has said so in its answer of that number: whether it has done so often enough."""
-        first = self._heard.get(about, _Heard(now, answer, end))
-        self._heard[about] = first = first._replace(lowest=min(first.lowest, end))
-        return now - first.since >= _SURE_SECS and answer - first.answer >= _SURE_ANSWERS
+        """Kafka has said so in its answer of that number: whether it has done so for long and often enough.
+
+        The same answer may be shown again. That is no news, however late it is.
+        """
+        heard = self._heard.get(about, _Heard(now, answer, now, answer, end))
+        if answer > heard.last:
+            heard = heard._replace(until=now, last=answer)
+        self._heard[about] = heard = heard._replace(lowest=min(heard.lowest, end))
+        return heard.until - heard.since >= _SURE_SECS and heard.last - heard.first >= _SURE_ANSWERS
 
     def lowest(self, about: _K) -> int:
         """The lowest end that was heard: what was written since then has not been read."""
@@ -93,8 +102,12 @@ class Doubts:
         *,
         now: float,
         answer: int,
+        told: Mapping[Partition, int],
     ) -> News:
-        """Compare ``positions`` in the topics with the ids ``known`` with what Kafka said in answer number ``answer``."""
+        """Compare ``positions`` in the topics with the ids ``known`` with what Kafka said in answer number ``answer``.
+
+        ``told`` is how many answers have had the end of each partition: not every answer has all of them.
+        """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)
         remade = {
@@ -107,7 +120,7 @@ class Doubts:
             if partition.topic not in doubtful and ends.get(partition, position) < position
         }
         self._partitions.keep(lower)
-        sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=answer)]
+        sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=told[p])]
         cut = {partition: self._partitions.lowest(partition) for partition in sure}
         for topic, id in remade.items():
             self._topics.forget((topic, id))

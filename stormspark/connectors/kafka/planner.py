@@ -139,17 +139,16 @@ class KafkaPlanner:
 
     def _after(self, start: Document) -> Document:
         watch = self._watching()
-        ends = watch.ends(_ENDS_SECS)
+        ends, ids, told, answer = watch.ask(_ENDS_SECS)
         commits_first = self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE
         if not watch.known or (commits_first and not watch.reachable):
             return start
-        ids, known = watch.ids, topic_ids(start)
-        target, done = self._target, self._done
+        known, target, done = topic_ids(start), self._target, self._done
         if target is not None:  # all of it is wanted, so nothing holds it back
             done = None
             ends = {p: min(end, target[p]) for p, end in ends.items() if p in target}
         positions = as_positions(start)
-        news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=watch.answers)
+        news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=answer, told=told)
         believed = {partition: end for partition, end in ends.items() if partition not in news.held}
         after = share_out(
             positions, believed, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
@@ -227,7 +226,7 @@ class KafkaPlanner:
 
     def known_ends(self, start: Document) -> Document:
         """The ends that Kafka told last, for those who look at the lag."""
-        return as_document({**as_positions(start), **(self._watch.ends(0) if self._watch else {})})
+        return as_document({**as_positions(start), **(self._watch.ask(0).ends if self._watch else {})})
 
     # -- what has become of it -------------------------------------------------------------------------------
 

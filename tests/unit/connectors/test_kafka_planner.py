@@ -35,6 +35,7 @@ class Brokers:
         self.group: dict[Partition, Committed] = {}
         self.times: Positions = {}
         self.ids: dict[str, str] = {}
+        self.silent: set[Partition] = set()
         self.away = self.refuses_commits = self.closed = False
 
     def _answer(self) -> None:
@@ -47,7 +48,7 @@ class Brokers:
 
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         self._answer()
-        return {p: self.latest[p] for p in partitions if p in self.latest}
+        return {p: self.latest[p] for p in partitions if p in self.latest and p not in self.silent}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         self._answer()
@@ -179,7 +180,7 @@ def wait_for_answer(rig: Rig) -> None:
     watch = rig.planner._watch
     assert watch is not None
     for _ in range(200):
-        watch.ends(0.1)
+        watch.ask(0.1)
         if watch.known:
             return
         threading.Event().wait(0.05)
@@ -430,6 +431,45 @@ def test_a_lower_end_is_not_believed_at_once_after_a_restart() -> None:
         assert rig.latest(position) == position, "what was said before it went away is no new answer"
 
 
+def test_a_low_end_counts_once_where_the_partition_then_falls_silent() -> None:
+    """The others go on answering, and what a leader said that is away now is neither said again nor said for long."""
+    brokers = Brokers({T0: 100, T1: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    for low_answers in (1, 3):
+        brokers.latest[T0], brokers.silent = 60, set()
+        for _ in range(low_answers):
+            assert rig.latest(position) == position
+        brokers.silent = {T0}
+        for _ in range(10):
+            brokers.latest[T1] += 1
+            after = rig.latest(position)
+            assert after == {"t": {"0": 100, "1": brokers.latest[T1], "id": "one"}}
+            position = after
+        brokers.latest[T0], brokers.silent = 100, set()
+        assert rig.latest(position) == position
+    brokers.latest[T0] = 60
+    for said in range(4):
+        brokers.silent = {T0}
+        assert rig.latest(position) == position, f"said {said} times"
+        brokers.silent = set()
+        after = rig.latest(position)
+    assert after == {"t": {"0": 60, "1": 120, "id": "one"}}, "with pauses, it was said often enough"
+
+
+def test_a_low_end_that_was_said_often_in_a_moment_was_not_said_for_long() -> None:
+    """Four answers within a second, and then silence."""
+    brokers = Brokers({T0: 100, T1: 1})
+    rig, position = begun(brokers)
+    brokers.latest[T0] = 60
+    for _ in range(6):
+        rig.now += 0.1
+        assert rig.planner.latest(position) == position
+    brokers.silent = {T0}
+    for _ in range(5):
+        assert rig.latest(position) == position
+
+
 def test_many_partitions_are_cut_each_at_its_place() -> None:
     brokers = Brokers({Partition("t", n): 100 for n in range(200)})
     rig, position = begun(brokers)
@@ -496,7 +536,7 @@ def test_an_error_that_is_not_kafkas_is_not_hidden() -> None:
 
     watch = EndsWatch(lambda: [T0], broken, refresh_secs=1)
     with pytest.raises(KeyError, match="bug"):
-        watch.ends(10)
+        watch.ask(10)
     watch.close()
 
 
