@@ -100,7 +100,7 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: Nothing beyond these is wanted: the end of a run that takes what there is.
+    #: Nothing beyond these is wanted: the end of a run that takes what there is. One before a position means nothing.
     _target: Positions | None = field(default=None, init=False)
     #: Up to where all is done with, as far as tasks have told.
     _done: Positions | None = field(default=None, init=False)
@@ -144,12 +144,12 @@ class KafkaPlanner:
         if not watch.known or (commits_first and not watch.reachable):
             return start
         known, target, done = topic_ids(start), self._target, self._done
-        if target is not None:  # all of it is wanted, so nothing holds it back
-            done = None
-            ends = {p: min(end, target[p]) for p, end in ends.items() if p in target}
         positions = as_positions(start)
         news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=answer, told=told)
         believed = {partition: end for partition, end in ends.items() if partition not in news.held}
+        if target is not None:  # all of it is wanted, so nothing holds it back
+            done = None
+            believed = {p: min(end, target[p]) for p, end in believed.items() if p in target}
         after = share_out(
             positions, believed, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
         )

@@ -528,6 +528,41 @@ def test_a_run_that_takes_what_there_is_waits_until_it_is_sure(monkeypatch: pyte
     assert rig.latest(after) == {"t": {"0": 40, "id": "two"}}
 
 
+def test_a_run_that_takes_what_there_is_may_begin_with_an_end_that_is_too_low(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A leader that did not know its end when the run began: nothing of the partition comes, and no log counts as cut."""
+    monkeypatch.setattr(
+        "stormspark.connectors.kafka.planner.time.sleep", lambda seconds: pytest.fail("a wait")
+    )
+    brokers = Brokers({T0: 200, T1: 8})
+    brokers.ids = {"t": "one"}
+    rig = Rig(brokers)
+    rig.planner.prepare_available_now()
+    brokers.latest = {T0: 1_000_500, T1: 9}
+    position: Document = {"t": {"0": 1_000_000, "1": 5, "id": "one"}}
+    for _ in range(10):
+        position = rig.latest(position)
+        assert position == {"t": {"0": 1_000_000, "1": 8, "id": "one"}}
+    following = Rig(brokers)
+    following.planner.prepare_available_now()
+    assert following.latest(position) == {"t": {"0": 1_000_500, "1": 9, "id": "one"}}
+
+
+def test_a_topic_that_is_made_anew_while_a_run_takes_what_there_is() -> None:
+    """All its partitions begin anew, also those that were not there when the run began; these are for the next run."""
+    brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    rig.planner.prepare_available_now()
+    brokers.latest, brokers.ids = {T0: 40, T1: 7}, {"t": "two"}
+    for _ in range(4):
+        rig.now += 3
+        after = rig.planner._after(position)
+    assert after == {"t": {"0": 0, "1": 0, "id": "two"}}
+    assert rig.latest(after) == {"t": {"0": 40, "1": 0, "id": "two"}}
+
+
 def test_an_error_that_is_not_kafkas_is_not_hidden() -> None:
     """A bug is no outage."""
 
