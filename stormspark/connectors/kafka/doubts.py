@@ -74,12 +74,14 @@ class News(NamedTuple):
     """What an answer of Kafka's means for the positions.
 
     ``held``: partitions that get nothing more for now. ``remade``: topics that are others than before, with their new ids;
-    ``cut``: partitions that go on at an earlier position.
+    ``cut``: partitions that go on at an earlier position. ``unclear``: partitions that end before their positions too, at which
+    offsets, but of topics whose ids are not known, so that they are cut or made anew.
     """
 
     held: frozenset[Partition]
     remade: dict[str, str]
     cut: Positions
+    unclear: Positions
 
 
 class Doubts:
@@ -88,6 +90,7 @@ class Doubts:
     def __init__(self) -> None:
         self._topics = Patience[tuple[str, str]]()
         self._partitions = Patience[Partition]()
+        self._nameless = Patience[str]()
 
     def __bool__(self) -> bool:
         """Whether something is being waited for."""
@@ -121,10 +124,23 @@ class Doubts:
         }
         self._partitions.keep(lower)
         sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=told[p])]
-        cut = {partition: self._partitions.lowest(partition) for partition in sure}
+        # Without both ids nobody can tell a topic that was made anew. That they are not told for once means nothing.
+        nameless = {
+            partition.topic
+            for partition in lower
+            if not (partition.topic in known and partition.topic in ids)
+        }
+        self._nameless.keep(nameless)
+        stays = {topic for topic in nameless if self._nameless.is_sure(topic, 0, now=now, answer=answer)}
+        sure = [
+            partition for partition in sure if partition.topic in stays or partition.topic not in nameless
+        ]
+        found = {partition: self._partitions.lowest(partition) for partition in sure}
+        cut = {partition: end for partition, end in found.items() if partition.topic not in nameless}
+        unclear = {partition: end for partition, end in found.items() if partition.topic in nameless}
         for topic, id in remade.items():
             self._topics.forget((topic, id))
         for partition in sure:
             self._partitions.forget(partition)
         held = lower | {partition for partition in {*positions, *ends} if partition.topic in doubtful}
-        return News(frozenset(held), remade, cut)
+        return News(frozenset(held), remade, cut, unclear)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from stormspark.api import SourceProgress
 from stormspark.connectors import KafkaSpout, KafkaSpoutConfig
 from stormspark.connectors.kafka.brokers import EndsWatch
-from stormspark.connectors.kafka.offsets import ASKED, Committed, Document, Partition, Positions
+from stormspark.connectors.kafka.offsets import ASKED, Committed, Document, Partition, Positions, ranges
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
 from stormspark.errors import StormsparkError
 
@@ -339,8 +339,16 @@ def test_what_there_is_now_and_then_no_more() -> None:
 
 def settled(rig: Rig, start: Document) -> Document:
     """What is handed out at last, where Kafka goes on saying what it says."""
-    for _ in range(3):
+    return settled_in(rig, start, 3)
+
+
+def settled_in(
+    rig: Rig, start: Document, answers: int, then: Callable[[], object] = lambda: None
+) -> Document:
+    """So many answers that are not enough, and then what comes of one more."""
+    for _ in range(answers):
         assert rig.latest(start) == start, "it may be a broker that does not know yet"
+    then()
     return rig.latest(start)
 
 
@@ -472,28 +480,121 @@ def test_a_low_end_that_was_said_often_in_a_moment_was_not_said_for_long() -> No
 
 def test_many_partitions_are_cut_each_at_its_place() -> None:
     brokers = Brokers({Partition("t", n): 100 for n in range(200)})
+    brokers.ids = {"t": "one"}
     rig, position = begun(brokers)
     brokers.latest = {Partition("t", n): n for n in range(200)}
     for _ in range(4):
         position = rig.latest(position)
-    assert position == {"t": {str(n): n for n in range(200)}}
+    assert position == {"t": {**{str(n): n for n in range(200)}, "id": "one"}}
 
 
-def test_a_topology_may_stop_where_a_log_was_cut() -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_a_topology_may_stop_where_a_log_was_cut(named: bool) -> None:
     """truncated_log; the driver finds the reason in what Spark says of it."""
     brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"} if named else {}
     rig, position = begun(brokers, truncated_log="fail")
     brokers.latest = {T0: 60}
     for _ in range(3):
         assert rig.latest(position) == position
-    with pytest.raises(
-        StormsparkError, match="the log of t-0 was cut: it ended at 60, and offsets up to 99 had"
-    ) as error:
+    with pytest.raises(StormsparkError, match="the log of t-0 was cut") as error:
         rig.latest(position)
+    assert "it ended at 60, and offsets up to 99 had been read" in str(error.value)
+    assert ("topic was deleted and made again" in str(error.value)) is not named
     spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", truncated_log="fail"))
     text = f"Traceback (most recent call last):\n  File\nstormspark.errors.StormsparkError: {error.value}\n\tat org.apache"
     assert spout.explain_failure(text, None) == str(error.value)
     assert spout.explain_failure("java.io.IOException: disk", None) is None
+
+
+#: The topic's id in the checkpoint, and what Kafka tells from then on.
+IDS = [(None, None), (None, "two"), ("one", None)]
+
+
+@pytest.mark.parametrize(("then", "now"), IDS)
+@pytest.mark.parametrize("guarantee", ["AT_LEAST_ONCE", "NO_GUARANTEE"])
+def test_what_may_be_a_new_topic_is_read_from_its_beginning(
+    guarantee: Any, then: str | None, now: str | None
+) -> None:
+    """Without both ids it can't be told from one that was cut. Then all its partitions are read; other topics are not concerned."""
+    brokers = Brokers({T0: 100, T1: 30, U0: 50})
+    brokers.ids = ({"t": then} if then else {}) | {"u": "only"}
+    rig, before = begun(brokers, topics=["t", "u"], processing_guarantee=guarantee)
+    brokers.latest, brokers.ids = {T0: 60, T1: 40, U0: 50}, ({"t": now} if now else {}) | {"u": "only"}
+    brokers.first[T1] = 5
+    named = {"id": then} if then else {}
+    position = rig.latest(before)
+    assert position["t"] == {"0": 100, "1": 40, **named}, (
+        "no other id before it is sure whose positions these are"
+    )
+    after = settled_in(rig, position, 2)
+    assert after == {
+        "t": {"0": 0, "1": 5, **({"id": now} if now else {})},
+        "u": {"0": 50, "id": "only"},
+    }
+    news = rig.planner.ranges(position, after)
+    assert [(found.partition, found.news, found.size) for found in news] == [
+        (0, ("cut or made anew", 0), 0),
+        (1, ("cut or made anew", 5), 0),
+    ]
+    assert Rig(brokers).planner.ranges(position, after) == news, "run again by another planner"
+    rig.planner.commit(after)
+    assert not {T0, T1} & brokers.group.keys() or guarantee == "NO_GUARANTEE"
+    end = rig.latest(after)
+    assert [tuple(found) for found in rig.planner.ranges(after, end)] == [
+        ("t", 0, 0, 60, 0),
+        ("t", 1, 5, 40, 1),
+    ]
+    assert rig.latest(end) == end, "and that is all"
+
+
+@pytest.mark.parametrize(("then", "now"), IDS)
+def test_at_most_once_what_may_have_been_cut_goes_on_at_its_end(then: str | None, now: str | None) -> None:
+    """Nothing may come twice; partitions that do not end too early go on as they were."""
+    brokers = Brokers({T0: 100, T1: 30})
+    brokers.ids = {"t": then} if then else {}
+    rig, position = begun(brokers, processing_guarantee="AT_MOST_ONCE")
+    brokers.latest, brokers.ids = {T0: 60, T1: 30}, {"t": now} if now else {}
+    after = settled(rig, position)
+    assert after == {"t": {"0": 60, "1": 30, **({"id": now} if now else {})}}
+    (news,) = rig.planner.ranges(position, after)
+    assert news.news == ("cut or made anew", 60)
+    brokers.latest[T0] = 70
+    assert [tuple(found) for found in rig.planner.ranges(after, rig.latest(after))] == [("t", 0, 60, 70, 0)]
+
+
+def test_an_id_that_is_not_told_for_once_makes_no_topic_new() -> None:
+    """Not even in the answer by which the low end is sure: then Kafka is asked again."""
+    brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    brokers.latest = {T0: 60}
+    assert settled_in(rig, position, 3, brokers.ids.clear) == position
+    brokers.ids = {"t": "one"}
+    assert rig.latest(position) == {"t": {"0": 60, "id": "one"}}
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "says"),
+    [
+        (
+            "AT_LEAST_ONCE",
+            "all of it is read from its earliest offsets, t-0 from offset 7: if its log was cut",
+        ),
+        ("AT_MOST_ONCE", "t-0 goes on at its end, offset 7: if the topic is a new one"),
+    ],
+)
+def test_what_can_not_be_told_is_said(guarantee: Any, says: str) -> None:
+    """By an error of the spout, with what may come twice or not at all."""
+    spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", processing_guarantee=guarantee))
+    reported: list[str] = []
+    spout.report_error = reported.append  # type: ignore[assignment,method-assign]
+    (news,) = ranges({"t": {"0": 100}}, {"t": {"0": 7}})
+    assert spout.read(tuple(news), 100) == ([], None)
+    spout.close()
+    (text,) = reported
+    assert "'t' was deleted and made again, or a log of it was cut" in text
+    assert "of t-0 up to offset 99" in text and "id of then or of now is not known" in text and says in text
 
 
 def test_ids_are_taken_over_into_a_checkpoint_of_before() -> None:
