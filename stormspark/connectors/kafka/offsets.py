@@ -167,17 +167,19 @@ def first_position(
 
     ``at_timestamp`` is the first offset from the start timestamp on, None where there is none: then the partition begins at
     its end. A commit of the same deployment always counts: the strategies that ignore commits do so the first time only. What
-    is committed and gone by now means the earliest that is left, and what is committed beyond the end means the end.
+    is committed and gone by now means the earliest that is left. What is committed beyond the end is the first position all the
+    same: a broker may not know the end yet, and `stormspark.connectors.kafka.doubts` finds out.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)
     2
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "mine"), **log)
     5
+    >>> first_position(Strategy.EARLIEST, committed=Committed(50, "mine"), **log)
+    50
     """
     if committed is not None and (committed.deployment == deployment or strategy.startswith("UNCOMMITTED")):
-        # A commit beyond the end is of a log that was cut since: Kafka forgets commits together with their topic.
-        return min(max(committed.offset, earliest), latest)
+        return max(committed.offset, earliest)
     if strategy in (Strategy.EARLIEST, Strategy.UNCOMMITTED_EARLIEST):
         return earliest
     if strategy in (Strategy.LATEST, Strategy.UNCOMMITTED_LATEST) or at_timestamp is None:

@@ -478,6 +478,57 @@ def test_a_low_end_that_was_said_often_in_a_moment_was_not_said_for_long() -> No
         assert rig.latest(position) == position
 
 
+@pytest.mark.parametrize("ids", [{"t": "one"}, {}])
+@pytest.mark.parametrize("strategy", ["UNCOMMITTED_LATEST", "EARLIEST"])
+def test_an_end_before_the_groups_commit_is_not_believed_at_once(strategy: Any, ids: dict[str, str]) -> None:
+    """K3: a start without a checkpoint, while a leader does not know its end yet; nothing comes again when it does."""
+    brokers = Brokers({T0: 200, T1: 9})
+    brokers.ids, brokers.group = ids, {T0: Committed(1_000_000, "mine"), T1: Committed(4, "mine")}
+    rig = Rig(brokers, first_poll_offset_strategy=strategy)
+    position = rig.latest({})
+    assert position == {"t": {"0": 1_000_000, "1": 4}}
+    position = rig.latest(position)
+    assert position == {"t": {"0": 1_000_000, "1": 9}} == rig.latest(position)
+    brokers.latest[T0] = 1_000_010
+    end = rig.latest(position)
+    named = {"id": "one"} if ids else {}
+    assert end == {"t": {"0": 1_000_010, "1": 9, **named}}
+    assert [tuple(found) for found in rig.planner.ranges(position, end)] == [
+        ("t", 0, 1_000_000, 1_000_010, 0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "goes_on"), [("AT_LEAST_ONCE", {"0": 3, "1": 0}), ("AT_MOST_ONCE", {"0": 60, "1": 9})]
+)
+def test_an_end_before_the_groups_commit_is_told_when_it_is_sure(
+    guarantee: Any, goes_on: dict[str, int]
+) -> None:
+    """A commit has no topic id, so it may be of an older topic: a client may commit after a topic was deleted and made again."""
+    brokers = Brokers({T0: 60, T1: 9})
+    brokers.ids, brokers.first[T0] = {"t": "one"}, 3
+    brokers.group = {T0: Committed(100, "mine"), T1: Committed(9, "mine")}
+    rig = Rig(brokers, processing_guarantee=guarantee)
+    position = rig.latest({})
+    assert position == {"t": {"0": 100, "1": 9}}
+    after = settled(rig, position)
+    assert after == {"t": {**goes_on, "id": "one"}}
+    news = {found.partition: found.news for found in rig.planner.ranges(position, after)}
+    assert news == {n: ("cut or made anew", goes_on[str(n)]) for n in news} and 0 in news
+
+
+def test_a_start_may_fail_where_the_log_ends_before_the_groups_commit() -> None:
+    """truncated_log is for this too."""
+    brokers = Brokers({T0: 60})
+    brokers.group = {T0: Committed(100, "mine")}
+    rig = Rig(brokers, truncated_log="fail")
+    position = rig.latest({})
+    for _ in range(3):
+        assert rig.latest(position) == position
+    with pytest.raises(StormsparkError, match="it ended at 60, and offsets up to 99 had been read"):
+        rig.latest(position)
+
+
 def test_many_partitions_are_cut_each_at_its_place() -> None:
     brokers = Brokers({Partition("t", n): 100 for n in range(200)})
     brokers.ids = {"t": "one"}
@@ -516,7 +567,7 @@ IDS = [(None, None), (None, "two"), ("one", None)]
 def test_what_may_be_a_new_topic_is_read_from_its_beginning(
     guarantee: Any, then: str | None, now: str | None
 ) -> None:
-    """Without both ids it can't be told from one that was cut. Then all its partitions are read; other topics are not concerned."""
+    """Without both ids it can't be told from one that was cut. Then all its partitions are read, and no other topic is."""
     brokers = Brokers({T0: 100, T1: 30, U0: 50})
     brokers.ids = ({"t": then} if then else {}) | {"u": "only"}
     rig, before = begun(brokers, topics=["t", "u"], processing_guarantee=guarantee)
