@@ -86,7 +86,9 @@ class Brokers:
                     found[name] = str(id)
         return found
 
-    def _offsets(self, partitions: Iterable[Partition], which: str, *timestamp: int) -> Positions:
+    def _offsets(
+        self, partitions: Iterable[Partition], which: str, *timestamp: int, isolation: Any = None
+    ) -> Positions:
         """Of each partition that answers; -1 where there is no such offset."""
         from confluent_kafka import KafkaException, TopicPartition, admin
 
@@ -95,7 +97,9 @@ class Brokers:
         if not asked:
             return {}
         answers = self._admin.list_offsets(
-            asked, isolation_level=self._isolation, request_timeout=_ANSWER_SECS
+            asked,
+            isolation_level=self._isolation if isolation is None else isolation,
+            request_timeout=_ANSWER_SECS,
         )
         found, errors = {}, []
         for partition, answer in answers.items():
@@ -111,6 +115,12 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         """Up to where messages can be read: with transactions, up to the first open one."""
         return self._offsets(partitions, "latest")
+
+    def log_ends(self, partitions: Iterable[Partition]) -> Positions:
+        """The ends of the logs, beyond all open transactions."""
+        from confluent_kafka import IsolationLevel
+
+        return self._offsets(partitions, "latest", isolation=IsolationLevel.READ_UNCOMMITTED)
 
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
         """The first offsets that retention has left."""

@@ -3,7 +3,8 @@
 Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost: by the election of a leader that did not
 have them, or with a disk. But a broker that has just begun to lead may not know its end yet, and one that was away may
 still know a topic that is gone. So such news is acted upon only if Kafka has said it for some time and in several answers.
-Until then nothing more of these partitions is handed out.
+Until then nothing more of these partitions is handed out. Where the id of a topic is not known, then or now, nobody can tell
+which of both has happened, and the news says that.
 """
 
 from __future__ import annotations

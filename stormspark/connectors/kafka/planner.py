@@ -147,6 +147,7 @@ class KafkaPlanner:
         known, target, done = topic_ids(start), self._target, self._done
         positions = as_positions(start)
         news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=answer, told=told)
+        news = self._only_lost(news, positions)
         believed = {partition: end for partition, end in ends.items() if partition not in news.held}
         if target is not None:  # all of it is wanted, so nothing holds it back
             done = None
@@ -160,6 +161,21 @@ class KafkaPlanner:
         after = self._moved(after, news, ends)
         topics = self.settings.names or (() if after else (_NO_TOPIC,))
         return as_document(after, topics, self._ids(after, news, ends, known, ids))
+
+    def _only_lost(self, news: News, positions: Positions) -> News:
+        """Without the partitions that do have what was read, which can't be read now because of an open transaction.
+
+        So it is with positions of somebody who read uncommitted messages. These partitions are held until the transaction ends.
+        """
+        lower = {**news.cut, **news.unclear}
+        if not lower:
+            return news
+        there = self._connected().log_ends(lower)
+        lost = {p for p in lower if there.get(p, positions[p]) < positions[p]}
+        return news._replace(
+            cut={partition: end for partition, end in news.cut.items() if partition in lost},
+            unclear={partition: end for partition, end in news.unclear.items() if partition in lost},
+        )
 
     def _ids(
         self,

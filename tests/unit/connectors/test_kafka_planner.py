@@ -36,6 +36,7 @@ class Brokers:
         self.times: Positions = {}
         self.ids: dict[str, str] = {}
         self.silent: set[Partition] = set()
+        self.in_transactions: Positions = {}
         self.away = self.refuses_commits = self.closed = False
 
     def _answer(self) -> None:
@@ -49,6 +50,9 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         self._answer()
         return {p: self.latest[p] for p in partitions if p in self.latest and p not in self.silent}
+
+    def log_ends(self, partitions: Iterable[Partition]) -> Positions:
+        return {p: end + self.in_transactions.get(p, 0) for p, end in self.ends(partitions).items()}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         self._answer()
@@ -515,6 +519,26 @@ def test_an_end_before_the_groups_commit_is_told_when_it_is_sure(
     assert after == {"t": {**goes_on, "id": "one"}}
     news = {found.partition: found.news for found in rig.planner.ranges(position, after)}
     assert news == {n: ("cut or made anew", goes_on[str(n)]) for n in news} and 0 in news
+
+
+@pytest.mark.parametrize("ids", [{"t": "one"}, {}])
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_an_open_transaction_hides_is_not_lost(committed: bool, ids: dict[str, str]) -> None:
+    """Positions of somebody who read uncommitted messages, as Java's consumers do by default: they wait, however long."""
+    brokers = Brokers({T0: 60, T1: 9})
+    brokers.ids, brokers.in_transactions = ids, {T0: 45}
+    brokers.group = {T0: Committed(100, "another"), T1: Committed(9, "another")}
+    rig = Rig(brokers, truncated_log="fail")
+    position: Document = {"t": {"0": 100, "1": 9}}
+    if committed:
+        assert rig.latest({}) == position
+    elif ids:
+        position["t"]["id"] = "one"
+    for _ in range(20):
+        assert rig.latest(position) == position
+    brokers.latest[T0], brokers.in_transactions = 105, {}
+    end = rig.latest(position)
+    assert [tuple(found) for found in rig.planner.ranges(position, end)] == [("t", 0, 100, 105, 0)]
 
 
 def test_a_start_may_fail_where_the_log_ends_before_the_groups_commit() -> None:
