@@ -254,6 +254,51 @@ class HandingOut(RuleBasedStateMachine):
 TestHandingOut = HandingOut.TestCase
 
 
+#: Seconds since the last look; whether the partition answered, with which end; the topic's id, where it was told.
+LOOKS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 3]),
+        st.booleans(),
+        st.sampled_from([50, 60, 100]),
+        st.sampled_from(["one", None]),
+    ),
+    max_size=30,
+)
+
+
+@given(LOOKS, st.sampled_from(["one", None]))
+def test_a_log_is_given_up_only_after_four_answers_and_five_seconds(
+    looks: list[tuple[int, bool, int, str | None]], known: str | None
+) -> None:
+    """K5: of the partition itself, without one in between that has all. It is cut only where the id is known to be the same."""
+    doubts, partition = Doubts(), Partition("t", 0)
+    now, told, end = 0.0, 1, 100
+    low: list[tuple[float, int]] = []  # times and ends of the answers of this run of low ones
+    for number, (secs, answered, said, id) in enumerate(looks, 2):
+        now += secs
+        if answered:
+            told, end = told + 1, said
+            low = [*low, (now, end)] if end < 100 else []
+        news = doubts.look(
+            {partition: 100},
+            {"t": known} if known else {},
+            {partition: end},
+            {"t": id} if id else {},
+            now=now,
+            answer=number,
+            told={partition: told},
+        )
+        assert news.held == ({partition} if end < 100 else set()) and not news.remade
+        said_enough = len(low) >= 4 and low[-1][0] - low[0][0] >= 5
+        found = news.cut | news.unclear
+        if all(look[3] for look in looks) and known:
+            assert (found != {}) is said_enough, "it is not put off for ever either"
+        if found:
+            assert said_enough and found == {partition: min(end for _, end in low)}
+            assert (partition in news.cut) is (known is not None and id is not None)
+            return
+
+
 @given(
     st.dictionaries(st.sampled_from("xyz"), OFFSETS),
     st.dictionaries(st.sampled_from("xyz"), OFFSETS),
