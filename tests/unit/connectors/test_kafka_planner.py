@@ -52,7 +52,8 @@ class Brokers:
         return {p: self.latest[p] for p in partitions if p in self.latest and p not in self.silent}
 
     def log_ends(self, partitions: Iterable[Partition]) -> Positions:
-        return {p: end + self.in_transactions.get(p, 0) for p, end in self.ends(partitions).items()}
+        self._answer()  # also for those whose ends are not told: what does not move must not move because of this
+        return {p: self.latest[p] + self.in_transactions.get(p, 0) for p in partitions}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         self._answer()
