@@ -6,12 +6,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from stormspark.connectors.kafka.offsets import Committed, Partition, Positions
 from stormspark.errors import InvalidTopologyError
 
-__all__ = ["Brokers", "EndsWatch"]
+__all__ = ["Answer", "Brokers", "EndsWatch"]
 
 #: How long a question to Kafka may take; asked in a thread of its own, so nobody waits so long.
 _ANSWER_SECS = 5.0
@@ -86,7 +86,9 @@ class Brokers:
                     found[name] = str(id)
         return found
 
-    def _offsets(self, partitions: Iterable[Partition], which: str, *timestamp: int) -> Positions:
+    def _offsets(
+        self, partitions: Iterable[Partition], which: str, *timestamp: int, isolation: Any = None
+    ) -> Positions:
         """Of each partition that answers; -1 where there is no such offset."""
         from confluent_kafka import KafkaException, TopicPartition, admin
 
@@ -95,7 +97,9 @@ class Brokers:
         if not asked:
             return {}
         answers = self._admin.list_offsets(
-            asked, isolation_level=self._isolation, request_timeout=_ANSWER_SECS
+            asked,
+            isolation_level=self._isolation if isolation is None else isolation,
+            request_timeout=_ANSWER_SECS,
         )
         found, errors = {}, []
         for partition, answer in answers.items():
@@ -111,6 +115,12 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         """Up to where messages can be read: with transactions, up to the first open one."""
         return self._offsets(partitions, "latest")
+
+    def log_ends(self, partitions: Iterable[Partition]) -> Positions:
+        """The ends of the logs, beyond all open transactions."""
+        from confluent_kafka import IsolationLevel
+
+        return self._offsets(partitions, "latest", isolation=IsolationLevel.READ_UNCOMMITTED)
 
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
         """The first offsets that retention has left."""
@@ -173,6 +183,19 @@ _CONSUMER_ONLY = {
 }  # fmt: skip
 
 
+class Answer(NamedTuple):
+    """What Kafka said last: ends of partitions, then ids of topics.
+
+    A partition that did not answer keeps the end that it told before. So ``told`` counts, per partition, the answers that had its
+    end, and ``number`` counts all answers.
+    """
+
+    ends: Positions
+    ids: dict[str, str]
+    told: dict[Partition, int]
+    number: int
+
+
 class EndsWatch:
     """The ends of all partitions, as of the last time that Kafka answered; asks in a thread, so that an outage holds nobody up.
 
@@ -202,13 +225,10 @@ class EndsWatch:
         self.reachable = True
         #: Whether any question ever was.
         self.known = False
-        #: How many answers there were, and the topics' ids in the last one.
-        self.answers = 0
-        self.ids: dict[str, str] = {}
-        self._last: Positions = {}
+        self._last = Answer({}, {}, {}, 0)
         threading.Thread(target=self._ask_for_ever, name="kafka-ends", daemon=True).start()
 
-    def ends(self, wait_secs: float) -> Positions:
+    def ask(self, wait_secs: float) -> Answer:
         """Ask, wait a little for the answer, and return the last one there was."""
         if self._asked_at + self._pause <= self._clock() and not self._wanted.is_set():
             self._asked_at = self._clock()
@@ -249,12 +269,17 @@ class EndsWatch:
         if self._found_at + self._refresh <= now:
             self._partitions = self._find()
             self._found_at = now
-        ends = {**self._last, **self._ends(self._partitions)}
-        there = set(self._partitions)
-        # First the ids: whoever reads ends and then ids must not see ends of a newer topic than its id says.
-        self.ids = self._ids({partition.topic for partition in self._partitions})
-        self._last = {partition: end for partition, end in ends.items() if partition in there}
-        self.answers += 1
+        last, new = self._last, self._ends(self._partitions)
+        ids = self._ids({partition.topic for partition in self._partitions})
+        ends = {**last.ends, **new}
+        told = {**last.told, **{partition: last.told.get(partition, 0) + 1 for partition in new}}
+        there = [partition for partition in self._partitions if partition in ends]
+        self._last = Answer(
+            {partition: ends[partition] for partition in there},
+            ids,
+            {partition: told[partition] for partition in there},
+            last.number + 1,
+        )
 
 
 #: Between two questions to a broker that is away.

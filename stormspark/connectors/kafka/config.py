@@ -78,6 +78,7 @@ class _Options:
     #: A topic that is not there when the topology starts: an error, or wait until it is.
     unknown_topic: Literal["fail", "wait"] = "fail"
     #: A log that was cut, by an election of a leader that did not have all of it or with a disk: go on at its end, or stop.
+    #: The same where it may have been, because no topic id tells it from a topic that was made again: read all of it, or stop.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"

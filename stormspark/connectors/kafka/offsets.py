@@ -47,6 +47,8 @@ ASKED = ""
 ID = "id"
 #: So many messages may wait whatever happens: a batch of a fast topology, so that it can become one.
 _LEAST_WAITING = 50_000
+#: Beyond all offsets: what keeps one kind of news from another.
+_FAR = 1 << 62
 #: Positions as they are in Spark's checkpoint, and topics' ids.
 Document = dict[str, dict[str, int | str]]
 
@@ -65,10 +67,13 @@ class Range(NamedTuple):
     """Messages from ``start`` up to before ``end``; ``place`` is the partition's in the sorted list (K6).
 
     An ``end`` before ``start`` is no range but the news that the partition does not go on at ``start``: its log was cut, and it
-    goes on at ``end``; or its topic was made anew, and begins at -1 - ``end``.
+    goes on at ``end``; or its topic was made anew, and begins at -1 - ``end``. Where nobody can tell which of both it is,
+    ``end`` is as for the latter, and far below that.
 
     >>> Range("t", 0, 100, 60, 0).news, Range("t", 0, 100, -1, 0).news, Range("t", 0, 60, 100, 0).news
     (('cut', 60), ('made anew', 0), None)
+    >>> Range("t", 0, 100, -(1 << 62) - 1, 0).news
+    ('cut or made anew', 0)
     """
 
     topic: str
@@ -87,7 +92,10 @@ class Range(NamedTuple):
         """What has become of the partition, and where it goes on; None where it goes on as it should."""
         if self.end >= self.start:
             return None
-        return ("cut", self.end) if self.end >= 0 else ("made anew", -1 - self.end)
+        if self.end >= 0:
+            return ("cut", self.end)
+        begins = -1 - self.end
+        return ("made anew", begins) if begins < _FAR else ("cut or made anew", begins - _FAR)
 
 
 class Committed(NamedTuple):
@@ -159,17 +167,19 @@ def first_position(
 
     ``at_timestamp`` is the first offset from the start timestamp on, None where there is none: then the partition begins at
     its end. A commit of the same deployment always counts: the strategies that ignore commits do so the first time only. What
-    is committed and gone by now means the earliest that is left, and what is committed beyond the end means the end.
+    is committed and gone by now means the earliest that is left. What is committed beyond the end is the first position all the
+    same: a broker may not know the end yet, and `stormspark.connectors.kafka.doubts` finds out.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)
     2
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "mine"), **log)
     5
+    >>> first_position(Strategy.EARLIEST, committed=Committed(50, "mine"), **log)
+    50
     """
     if committed is not None and (committed.deployment == deployment or strategy.startswith("UNCOMMITTED")):
-        # A commit beyond the end is of a log that was cut since: Kafka forgets commits together with their topic.
-        return min(max(committed.offset, earliest), latest)
+        return max(committed.offset, earliest)
     if strategy in (Strategy.EARLIEST, Strategy.UNCOMMITTED_EARLIEST):
         return earliest
     if strategy in (Strategy.LATEST, Strategy.UNCOMMITTED_LATEST) or at_timestamp is None:
@@ -248,6 +258,8 @@ def ranges(
     [Range(topic='t', partition=0, start=5, end=7, place=0)]
     >>> ranges({"t": {"0": 5, "id": "a"}}, {"t": {"0": 0, "id": "b"}})[0].news
     ('made anew', 0)
+    >>> ranges({"t": {"0": 5}}, {"t": {"0": 0, "id": "b"}})[0].news
+    ('cut or made anew', 0)
     """
     before, after = as_positions(start), as_positions(end)
     ids, ids_after = topic_ids(start), topic_ids(end)
@@ -255,8 +267,11 @@ def ranges(
     for place, partition in enumerate(sorted(after)):
         position, stop = before.get(partition, after[partition]), after[partition]
         topic = partition.topic
-        if partition in before and topic in ids and ids_after.get(topic, ids[topic]) != ids[topic]:
-            stop = -1 - stop
+        if topic in ids and topic in ids_after:
+            if partition in before and ids_after[topic] != ids[topic]:
+                stop = -1 - stop
+        elif stop < position:
+            stop = -1 - stop - _FAR
         if stop != position:
             found.append(Range(*partition, position, stop, place))
     return found

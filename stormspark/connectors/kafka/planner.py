@@ -32,6 +32,7 @@ from stormspark.connectors.kafka.offsets import (
     as_positions,
     committable,
     first_position,
+    name_of,
     ranges,
     share_out,
     topic_ids,
@@ -100,7 +101,7 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: Nothing beyond these is wanted: the end of a run that takes what there is.
+    #: Nothing beyond these is wanted: the end of a run that takes what there is. One before a position means nothing.
     _target: Positions | None = field(default=None, init=False)
     #: Up to where all is done with, as far as tasks have told.
     _done: Positions | None = field(default=None, init=False)
@@ -139,18 +140,18 @@ class KafkaPlanner:
 
     def _after(self, start: Document) -> Document:
         watch = self._watching()
-        ends = watch.ends(_ENDS_SECS)
+        ends, ids, told, answer = watch.ask(_ENDS_SECS)
         commits_first = self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE
         if not watch.known or (commits_first and not watch.reachable):
             return start
-        ids, known = watch.ids, topic_ids(start)
-        target, done = self._target, self._done
+        known, target, done = topic_ids(start), self._target, self._done
+        positions = as_positions(start)
+        news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=answer, told=told)
+        news = self._only_lost(news, positions)
+        believed = {partition: end for partition, end in ends.items() if partition not in news.held}
         if target is not None:  # all of it is wanted, so nothing holds it back
             done = None
-            ends = {p: min(end, target[p]) for p, end in ends.items() if p in target}
-        positions = as_positions(start)
-        news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=watch.answers)
-        believed = {partition: end for partition, end in ends.items() if partition not in news.held}
+            believed = {p: min(end, target[p]) for p, end in believed.items() if p in target}
         after = share_out(
             positions, believed, limit=self._limit(), done=done, max_uncommitted=self.settings.max_uncommitted
         )
@@ -158,30 +159,77 @@ class KafkaPlanner:
         if new:
             after.update(self._first_positions(new, ends, came_later=bool(start)))
         after = self._moved(after, news, ends)
-        doubtful = {partition.topic for partition in news.held}
-        ids = {**ids, **{topic: id for topic, id in known.items() if topic in doubtful or topic not in ids}}
         topics = self.settings.names or (() if after else (_NO_TOPIC,))
-        return as_document(after, topics, {**ids, **news.remade})
+        return as_document(after, topics, self._ids(after, news, ends, known, ids))
+
+    def _only_lost(self, news: News, positions: Positions) -> News:
+        """Without the partitions that do have what was read, which can't be read now because of an open transaction.
+
+        So it is with positions of somebody who read uncommitted messages. These partitions are held until the transaction ends.
+        """
+        lower = {**news.cut, **news.unclear}
+        if not lower:
+            return news
+        there = self._connected().log_ends(lower)
+        lost = {p for p in lower if there.get(p, positions[p]) < positions[p]}
+        return news._replace(
+            cut={partition: end for partition, end in news.cut.items() if partition in lost},
+            unclear={partition: end for partition, end in news.unclear.items() if partition in lost},
+        )
+
+    def _ids(
+        self,
+        after: Positions,
+        news: News,
+        ends: Mapping[Partition, int],
+        known: Mapping[str, str],
+        ids: Mapping[str, str],
+    ) -> dict[str, str]:
+        """Topics' ids that belong to the positions ``after``.
+
+        An id that was not known is written down only beside positions that its topic has: what is beyond an end may be a position
+        in an older topic.
+        """
+        beyond = {
+            partition.topic
+            for partition, position in after.items()
+            if ends.get(partition, position) < position
+        }
+        new = {topic: id for topic, id in ids.items() if topic not in beyond}
+        unclear = {partition.topic for partition in news.unclear}
+        kept = {topic: id for topic, id in known.items() if topic not in unclear}
+        return {**new, **kept, **news.remade}
 
     def _moved(self, after: Positions, news: News, ends: Mapping[Partition, int]) -> Positions:
         """The positions after news, which are written down by a batch that hands out nothing of their partitions."""
-        if news.cut and self.settings.truncated_log == "fail":
-            partition, position = min(news.cut.items())
-            msg = (
-                f"the log of {partition.topic}-{partition.number} was cut: it ended at {position}, and offsets up to "
-                f"{after[partition] - 1} had been read, which are lost in Kafka. Because of truncated_log='fail' the topology "
-                f"stops; with 'continue' it goes on at {position}"
-            )
-            raise StormsparkError(msg)
-        moved = [p for p in after if p in news.cut or p.topic in news.remade]
+        self._fail_if_asked_to(after, news)
+        lower, anew = {**news.cut}, set(news.remade)
+        if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
+            lower |= news.unclear
+        else:  # if its topic was made anew, then so were all partitions of it
+            anew |= {partition.topic for partition in news.unclear}
+        moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
             assert self._done is not None
             self._done.pop(partition, None)  # what was done with says nothing of what comes now
-        after = {
-            partition: position for partition, position in after.items() if partition.topic not in news.remade
-        }
-        again = [partition for partition in ends if partition.topic in news.remade]
-        return {**after, **news.cut, **(self._connected().earliest(again) if again else {})}
+        after = {partition: position for partition, position in after.items() if partition.topic not in anew}
+        again = [partition for partition in ends if partition.topic in anew]
+        return {**after, **lower, **(self._connected().earliest(again) if again else {})}
+
+    def _fail_if_asked_to(self, after: Positions, news: News) -> None:
+        if self.settings.truncated_log != "fail" or not (news.cut or news.unclear):
+            return
+        partition, position = min({**news.cut, **news.unclear}.items())
+        what, instead = "was cut", f"it goes on at {position}"
+        if partition in news.unclear:
+            what = "was cut, or its topic was deleted and made again, which only the topic's id could tell"
+            if self.settings.guarantee is not ProcessingGuarantee.AT_MOST_ONCE:
+                instead = "all partitions of the topic are read from their earliest offsets"
+        msg = (
+            f"the log of {name_of(*partition)} {what}: it ended at {position}, and offsets up to {after[partition] - 1} had been "
+            f"read. Because of truncated_log='fail' the topology stops; with 'continue' {instead}"
+        )
+        raise StormsparkError(msg)
 
     def _limit(self) -> int | None:
         limits = [] if self.settings.limit is None else [self.settings.limit]
@@ -227,7 +275,7 @@ class KafkaPlanner:
 
     def known_ends(self, start: Document) -> Document:
         """The ends that Kafka told last, for those who look at the lag."""
-        return as_document({**as_positions(start), **(self._watch.ends(0) if self._watch else {})})
+        return as_document({**as_positions(start), **(self._watch.ask(0).ends if self._watch else {})})
 
     # -- what has become of it -------------------------------------------------------------------------------
 

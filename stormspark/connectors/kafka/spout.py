@@ -26,7 +26,7 @@ _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
 #: What the planner says where ``truncated_log`` is "fail"; it speaks through Spark's texts.
-_CUT = re.compile(r"the log of \S+ was cut: [^\n]*truncated_log='fail'[^\n]*")
+_CUT = re.compile(r"the log of \S+ was cut[:,] [^\n]*truncated_log='fail'[^\n]*")
 #: Starts that found their topics; a query that starts again in this process must not fail for a broker that is away.
 _checked: set[str] = set()
 
@@ -137,6 +137,24 @@ class KafkaSpout(RangeSpout):
                 f"the log of {name} was cut: it ended at {position}, and offsets up to {range.start - 1} had been read, which "
                 f"are lost in Kafka (the election of a leader that did not have them, or a disk). It goes on at {position}; "
                 f"truncated_log can make the topology stop instead"
+            )
+        elif what == "cut or made anew":
+            if self.config.processing_guarantee is ProcessingGuarantee.AT_MOST_ONCE:
+                goes_on = (
+                    f"So that nothing is read twice, {name} goes on at its end, offset {position}: if the topic is a new one, "
+                    f"its messages before that are not read"
+                )
+            else:
+                goes_on = (
+                    f"So that nothing is lost, all of it is read from its earliest offsets, {name} from offset {position}: if "
+                    f"its log was cut, what is left of it comes twice"
+                )
+            self.report_error(
+                f"the topic {range.topic!r} was deleted and made again, or a log of it was cut: it ends before what had been "
+                f"read, of {name} up to offset {range.start - 1}. Which of both it is can't be told, because the topic's id of "
+                f"then or of now is not known (a checkpoint of an earlier version, positions that the group has committed, "
+                f"brokers before Kafka 2.8, or brokers that do not let this user describe the topic). {goes_on}. "
+                f"truncated_log='fail' makes the topology stop instead"
             )
         else:
             self.report_error(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from stormspark.api import SourceProgress
 from stormspark.connectors import KafkaSpout, KafkaSpoutConfig
 from stormspark.connectors.kafka.brokers import EndsWatch
-from stormspark.connectors.kafka.offsets import ASKED, Committed, Document, Partition, Positions
+from stormspark.connectors.kafka.offsets import ASKED, Committed, Document, Partition, Positions, ranges
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
 from stormspark.errors import StormsparkError
 
@@ -35,6 +35,8 @@ class Brokers:
         self.group: dict[Partition, Committed] = {}
         self.times: Positions = {}
         self.ids: dict[str, str] = {}
+        self.silent: set[Partition] = set()
+        self.in_transactions: Positions = {}
         self.away = self.refuses_commits = self.closed = False
 
     def _answer(self) -> None:
@@ -47,7 +49,11 @@ class Brokers:
 
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         self._answer()
-        return {p: self.latest[p] for p in partitions if p in self.latest}
+        return {p: self.latest[p] for p in partitions if p in self.latest and p not in self.silent}
+
+    def log_ends(self, partitions: Iterable[Partition]) -> Positions:
+        self._answer()  # also for those whose ends are not told: what does not move must not move because of this
+        return {p: self.latest[p] + self.in_transactions.get(p, 0) for p in partitions}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         self._answer()
@@ -179,7 +185,7 @@ def wait_for_answer(rig: Rig) -> None:
     watch = rig.planner._watch
     assert watch is not None
     for _ in range(200):
-        watch.ends(0.1)
+        watch.ask(0.1)
         if watch.known:
             return
         threading.Event().wait(0.05)
@@ -338,8 +344,16 @@ def test_what_there_is_now_and_then_no_more() -> None:
 
 def settled(rig: Rig, start: Document) -> Document:
     """What is handed out at last, where Kafka goes on saying what it says."""
-    for _ in range(3):
+    return settled_in(rig, start, 3)
+
+
+def settled_in(
+    rig: Rig, start: Document, answers: int, then: Callable[[], object] = lambda: None
+) -> Document:
+    """So many answers that are not enough, and then what comes of one more."""
+    for _ in range(answers):
         assert rig.latest(start) == start, "it may be a broker that does not know yet"
+    then()
     return rig.latest(start)
 
 
@@ -430,30 +444,233 @@ def test_a_lower_end_is_not_believed_at_once_after_a_restart() -> None:
         assert rig.latest(position) == position, "what was said before it went away is no new answer"
 
 
+def test_a_low_end_counts_once_where_the_partition_then_falls_silent() -> None:
+    """The others go on answering, and what a leader said that is away now is neither said again nor said for long."""
+    brokers = Brokers({T0: 100, T1: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    for low_answers in (1, 3):
+        brokers.latest[T0], brokers.silent = 60, set()
+        for _ in range(low_answers):
+            assert rig.latest(position) == position
+        brokers.silent = {T0}
+        for _ in range(10):
+            brokers.latest[T1] += 1
+            after = rig.latest(position)
+            assert after == {"t": {"0": 100, "1": brokers.latest[T1], "id": "one"}}
+            position = after
+        brokers.latest[T0], brokers.silent = 100, set()
+        assert rig.latest(position) == position
+    brokers.latest[T0] = 60
+    for said in range(4):
+        brokers.silent = {T0}
+        assert rig.latest(position) == position, f"said {said} times"
+        brokers.silent = set()
+        after = rig.latest(position)
+    assert after == {"t": {"0": 60, "1": 120, "id": "one"}}, "with pauses, it was said often enough"
+
+
+def test_a_low_end_that_was_said_often_in_a_moment_was_not_said_for_long() -> None:
+    """Four answers within a second, and then silence."""
+    brokers = Brokers({T0: 100, T1: 1})
+    rig, position = begun(brokers)
+    brokers.latest[T0] = 60
+    for _ in range(6):
+        rig.now += 0.1
+        assert rig.planner.latest(position) == position
+    brokers.silent = {T0}
+    for _ in range(5):
+        assert rig.latest(position) == position
+
+
+@pytest.mark.parametrize("ids", [{"t": "one"}, {}])
+@pytest.mark.parametrize("strategy", ["UNCOMMITTED_LATEST", "EARLIEST"])
+def test_an_end_before_the_groups_commit_is_not_believed_at_once(strategy: Any, ids: dict[str, str]) -> None:
+    """K3: a start without a checkpoint, while a leader does not know its end yet; nothing comes again when it does."""
+    brokers = Brokers({T0: 200, T1: 9})
+    brokers.ids, brokers.group = ids, {T0: Committed(1_000_000, "mine"), T1: Committed(4, "mine")}
+    rig = Rig(brokers, first_poll_offset_strategy=strategy)
+    position = rig.latest({})
+    assert position == {"t": {"0": 1_000_000, "1": 4}}
+    position = rig.latest(position)
+    assert position == {"t": {"0": 1_000_000, "1": 9}} == rig.latest(position)
+    brokers.latest[T0] = 1_000_010
+    end = rig.latest(position)
+    named = {"id": "one"} if ids else {}
+    assert end == {"t": {"0": 1_000_010, "1": 9, **named}}
+    assert [tuple(found) for found in rig.planner.ranges(position, end)] == [
+        ("t", 0, 1_000_000, 1_000_010, 0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "goes_on"), [("AT_LEAST_ONCE", {"0": 3, "1": 0}), ("AT_MOST_ONCE", {"0": 60, "1": 9})]
+)
+def test_an_end_before_the_groups_commit_is_told_when_it_is_sure(
+    guarantee: Any, goes_on: dict[str, int]
+) -> None:
+    """A commit has no topic id, so it may be of an older topic: a client may commit after a topic was deleted and made again."""
+    brokers = Brokers({T0: 60, T1: 9})
+    brokers.ids, brokers.first[T0] = {"t": "one"}, 3
+    brokers.group = {T0: Committed(100, "mine"), T1: Committed(9, "mine")}
+    rig = Rig(brokers, processing_guarantee=guarantee)
+    position = rig.latest({})
+    assert position == {"t": {"0": 100, "1": 9}}
+    after = settled(rig, position)
+    assert after == {"t": {**goes_on, "id": "one"}}
+    news = {found.partition: found.news for found in rig.planner.ranges(position, after)}
+    assert news == {n: ("cut or made anew", goes_on[str(n)]) for n in news} and 0 in news
+
+
+@pytest.mark.parametrize("ids", [{"t": "one"}, {}])
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_an_open_transaction_hides_is_not_lost(committed: bool, ids: dict[str, str]) -> None:
+    """Positions of somebody who read uncommitted messages, as Java's consumers do by default: they wait, however long."""
+    brokers = Brokers({T0: 60, T1: 9})
+    brokers.ids, brokers.in_transactions = ids, {T0: 45}
+    brokers.group = {T0: Committed(100, "another"), T1: Committed(9, "another")}
+    rig = Rig(brokers, truncated_log="fail")
+    position: Document = {"t": {"0": 100, "1": 9}}
+    if committed:
+        assert rig.latest({}) == position
+    elif ids:
+        position["t"]["id"] = "one"
+    for _ in range(20):
+        assert rig.latest(position) == position
+    brokers.latest[T0], brokers.in_transactions = 105, {}
+    end = rig.latest(position)
+    assert [tuple(found) for found in rig.planner.ranges(position, end)] == [("t", 0, 100, 105, 0)]
+
+
+def test_a_start_may_fail_where_the_log_ends_before_the_groups_commit() -> None:
+    """truncated_log is for this too."""
+    brokers = Brokers({T0: 60})
+    brokers.group = {T0: Committed(100, "mine")}
+    rig = Rig(brokers, truncated_log="fail")
+    position = rig.latest({})
+    for _ in range(3):
+        assert rig.latest(position) == position
+    with pytest.raises(StormsparkError, match="it ended at 60, and offsets up to 99 had been read"):
+        rig.latest(position)
+
+
 def test_many_partitions_are_cut_each_at_its_place() -> None:
     brokers = Brokers({Partition("t", n): 100 for n in range(200)})
+    brokers.ids = {"t": "one"}
     rig, position = begun(brokers)
     brokers.latest = {Partition("t", n): n for n in range(200)}
     for _ in range(4):
         position = rig.latest(position)
-    assert position == {"t": {str(n): n for n in range(200)}}
+    assert position == {"t": {**{str(n): n for n in range(200)}, "id": "one"}}
 
 
-def test_a_topology_may_stop_where_a_log_was_cut() -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_a_topology_may_stop_where_a_log_was_cut(named: bool) -> None:
     """truncated_log; the driver finds the reason in what Spark says of it."""
     brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"} if named else {}
     rig, position = begun(brokers, truncated_log="fail")
     brokers.latest = {T0: 60}
     for _ in range(3):
         assert rig.latest(position) == position
-    with pytest.raises(
-        StormsparkError, match="the log of t-0 was cut: it ended at 60, and offsets up to 99 had"
-    ) as error:
+    with pytest.raises(StormsparkError, match="the log of t-0 was cut") as error:
         rig.latest(position)
+    assert "it ended at 60, and offsets up to 99 had been read" in str(error.value)
+    assert ("topic was deleted and made again" in str(error.value)) is not named
     spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", truncated_log="fail"))
     text = f"Traceback (most recent call last):\n  File\nstormspark.errors.StormsparkError: {error.value}\n\tat org.apache"
     assert spout.explain_failure(text, None) == str(error.value)
     assert spout.explain_failure("java.io.IOException: disk", None) is None
+
+
+#: The topic's id in the checkpoint, and what Kafka tells from then on.
+IDS = [(None, None), (None, "two"), ("one", None)]
+
+
+@pytest.mark.parametrize(("then", "now"), IDS)
+@pytest.mark.parametrize("guarantee", ["AT_LEAST_ONCE", "NO_GUARANTEE"])
+def test_what_may_be_a_new_topic_is_read_from_its_beginning(
+    guarantee: Any, then: str | None, now: str | None
+) -> None:
+    """Without both ids it can't be told from one that was cut. Then all its partitions are read, and no other topic is."""
+    brokers = Brokers({T0: 100, T1: 30, U0: 50})
+    brokers.ids = ({"t": then} if then else {}) | {"u": "only"}
+    rig, before = begun(brokers, topics=["t", "u"], processing_guarantee=guarantee)
+    brokers.latest, brokers.ids = {T0: 60, T1: 40, U0: 50}, ({"t": now} if now else {}) | {"u": "only"}
+    brokers.first[T1] = 5
+    named = {"id": then} if then else {}
+    position = rig.latest(before)
+    assert position["t"] == {"0": 100, "1": 40, **named}, (
+        "no other id before it is sure whose positions these are"
+    )
+    after = settled_in(rig, position, 2)
+    assert after == {
+        "t": {"0": 0, "1": 5, **({"id": now} if now else {})},
+        "u": {"0": 50, "id": "only"},
+    }
+    news = rig.planner.ranges(position, after)
+    assert [(found.partition, found.news, found.size) for found in news] == [
+        (0, ("cut or made anew", 0), 0),
+        (1, ("cut or made anew", 5), 0),
+    ]
+    assert Rig(brokers).planner.ranges(position, after) == news, "run again by another planner"
+    rig.planner.commit(after)
+    assert not {T0, T1} & brokers.group.keys() or guarantee == "NO_GUARANTEE"
+    end = rig.latest(after)
+    assert [tuple(found) for found in rig.planner.ranges(after, end)] == [
+        ("t", 0, 0, 60, 0),
+        ("t", 1, 5, 40, 1),
+    ]
+    assert rig.latest(end) == end, "and that is all"
+
+
+@pytest.mark.parametrize(("then", "now"), IDS)
+def test_at_most_once_what_may_have_been_cut_goes_on_at_its_end(then: str | None, now: str | None) -> None:
+    """Nothing may come twice; partitions that do not end too early go on as they were."""
+    brokers = Brokers({T0: 100, T1: 30})
+    brokers.ids = {"t": then} if then else {}
+    rig, position = begun(brokers, processing_guarantee="AT_MOST_ONCE")
+    brokers.latest, brokers.ids = {T0: 60, T1: 30}, {"t": now} if now else {}
+    after = settled(rig, position)
+    assert after == {"t": {"0": 60, "1": 30, **({"id": now} if now else {})}}
+    (news,) = rig.planner.ranges(position, after)
+    assert news.news == ("cut or made anew", 60)
+    brokers.latest[T0] = 70
+    assert [tuple(found) for found in rig.planner.ranges(after, rig.latest(after))] == [("t", 0, 60, 70, 0)]
+
+
+def test_an_id_that_is_not_told_for_once_makes_no_topic_new() -> None:
+    """Not even in the answer by which the low end is sure: then Kafka is asked again."""
+    brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    brokers.latest = {T0: 60}
+    assert settled_in(rig, position, 3, brokers.ids.clear) == position
+    brokers.ids = {"t": "one"}
+    assert rig.latest(position) == {"t": {"0": 60, "id": "one"}}
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "says"),
+    [
+        (
+            "AT_LEAST_ONCE",
+            "all of it is read from its earliest offsets, t-0 from offset 7: if its log was cut",
+        ),
+        ("AT_MOST_ONCE", "t-0 goes on at its end, offset 7: if the topic is a new one"),
+    ],
+)
+def test_what_can_not_be_told_is_said(guarantee: Any, says: str) -> None:
+    """By an error of the spout, with what may come twice or not at all."""
+    spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", processing_guarantee=guarantee))
+    reported: list[str] = []
+    spout.report_error = reported.append  # type: ignore[assignment,method-assign]
+    (news,) = ranges({"t": {"0": 100}}, {"t": {"0": 7}})
+    assert spout.read(tuple(news), 100) == ([], None)
+    spout.close()
+    (text,) = reported
+    assert "'t' was deleted and made again, or a log of it was cut" in text
+    assert "of t-0 up to offset 99" in text and "id of then or of now is not known" in text and says in text
 
 
 def test_ids_are_taken_over_into_a_checkpoint_of_before() -> None:
@@ -488,6 +705,41 @@ def test_a_run_that_takes_what_there_is_waits_until_it_is_sure(monkeypatch: pyte
     assert rig.latest(after) == {"t": {"0": 40, "id": "two"}}
 
 
+def test_a_run_that_takes_what_there_is_may_begin_with_an_end_that_is_too_low(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A leader that did not know its end when the run began: nothing of the partition comes, and no log counts as cut."""
+    monkeypatch.setattr(
+        "stormspark.connectors.kafka.planner.time.sleep", lambda seconds: pytest.fail("a wait")
+    )
+    brokers = Brokers({T0: 200, T1: 8})
+    brokers.ids = {"t": "one"}
+    rig = Rig(brokers)
+    rig.planner.prepare_available_now()
+    brokers.latest = {T0: 1_000_500, T1: 9}
+    position: Document = {"t": {"0": 1_000_000, "1": 5, "id": "one"}}
+    for _ in range(10):
+        position = rig.latest(position)
+        assert position == {"t": {"0": 1_000_000, "1": 8, "id": "one"}}
+    following = Rig(brokers)
+    following.planner.prepare_available_now()
+    assert following.latest(position) == {"t": {"0": 1_000_500, "1": 9, "id": "one"}}
+
+
+def test_a_topic_that_is_made_anew_while_a_run_takes_what_there_is() -> None:
+    """All its partitions begin anew, also those that were not there when the run began; these are for the next run."""
+    brokers = Brokers({T0: 100})
+    brokers.ids = {"t": "one"}
+    rig, position = begun(brokers)
+    rig.planner.prepare_available_now()
+    brokers.latest, brokers.ids = {T0: 40, T1: 7}, {"t": "two"}
+    for _ in range(4):
+        rig.now += 3
+        after = rig.planner._after(position)
+    assert after == {"t": {"0": 0, "1": 0, "id": "two"}}
+    assert rig.latest(after) == {"t": {"0": 40, "1": 0, "id": "two"}}
+
+
 def test_an_error_that_is_not_kafkas_is_not_hidden() -> None:
     """A bug is no outage."""
 
@@ -496,7 +748,7 @@ def test_an_error_that_is_not_kafkas_is_not_hidden() -> None:
 
     watch = EndsWatch(lambda: [T0], broken, refresh_secs=1)
     with pytest.raises(KeyError, match="bug"):
-        watch.ends(10)
+        watch.ask(10)
     watch.close()
 
 
