@@ -122,7 +122,9 @@ class Connection:
     def hang_up(self) -> None:
         """End both directions; whoever waits in a call hears of it. `close` is still to be called."""
         with contextlib.suppress(OSError):  # it has ended already
-            self._sock.shutdown(socket.SHUT_RDWR)
+            # Not the method of `ssl.SSLSocket`: that forgets TLS first, so that a call of another thread would send in plain text
+            # and read cipher text.
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Hang up, and let go of the descriptor."""
