@@ -52,7 +52,7 @@ class Connection:
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
         #: Of each call that is made from now on.
         self.deadline: float | None = None
-        self._lock = threading.Lock()  # held for calls that do not wait: OpenSSL wants one at a time
+        self._lock = threading.RLock()  # held for calls that do not wait: OpenSSL wants one at a time
         self._ahead = b""  # what `poll` had to read to know that there is something
         self._silence = silence_secs
         self._unanswered_since: float | None = None
@@ -128,7 +128,8 @@ class Connection:
 
     def close(self) -> None:
         """Hang up, and let go of the descriptor."""
-        self._sock.close()
+        with self._lock:  # between two calls, for the reason that `hang_up` has
+            self._sock.close()
 
     def fileno(self) -> int:
         """The descriptor, for `multiprocessing.connection.wait`: between two messages it is readable when the next one comes."""
