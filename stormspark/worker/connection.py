@@ -26,7 +26,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-__all__ = ["SILENCE_SECS", "Connection", "address_text", "local_host"]
+__all__ = ["SILENCE_SECS", "Connection", "address_text", "has_hung_up", "local_host"]
 
 #: The default of `stormspark.network.timeout.secs`.
 SILENCE_SECS = 15.0
@@ -242,6 +242,16 @@ class Connection:
             f"nothing came back from {address_text(self._sock)} for {self._silence:g} s (stormspark.network.timeout.secs): the "
             f"path to it is cut"
         )
+
+
+def has_hung_up(error: BaseException) -> bool:
+    """Whether a call failed because the other side ended the connection, as a process does that ends. All else is the path's.
+
+    >>> has_hung_up(EOFError()), has_hung_up(ConnectionResetError()), has_hung_up(TimeoutError())
+    (True, True, False)
+    """
+    ends = (EOFError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+    return isinstance(error, ends)
 
 
 def local_host(connection: Connection) -> str | None:

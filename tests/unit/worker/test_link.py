@@ -240,11 +240,13 @@ def test_who_reads_when_another_thread_hangs_up_takes_nothing_for_a_length_that_
 def test_a_connection_is_not_closed_in_the_middle_of_a_call_of_another_thread(make, monkeypatch):
     """To close is to forget TLS, then to let go of the descriptor: nobody may send in between."""
     with dial(by_tcp(make(key=TLS)), TLS) as connection:
-        sent, closes = [], socket.socket._real_close
+        sent, senders = [], []
+        closes = socket.socket._real_close  # type: ignore[attr-defined]
 
         def send():
             with contextlib.suppress(OSError):
-                sent.append(connection.send("in plain text"))
+                connection.send("in plain text")
+                sent.append(True)
 
         def while_another_one_sends(sock, *args):
             if sock is connection.socket and not senders:
@@ -254,7 +256,6 @@ def test_a_connection_is_not_closed_in_the_middle_of_a_call_of_another_thread(ma
                 sender.join(0.5)
             closes(sock, *args)
 
-        senders = []
         monkeypatch.setattr(socket.socket, "_real_close", while_another_one_sends)
         connection.close()
         senders[0].join(30)
