@@ -396,7 +396,10 @@ class SparkTopology:
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
                 return
-            if run.new_limits and run.failure is None and self._nimbus.broken is None:
+            planned = bool(run.new_limits) and run.failure is None and self._nimbus.broken is None
+            if run.succeeded or planned:
+                retries.succeeded()
+            if planned:
                 # Planned, between two batches: the same attempt goes on, for workers nothing has happened.
                 self._planned_restarts += 1
                 for new in run.new_limits:
