@@ -103,8 +103,6 @@ class Attempt:
     #: Where workers take requests from other hosts, and how long a path between two hosts may be silent.
     ports: Ports = ANY_PORT
     silence_secs: float = SILENCE_SECS
-    #: How many of Spark's Python processes may run at a time.
-    forwarders: int = 0
 
 
 def forwarder(
@@ -408,7 +406,6 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
         bind=bind,
         ports=attempt.ports,
         silence_secs=attempt.silence_secs,
-        forwarders=attempt.forwarders,
     )
     try:
         start(launch, attempt.start_timeout_secs)

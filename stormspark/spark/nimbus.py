@@ -126,8 +126,8 @@ class Nimbus:
 
     ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``address`` is where other
     hosts reach this one; None where all of Spark runs on this host, and then nothing is opened to the network. What goes there is
-    encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``forwarders`` is how many of Spark's Python
-    processes may run at a time, ``shared`` the folder that workers have to see.
+    encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``shared`` is the folder that workers
+    have to see.
 
     ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
     `broken` and `error` say why. ``on_stir`` is called when a worker that had nothing to do has something.
@@ -153,11 +153,11 @@ class Nimbus:
         state_of: Callable[[int], Iterable[bytes]] = lambda worker: (),
         certificate: bytes = b"",
         silence_secs: float = SILENCE_SECS,
-        forwarders: int = 0,
         shared: SharedFolder | None = None,
     ) -> None:
-        connections = workers + max(workers, forwarders) + 2 * STRANGERS
-        make_room(connections, f"the driver of a topology with {workers} workers")
+        # Spark has a Python process for each slot, and workers have one each. How many there are, nothing says: its default
+        # parallelism may be many times the slots.
+        make_room(2 * workers + 2 * STRANGERS, f"the driver of a topology with {workers} workers")
         self._plan = plan
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
         self._lease, self._start_timeout = lease_secs, start_timeout_secs

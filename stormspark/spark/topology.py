@@ -200,7 +200,6 @@ class SparkTopology:
             state_of=self._state_of,
             certificate=self._network.certificate,
             silence_secs=self._network.silence_secs,
-            forwarders=self._network.forwarders,
             shared=self._shared,
         )
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
@@ -600,7 +599,6 @@ class SparkTopology:
             skip=self._failed_rows.given_up(),
             ports=self._network.worker_ports,
             silence_secs=self._network.silence_secs,
-            forwarders=self._network.forwarders,
         )
 
 

@@ -179,8 +179,7 @@ class WorkerProcess:
                 *launch[0:2],
                 launch.incarnation,
             )
-            connections = max(plan.workers, launch.forwarders) + 2 * STRANGERS
-            make_room(connections, f"worker {launch.worker} of {plan.workers}")
+            make_room(plan.workers + 2 * STRANGERS, f"worker {launch.worker} of {plan.workers}")
             self._worker = Worker(
                 plan,
                 launch.worker,

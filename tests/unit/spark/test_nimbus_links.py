@@ -142,7 +142,12 @@ def test_a_connection_that_breaks_tells_the_path_from_the_process(
     attempt, tmp_path, monkeypatch, error, outside
 ):
     knows, nimbus, worker = attempt
-    door = Door(str(tmp_path / "requests"), None, knows.key, lambda connection: connection.recv(), "request")
+
+    def takes_in(connection):
+        while True:
+            connection.recv_bytes()
+
+    door = Door(str(tmp_path / "requests"), None, knows.key, takes_in, "request")
     ready_at(worker, door.endpoint)
     route = forwarder_module._Route(knows, 0)
 

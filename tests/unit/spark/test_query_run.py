@@ -30,7 +30,7 @@ def test_a_batch_has_succeeded_when_spark_asks_for_the_next_one() -> None:
     """Before that its commit may fail, and then it comes again however often: each time as the first batch of a run."""
     limits = MagicMock()
     limits.observe.return_value = []
-    flags = [threading.Event() for _ in range(3)]
+    flags = threading.Event(), threading.Event(), threading.Event()
     plan = plan_topology(two(Collect(), Script([])).create_topology("run"), {})
     run = Run(MagicMock(), plan, MagicMock(), MagicMock(), MagicMock(), limits, *flags)
     assert not run.succeeded
