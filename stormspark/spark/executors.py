@@ -52,9 +52,15 @@ class Executors:
             if one.id() != "driver"
         ]
 
+    def ever(self) -> dict[str, bool]:
+        """All that have registered, as far as Spark remembers, and whether each is still there."""
+        return {
+            one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
+        }
+
     def were_taken(self) -> bool:
         """Whether an executor was lost, killed or taken away since the last call."""
-        gone = {one.id() for one in self._summaries(active=False) if not one.isActive()}
+        gone = {name for name, is_there in self.ever().items() if not is_there}
         new = not gone <= self._gone
         self._gone |= gone
         return new
