@@ -406,8 +406,9 @@ class SparkTopology:
                 continue
             reason = self._nimbus.broken or run.failure or "the query ended"
             outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
-            outside |= self._executors.were_taken()
-            self._unrecovered |= self._nimbus.lost_workers()
+            lost = self._nimbus.lost_workers()
+            outside |= self._executors.took_workers(lost)
+            self._unrecovered |= lost
             if self._session.sparkContext._jsc.sc().isStopped():
                 self._error = StormsparkError("the Spark session was stopped while the topology ran")
                 return
