@@ -56,6 +56,13 @@ class SharedFolder:
             return "what it has written there the driver does not see"
         return None if found == self._token else "it has read there what the driver has not written"
 
+    def is_away(self) -> bool:
+        """Whether the driver itself does not see what it has written there: its storage is away."""
+        try:
+            return (self._place / _TOKEN).read_text() != self._token
+        except OSError:
+            return True
+
     def error(self, who: str, problem: str) -> UnsupportedEnvironmentError:
         """What to say of somebody who does not see it."""
         return UnsupportedEnvironmentError(

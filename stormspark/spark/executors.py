@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
@@ -52,12 +53,21 @@ class Executors:
             if one.id() != "driver"
         ]
 
-    def were_taken(self) -> bool:
-        """Whether an executor was lost, killed or taken away since the last call."""
-        gone = {one.id() for one in self._summaries(active=False) if not one.isActive()}
+    def ever(self) -> dict[str, bool]:
+        """All that have registered, as far as Spark remembers, and whether each is still there."""
+        return {
+            one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
+        }
+
+    def took_workers(self, lost: Collection[int]) -> bool:
+        """Whether an executor was lost, killed or taken away since the last call, while these workers were lost.
+
+        Dynamic allocation gives back executors that idle whenever it likes: where no worker was lost, that explains no failure.
+        """
+        gone = {name for name, is_there in self.ever().items() if not is_there}
         new = not gone <= self._gone
         self._gone |= gone
-        return new
+        return new and bool(lost)
 
     def to_come(self) -> int | None:
         """How many the application has asked for, by its configuration and its cluster manager; None where nothing says so."""

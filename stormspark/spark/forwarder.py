@@ -47,7 +47,7 @@ from stormspark.backpressure import Limits
 from stormspark.errors import UnsupportedEnvironmentError, WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
 from stormspark.worker.addresses import ANY_PORT, Ports, command_line, executor_hosts
-from stormspark.worker.connection import SILENCE_SECS
+from stormspark.worker.connection import SILENCE_SECS, has_hung_up
 from stormspark.worker.descriptors import make_room
 from stormspark.worker.key import Key
 from stormspark.worker.launch import Launch, LaunchError, LaunchLostError, end_process, start
@@ -104,8 +104,6 @@ class Attempt:
     #: Where workers take requests from other hosts, and how long a path between two hosts may be silent.
     ports: Ports = ANY_PORT
     silence_secs: float = SILENCE_SECS
-    #: How many of Spark's Python processes may run at a time.
-    forwarders: int = 0
 
 
 def forwarder(
@@ -306,7 +304,8 @@ class _Route:
             self._nimbus.ask(StartFailed(worker, self.incarnation, str(error)))
             raise
         except (OSError, AuthenticationError) as error:
-            self._lost(f"it can't be reached: {error}", error)
+            # Nimbus has just said that it is there.
+            self._lost(f"it can't be reached: {error}", error, outside=True)
 
     @property
     def _nimbus(self) -> _Nimbus:
@@ -361,7 +360,7 @@ class _Route:
         except (OSError, EOFError) as error:
             where = f"superstep {request.superstep} of batch {request.batch}"
             why = f": {error}" if str(error) else ""
-            self._lost(f"its connection broke in {where}{why}", error)
+            self._lost(f"its connection broke in {where}{why}", error, outside=not has_hung_up(error))
 
     def _reply(self) -> Reply:
         while not self._connection.poll(_LOOK_UP_SECS):
@@ -384,8 +383,8 @@ class _Route:
         assert isinstance(answer, There), answer
         return answer
 
-    def _lost(self, reason: str, error: BaseException) -> NoReturn:
-        _lost(self._attempt, self._worker, self.incarnation, reason, error)
+    def _lost(self, reason: str, error: BaseException, *, outside: bool) -> NoReturn:
+        _lost(self._attempt, self._worker, self.incarnation, reason, error, outside=outside)
 
 
 def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
@@ -408,12 +407,11 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
         bind=bind,
         ports=attempt.ports,
         silence_secs=attempt.silence_secs,
-        forwarders=attempt.forwarders,
     )
     try:
         start(launch, attempt.start_timeout_secs)
     except (LaunchError, OSError) as error:
-        _nimbus_of(attempt).ask(StartFailed(worker, order.incarnation, str(error)))
+        _nimbus_of(attempt).ask(StartFailed(worker, order.incarnation, str(error), outside=True))
         raise
     except LaunchLostError as error:
         _lost(attempt, worker, order.incarnation, str(error), error)
@@ -422,9 +420,17 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
         raise
 
 
-def _lost(attempt: Attempt, worker: int, incarnation: int, reason: str, error: BaseException) -> NoReturn:
+def _lost(
+    attempt: Attempt,
+    worker: int,
+    incarnation: int,
+    reason: str,
+    error: BaseException,
+    *,
+    outside: bool = False,
+) -> NoReturn:
     with contextlib.suppress(WorkerLostError):
-        _nimbus_of(attempt).ask(Lost(worker, incarnation, reason))
+        _nimbus_of(attempt).ask(Lost(worker, incarnation, reason, outside))
     msg = f"worker {worker} was lost in attempt {attempt.attempt}: {reason}"
     raise WorkerLostError(msg) from error
 

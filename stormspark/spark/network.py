@@ -19,15 +19,14 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Network:
-    """``address`` is the driver's for executors on other hosts, None where there are none; ``forwarders`` is how many Python
-    processes of Spark may run at a time. The rest is as `Nimbus` and `Attempt` take it.
+    """``address`` is the driver's for executors on other hosts, None where there are none. The rest is as `Nimbus` and
+    `Attempt` take it.
     """
 
     address: Address | None
     certificate: bytes
     worker_ports: Ports
     silence_secs: float
-    forwarders: int
 
     @classmethod
     def of(cls, spark: SparkSession, settings: Settings) -> Network:
@@ -52,7 +51,6 @@ class Network:
             b"" if key is None else new_certificate(key),
             Ports(settings.worker_port, retries, "stormspark.worker.port"),
             settings.network_timeout_secs,
-            context.defaultParallelism,
         )
 
     def workers_log_folder(self, named: str | None, drivers: str) -> str | None:

@@ -32,7 +32,7 @@ from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.worker.addresses import Address
 from stormspark.worker.batch_state import StateAccess
-from stormspark.worker.connection import SILENCE_SECS, Connection
+from stormspark.worker.connection import SILENCE_SECS, Connection, has_hung_up
 from stormspark.worker.descriptors import make_room
 from stormspark.worker.key import Key
 from stormspark.worker.launch import end_process
@@ -126,8 +126,8 @@ class Nimbus:
 
     ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``address`` is where other
     hosts reach this one; None where all of Spark runs on this host, and then nothing is opened to the network. What goes there is
-    encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``forwarders`` is how many of Spark's Python
-    processes may run at a time, ``shared`` the folder that workers have to see.
+    encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``shared`` is the folder that workers
+    have to see.
 
     ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
     `broken` and `error` say why. ``on_stir`` is called when a worker that had nothing to do has something.
@@ -153,11 +153,11 @@ class Nimbus:
         state_of: Callable[[int], Iterable[bytes]] = lambda worker: (),
         certificate: bytes = b"",
         silence_secs: float = SILENCE_SECS,
-        forwarders: int = 0,
         shared: SharedFolder | None = None,
     ) -> None:
-        connections = workers + max(workers, forwarders) + 2 * STRANGERS
-        make_room(connections, f"the driver of a topology with {workers} workers")
+        # Spark has a Python process for each slot, and workers have one each. How many there are, nothing says: its default
+        # parallelism may be many times the slots.
+        make_room(2 * workers + 2 * STRANGERS, f"the driver of a topology with {workers} workers")
         self._plan = plan
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
         self._lease, self._start_timeout = lease_secs, start_timeout_secs
@@ -337,7 +337,7 @@ class Nimbus:
                         promised.update((worker, order.incarnation) for worker, order in places.orders)
                     connection.send(places)
                 elif isinstance(message, Lost):
-                    self._lose(*message)
+                    self._lose(message.worker, message.incarnation, message.reason, outside=message.outside)
                     connection.send(Refused(message.reason))
                 elif isinstance(message, StartFailed):
                     self._start_failed(message)
@@ -405,12 +405,12 @@ class Nimbus:
         if not known:
             connection.send(Refused("nobody waits for this worker"))
             return
-        reason = "its process is gone"
+        reason, outside = "its process is gone", False
         try:
             while True:
                 self._hear(link, connection.recv())
         except OSError as error:
-            reason = f"its connection broke: {error}"
+            reason, outside = f"its connection broke: {error}", not has_hung_up(error)
             raise
         finally:
             with self._changed:
@@ -419,7 +419,7 @@ class Nimbus:
                     del self._links[hello.worker]
                 self._changed.notify_all()
             if current:
-                self._lose(hello.worker, hello.incarnation, reason)
+                self._lose(hello.worker, hello.incarnation, reason, outside=outside)
 
     def _welcome(self, link: _Link) -> bool:
         """Give a worker that is waited for the plan, and what its earlier life left open, before it is asked for anything."""
@@ -471,11 +471,19 @@ class Nimbus:
             link.send(self._orders._replace(exit=True))
 
     def _look_at_folder(self, link: _Link, sees: Sees) -> None:
-        """End the topology where a worker does not see the driver's folder: what it writes there would be lost (W3)."""
+        """End the topology where a worker does not see the driver's folder: what it writes there would be lost (W3).
+
+        Where storage may just be away, that is waited for.
+        """
         shared = self._shared
         problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)
-        if shared is not None and problem is not None:
-            self._fail(shared.error(f"worker {link.worker} on {link.process.host}", problem))
+        if shared is None or problem is None:
+            return
+        error = shared.error(f"worker {link.worker} on {link.process.host}", problem)
+        if self._starts_again and (sees.problem or shared.is_away()):
+            self._lose(link.worker, link.incarnation, str(error), outside=True)
+        else:
+            self._fail(error)
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
         """Say who holds a batch up: user code that does not return (B1); give its worker up when that takes too long."""
@@ -549,12 +557,16 @@ class Nimbus:
             _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)
             self._on_trouble()
 
+    @property
+    def _starts_again(self) -> bool:
+        """Whether workers have been started before: what storage and hosts gave once they give again, when they are back."""
+        with self._changed:
+            return self._assignments.attempt > 0
+
     def _start_failed(self, failed: StartFailed) -> None:
         error = _error(failed.error, f"worker {failed.worker} could not start:\n{failed.text}")
-        with self._changed:
-            again = self._assignments.attempt > 0
-        if again and isinstance(error, CheckpointError) and not isinstance(error, FencedError):
-            # What could be read once can be read again, when storage is back.
+        outside = isinstance(error, CheckpointError) and not isinstance(error, FencedError)
+        if self._starts_again and (failed.outside or outside):
             self._lose(failed.worker, failed.incarnation, str(error), outside=True)
         else:
             self._fail(error)

@@ -14,7 +14,7 @@ reached. What is not placed by that (an executor without a free slot, a job that
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
 (``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the job's result is persisted: a block of some
-bytes says that an executor is in use. Blocks of executors that got no worker are removed.
+bytes says that an executor is in use. Blocks of executors that got no worker, or have none any more, are removed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,12 @@ class Placement:
     ) -> None:
         self._context, self._executors, self._name = spark.sparkContext, executors, name
         self._wait_secs, self._ended = wait_secs, ended
-        self._kept: list[RDD[Any]] = []
+        #: Of each worker, the job that has placed it, and the partition whose block lies beside it.
+        self._kept: dict[int, tuple[RDD[Any], int]] = {}
+        #: The last job if it runs or has failed: it may have started workers all the same.
+        self._unfinished: RDD[Any] | None = None
+        #: Executors that were gone when workers were placed last; None before the first time.
+        self._gone: set[str] | None = None
         self._group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
@@ -98,32 +103,59 @@ class Placement:
 
     def end(self) -> None:
         """Let Spark have the executors back."""
-        for kept in self._kept:
+        kept, self._kept = self._kept, {}
+        jobs = {
+            id(job): job for job in (*(job for job, _ in kept.values()), self._unfinished) if job is not None
+        }
+        for job in jobs.values():
             with contextlib.suppress(Exception):  # the JVM may be gone
-                kept.unpersist()
-        self._kept.clear()
+                job.unpersist()
 
     def _run(self, attempt: Attempt, tasks: int) -> None:
         context: Any = self._context
+        before = dict(self._kept)
         context.setJobGroup(self._group, f"stormspark: workers of {self._name} start")
         try:
             started = context.parallelize(range(tasks), tasks).mapPartitions(_starts(attempt))
             started.persist(StorageLevel.MEMORY_AND_DISK)
-            self._kept.append(started)
-            used = {partition for partition, _ in started.collect()}
+            unfinished, self._unfinished = self._unfinished, started
+            if unfinished is not None:
+                unfinished.unpersist()
+            placed: dict[int, list[int]] = dict(started.collect())
+            self._unfinished = None
         finally:
             for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
                 context.setLocalProperty(name, None)
-        blocks, storage = (
-            context._jsc.sc().env().blockManager().master(),
-            context._jvm.org.apache.spark.storage,
-        )
-        for partition in set(range(tasks)) - used:
-            blocks.removeBlock(storage.RDDBlockId(started.id(), partition))
+        for partition, workers in placed.items():
+            self._kept.update((worker, (started, partition)) for worker in workers)
+        self._let_go([*before.values(), *((started, partition) for partition in range(tasks))])
+
+    def _let_go(self, blocks: Iterable[tuple[RDD[Any], int]]) -> None:
+        """Remove the blocks beside which no worker lives now."""
+        context: Any = self._context
+        master = context._jsc.sc().env().blockManager().master()
+        used = {(id(job), partition) for job, partition in self._kept.values()}
+        in_use = {job for job, _ in used}
+        for unused in {id(job): job for job, _ in blocks if id(job) not in in_use}.values():
+            unused.unpersist()
+        for job, partition in blocks:
+            if id(job) in in_use and (id(job), partition) not in used:
+                master.removeBlock(context._jvm.org.apache.spark.storage.RDDBlockId(job.id(), partition))
 
     def _wait_for_executors(self, workers: int) -> None:
-        """Until as many have registered as were asked for, or as there are workers."""
+        """Until as many have registered as were asked for, or as there are workers.
+
+        What did not come is waited for once. Later only those are, in whose place Spark may start others: they were lost since.
+        """
         wanted = self._executors.to_come()
+        if wanted is not None and self._gone is not None:
+            wanted = min(wanted, max(1, len(self._executors.ever().keys() - self._gone)))
+        try:
+            self._wait_for(wanted, workers)
+        finally:
+            self._gone = {name for name, is_there in self._executors.ever().items() if not is_there}
+
+    def _wait_for(self, wanted: int | None, workers: int) -> None:
         began = changed = time.monotonic()
         count, said = len(self._executors.active()), False
         while not self._ended():

@@ -81,6 +81,8 @@ class QueryRun:
         self.gate = Gate(self.session)
         #: The batch that runs, or ran last.
         self.batch_number = -1
+        #: Whether a batch of this run is committed, as far as is known: another one has been asked for after it.
+        self.succeeded = False
         #: Why the topology has to stop.
         self.error: BaseException | None = None
         #: Why the attempt failed, in Spark's words; and whether it was not user code that failed, but storage, a broker, an
@@ -113,6 +115,7 @@ class QueryRun:
         self._running = True
         self._phases.begin(time.monotonic())
         self.stirred.clear()
+        self.succeeded |= self.batch_number >= 0
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
         self.batch_number = number

@@ -3,7 +3,7 @@
 Two kinds of failure end a topology differently. What user code does, it does again: after so many attempts in a row
 (``stormspark.max.attempts``) the topology stops. What is *outside* comes back: storage, a broker, an executor that
 the cluster took away. It is waited for, with growing pauses, as long as ``stormspark.outage.timeout.secs`` says.
-Attempts at one batch are in a row until one succeeds, which a later batch number tells.
+Attempts are in a row until a batch is committed, which `Retries.succeeded` and a later batch number tell.
 """
 
 from __future__ import annotations
@@ -92,6 +92,16 @@ class Retries:
             )
         return None
 
+    def succeeded(self) -> None:
+        """A batch has been committed since the last failure: what comes has nothing to do with what was.
+
+        >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
+        >>> retries.failed(7, "bolt b raised", outside=False, now=0.0)
+        >>> retries.succeeded()
+        >>> retries.failed(-1, "bolt b raised", outside=False, now=9000.0)
+        """
+        self.batch, self.failures, self.own, self.away_since = -1, 0, 0, None
+
     @property
     def delay_secs(self) -> float:
         """The pause before the next attempt. The first one comes at once: most trouble is over with the worker that died."""
@@ -99,7 +109,7 @@ class Retries:
 
     @property
     def _batch(self) -> str:
-        return f"batch {self.batch}" if self.batch >= 0 else "the first batch"
+        return f"batch {self.batch}" if self.batch >= 0 else "the next batch"
 
     def to_log(self, attempt: int, now: float) -> str | None:
         """What to log before attempt ``attempt``; None where enough has been said for this minute."""

@@ -199,7 +199,6 @@ class SparkTopology:
             state_of=self._state_of,
             certificate=self._network.certificate,
             silence_secs=self._network.silence_secs,
-            forwarders=self._network.forwarders,
             shared=self._shared,
         )
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
@@ -397,7 +396,10 @@ class SparkTopology:
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
                 return
-            if run.new_limits and run.failure is None and self._nimbus.broken is None:
+            planned = bool(run.new_limits) and run.failure is None and self._nimbus.broken is None
+            if run.succeeded or planned:
+                retries.succeeded()
+            if planned:
                 # Planned, between two batches: the same attempt goes on, for workers nothing has happened.
                 self._planned_restarts += 1
                 for new in run.new_limits:
@@ -405,8 +407,9 @@ class SparkTopology:
                 continue
             reason = self._nimbus.broken or run.failure or "the query ended"
             outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
-            outside |= self._executors.were_taken()
-            self._unrecovered |= self._nimbus.lost_workers()
+            lost = self._nimbus.lost_workers()
+            outside |= self._executors.took_workers(lost)
+            self._unrecovered |= lost
             if self._session.sparkContext._jsc.sc().isStopped():
                 self._error = StormsparkError("the Spark session was stopped while the topology ran")
                 return
@@ -600,7 +603,6 @@ class SparkTopology:
             skip=self._failed_rows.given_up(),
             ports=self._network.worker_ports,
             silence_secs=self._network.silence_secs,
-            forwarders=self._network.forwarders,
         )
 
 

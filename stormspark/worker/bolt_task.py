@@ -338,6 +338,7 @@ class BoltTask(Task):
             if self._mean > _TIMED_ALONE and now - started > _CHUNK_SECONDS:
                 break  # it has become slow: others want their turn, and the superstep its end
         self._done += done
+        self._piece = []  # what has been executed is nobody's any more, however long nothing comes
         if done < len(batch):  # the rest waits
             self._taken[self._next : self._next] = batch[done:]
         return done

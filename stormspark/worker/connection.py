@@ -26,7 +26,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-__all__ = ["SILENCE_SECS", "Connection", "address_text", "local_host"]
+__all__ = ["SILENCE_SECS", "Connection", "address_text", "has_hung_up", "local_host"]
 
 #: The default of `stormspark.network.timeout.secs`.
 SILENCE_SECS = 15.0
@@ -52,7 +52,7 @@ class Connection:
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
         #: Of each call that is made from now on.
         self.deadline: float | None = None
-        self._lock = threading.Lock()  # held for calls that do not wait: OpenSSL wants one at a time
+        self._lock = threading.RLock()  # held for calls that do not wait: OpenSSL wants one at a time
         self._ahead = b""  # what `poll` had to read to know that there is something
         self._silence = silence_secs
         self._unanswered_since: float | None = None
@@ -122,11 +122,14 @@ class Connection:
     def hang_up(self) -> None:
         """End both directions; whoever waits in a call hears of it. `close` is still to be called."""
         with contextlib.suppress(OSError):  # it has ended already
-            self._sock.shutdown(socket.SHUT_RDWR)
+            # Not the method of `ssl.SSLSocket`: that forgets TLS first, so that a call of another thread would send in plain text
+            # and read cipher text.
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Hang up, and let go of the descriptor."""
-        self._sock.close()
+        with self._lock:  # between two calls, for the reason that `hang_up` has
+            self._sock.close()
 
     def fileno(self) -> int:
         """The descriptor, for `multiprocessing.connection.wait`: between two messages it is readable when the next one comes."""
@@ -239,6 +242,16 @@ class Connection:
             f"nothing came back from {address_text(self._sock)} for {self._silence:g} s (stormspark.network.timeout.secs): the "
             f"path to it is cut"
         )
+
+
+def has_hung_up(error: BaseException) -> bool:
+    """Whether a call failed because the other side ended the connection, as a process does that ends. All else is the path's.
+
+    >>> has_hung_up(EOFError()), has_hung_up(ConnectionResetError()), has_hung_up(TimeoutError())
+    (True, True, False)
+    """
+    ends = (EOFError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+    return isinstance(error, ends)
 
 
 def local_host(connection: Connection) -> str | None:

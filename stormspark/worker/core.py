@@ -1266,9 +1266,17 @@ class Worker:
             self._refuse(*refused)
 
     def busy(self) -> Busy | None:
-        """Which task's code this worker is in, and since when; for another thread that wonders about the silence."""
-        at = self._at
-        return None if at is None else Busy(at[0], self._clock() - at[1], self._opening)
+        """Which task's code this worker is in, and since when; for another thread that wonders about the silence.
+
+        An instance begins not only at this worker's start: after an exception, at an activation, when a batch comes again.
+        """
+        at, task = self._at, self._inside
+        if at is None:
+            return None
+        now, begins = self._clock(), None if task is None else task.begins_since
+        if begins is not None:
+            return Busy(at[0], now - begins, True)
+        return Busy(at[0], now - max(at[1], at[1] if task is None else task.begun_at), self._opening)
 
     def look(self) -> None:
         """Called by another thread some times a second, so that what `busy` says is the time of single calls of user code: a loop

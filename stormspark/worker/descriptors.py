@@ -11,22 +11,25 @@ __all__ = ["make_room"]
 
 #: For what else a process opens: files, pipes, libraries.
 _ELSE = 64
+#: The soft limit is as high as this where that is allowed: it costs nothing, and most of what connects can't be counted before.
+_AMPLE = 65_536
 
 
 def make_room(connections: int, whose: str) -> None:
-    """Let this process have so many more connections, by raising its soft limit if it has to be; never lowers it.
+    """Let this process have many connections, by raising its soft limit; never lowers it. It has to have so many more at least.
 
     Raises `UnsupportedEnvironmentError` in one line where the hard limit is too low.
     """
     needed = len(os.listdir("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd"))
     needed += connections + _ELSE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
     if hard != resource.RLIM_INFINITY and hard < needed:
         msg = (
             f"{whose} needs {needed} file descriptors and may have {hard}: raise the hard limit (ulimit -Hn {needed}, "
             f"LimitNOFILE= of a systemd unit, --ulimit nofile={needed} of a container)"
         )
         raise UnsupportedEnvironmentError(msg)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    ample = max(needed, _AMPLE)
+    raised = ample if hard == resource.RLIM_INFINITY else min(ample, hard)
+    if soft != resource.RLIM_INFINITY and soft < raised:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))

@@ -74,8 +74,6 @@ class Launch(NamedTuple):
     bind: str | None = None
     ports: Ports = ANY_PORT
     silence_secs: float = SILENCE_SECS
-    #: How many of Spark's Python processes may speak to it.
-    forwarders: int = 0
 
 
 def start(launch: Launch, timeout_secs: float) -> None:

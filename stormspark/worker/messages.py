@@ -146,11 +146,15 @@ class Refused(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A forwarder could not reach this worker any more."""
+    """A forwarder could not reach this worker any more.
+
+    ``outside``: because of the path to it, as far as one sees from there, and not because its process has ended.
+    """
 
     worker: int
     incarnation: int
     reason: str
+    outside: bool = False
 
 
 class Hello(NamedTuple):
@@ -203,12 +207,16 @@ class Ready(NamedTuple):
 
 
 class StartFailed(NamedTuple):
-    """The worker can't start. ``error`` is the error itself, pickled, if that was possible, else empty."""
+    """The worker can't start. ``error`` is the error itself, pickled, if that was possible, else empty.
+
+    ``outside``: for lack of storage, memory or whatever else a host gives, so it may start later.
+    """
 
     worker: int
     incarnation: int
     text: str
     error: bytes = b""
+    outside: bool = False
 
 
 class Fatal(NamedTuple):

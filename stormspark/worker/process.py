@@ -162,22 +162,24 @@ class WorkerProcess:
     def run(self) -> NoReturn:
         """Say hello, open the tasks, then run what comes until nimbus wants the end."""
         plan = self._introduce()
-        logs = TaskLogs(
-            self._logs,
-            self._launch.worker,
-            plan.settings.log_level,
-            plan.settings.log_max_bytes,
-            plan.settings.log_backup_count,
-        ).install()
         launch = self._launch
-        output = self._logs / _OUTPUT.format(launch.worker)
-        RotatedOutput(output, plan.settings.log_max_bytes, plan.settings.log_backup_count).watch()
-        _log.info(
-            "worker %d of %s, generation %d, incarnation %d", launch.worker, *launch[0:2], launch.incarnation
-        )
         try:
-            connections = max(plan.workers, launch.forwarders) + 2 * STRANGERS
-            make_room(connections, f"worker {launch.worker} of {plan.workers}")
+            logs = TaskLogs(
+                self._logs,
+                launch.worker,
+                plan.settings.log_level,
+                plan.settings.log_max_bytes,
+                plan.settings.log_backup_count,
+            ).install()
+            output = self._logs / _OUTPUT.format(launch.worker)
+            RotatedOutput(output, plan.settings.log_max_bytes, plan.settings.log_backup_count).watch()
+            _log.info(
+                "worker %d of %s, generation %d, incarnation %d",
+                launch.worker,
+                *launch[0:2],
+                launch.incarnation,
+            )
+            make_room(plan.workers + 2 * STRANGERS, f"worker {launch.worker} of {plan.workers}")
             self._worker = Worker(
                 plan,
                 launch.worker,
@@ -204,8 +206,12 @@ class WorkerProcess:
             door = Door(requests, self._address, launch.key, self._serve, "request", launch.silence_secs)
         except BaseException as error:
             _log.exception("the worker can't start")
+            # What user code raises comes as a `ComponentError`.
+            outside = isinstance(error, OSError)
             self._lifeline.send(
-                StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error))
+                StartFailed(
+                    launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error), outside
+                )
             )
             self._leave("it could not start")
         self._garbage = GarbageBetweenBatches()
@@ -239,7 +245,14 @@ class WorkerProcess:
         if isinstance(answer, Refused):
             self.end(answer.reason)
         assert isinstance(answer, Welcome), answer
-        _report_up(self._logs / _OUTPUT.format(launch.worker))
+        try:
+            _report_up(self._logs / _OUTPUT.format(launch.worker))
+        except OSError as error:
+            text = f"the folder for logs can't be used on host {socket.gethostname()}: {error}"
+            with contextlib.suppress(OSError):
+                link.send(StartFailed(launch.worker, launch.incarnation, text, outside=True))
+                link.poll(_LAST_WORDS_SECS)  # until it is taken in, as in `_leave`
+            self.end(text, code=1)
         if launch.nimbus.tcp is not None:
             # A worker that came by the socket file is on the driver's host.
             host = launch.host or local_host(link) or launch.nimbus.tcp[0]

@@ -95,6 +95,9 @@ class Task:
         self._plain_outlets: dict[str, Outlet] | None = None  # while hooks listen
         self._metrics: set[str] = set()
         self._starting = False
+        #: Since when an instance begins, which may take long: None where none does; and when the last one had begun.
+        self.begins_since: float | None = None
+        self.begun_at = float("-inf")
         self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
         self._failures_told: dict[str, deque[float]] = {}  # the same of failures of trees, by their kind
         #: What outlives its instances and its process; None for a component without state.
@@ -119,6 +122,13 @@ class Task:
 
     def start(self) -> None:
         """Make the instance and call what Storm calls first; raises `ComponentError`."""
+        self.begins_since = self._clock()
+        try:
+            self._start()
+        finally:
+            self.begun_at, self.begins_since = self._clock(), None
+
+    def _start(self) -> None:
         self.let_go()
         self._host.clear_timers(self)
         self._metrics.clear()

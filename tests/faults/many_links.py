@@ -62,7 +62,6 @@ def _start(folder: Path, workers: int, forwarders: int, kind: str) -> None:
             start_timeout_secs=120,
             on_trouble=lambda: None,
             certificate=new_certificate("the test") if kind == "tls" else b"",
-            forwarders=forwarders,
         )
     except UnsupportedEnvironmentError as error:
         print(json.dumps({"refused": str(error)}))
@@ -76,7 +75,7 @@ def _start(folder: Path, workers: int, forwarders: int, kind: str) -> None:
 
 def _run(nimbus: Nimbus, workers: int, channels: list[Channel], *, hidden: bool) -> None:
     endpoint = Endpoint(_ELSEWHERE, nimbus.endpoint.tcp) if hidden else nimbus.endpoint
-    attempt = Attempt("many", 0, 0, "", workers, 1, endpoint, nimbus.key, "", 120.0, forwarders=len(channels))
+    attempt = Attempt("many", 0, 0, "", workers, 1, endpoint, nimbus.key, "", 120.0)
     began = time.monotonic()
     for channel in channels:
         channel.send(attempt)

@@ -44,7 +44,9 @@ def _executors(daemon: psutil.Process) -> list[psutil.Process]:
 @pytest.mark.parametrize(("workers", "even"), [(3, [1, 2]), (4, [2, 2])])
 def test_workers_live_evenly_on_executors(tmp_path: Path, workers: int, even: list[int]) -> None:
     """J23: each executor has its share, however many slots it has and whichever registered first."""
-    with running(tmp_path, workers, "local-cluster[2,3,1024]") as run:
+    # However long a busy machine takes for the second executor, and for Python beside it.
+    settings = {"stormspark__executors__wait__secs": 300, "stormspark__worker__start__timeout__secs": 300}
+    with running(tmp_path, workers, "local-cluster[2,3,1024]", with_settings(**settings)) as run:
         assert sorted(executors_of_workers(run).values()) == even
         run.end()
         assert run.drivers == 1

@@ -53,7 +53,7 @@ def many_links(workers, forwarders, soft, hard, kind):
     ],
 )
 def test_every_process_has_one_connection_to_nimbus(workers, soft, hard, kind):
-    """Whatever number of workers it speaks to; the soft limit is raised to what that takes and no further."""
+    """Whatever number of workers it speaks to; the soft limit is raised to what is allowed."""
     said = many_links(workers, workers, soft, hard, kind)
     assert said["failed"] == []
     # The harness has a channel to each forwarder.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,8 @@ from stormspark.worker.connection import Connection
 
 pytest.importorskip("pyspark")
 
-from stormspark.errors import CheckpointError, ComponentError, StormsparkError
+from stormspark.checkpoint.shared_folder import SharedFolder, show_that_it_is_seen
+from stormspark.errors import CheckpointError, ComponentError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.spark import nimbus as nimbus_module
 from stormspark.spark.nimbus import Nimbus
 from stormspark.worker.link import Endpoint, dial
@@ -24,11 +26,13 @@ from stormspark.worker.messages import (
     Busy,
     Hello,
     Locate,
+    Lost,
     Offer,
     Places,
     ProcessId,
     Ready,
     Refused,
+    Sees,
     StartFailed,
     StartHere,
     There,
@@ -241,6 +245,98 @@ def test_prepare_that_raises_stops_the_topology_at_any_attempt(make: Callable[..
     )
     assert fake.worker.recv().exit
     assert isinstance(nimbus.error, StormsparkError) and "no such table" in str(nimbus.error)
+
+
+@pytest.mark.parametrize("attempt", [0, 3])
+def test_a_host_that_has_no_memory_or_no_folder_for_a_worker_is_waited_for_once_workers_have_been_started(
+    make: Callable[..., Nimbus], attempt: int
+) -> None:
+    """What a forwarder says: no worker has said hello."""
+    nimbus = make()
+    if attempt:
+        nimbus.begin_attempt(attempt)
+    fake = Fake(nimbus)
+    order = fake.ask(attempt)
+    text = str(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    fake.forwarder.send(StartFailed(0, order.incarnation, text, outside=True))
+    assert isinstance(fake.forwarder.recv(), Refused)
+    assert (nimbus.error is not None) is (attempt == 0)
+    if attempt:
+        assert nimbus.broken_outside and nimbus.broken is not None and text in nimbus.broken
+        nimbus.begin_attempt(attempt + 1)
+        assert isinstance(fake.ask(attempt + 1), StartHere)
+
+
+def _shows(nimbus: Nimbus, attempt: int, sees: Sees) -> Nimbus:
+    """A worker of that attempt says what it sees of the driver's folder."""
+    if attempt:
+        nimbus.begin_attempt(attempt)
+    fake = Fake(nimbus)
+    order = fake.ask(attempt)
+    fake.worker.send(Hello(0, order.incarnation, ProcessId("host", 1, 1)))
+    fake.worker.recv()
+    fake.worker.send(sees)
+    fake.beat()
+    return nimbus
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> SharedFolder:
+    return SharedFolder(tmp_path / "shared", "do without")
+
+
+def test_a_folder_that_a_worker_does_not_see_at_the_first_start_stops_the_topology(
+    make: Callable[..., Nimbus], shared: SharedFolder
+) -> None:
+    nimbus = _shows(make(shared=shared), 0, Sees("", "[Errno 116] Stale file handle"))
+    assert isinstance(nimbus.error, UnsupportedEnvironmentError)
+
+
+def test_a_folder_that_a_worker_does_not_see_later_is_waited_for(
+    make: Callable[..., Nimbus], shared: SharedFolder
+) -> None:
+    nimbus = _shows(make(shared=shared), 1, Sees("", "[Errno 116] Stale file handle"))
+    assert nimbus.error is None and nimbus.broken_outside
+    assert nimbus.broken is not None and "Stale file handle" in nimbus.broken
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_a_worker_that_has_another_folder_stops_the_topology_at_any_attempt(
+    make: Callable[..., Nimbus], shared: SharedFolder, attempt: int
+) -> None:
+    nimbus = _shows(make(shared=shared), attempt, Sees("written-on-another-host"))
+    assert isinstance(nimbus.error, UnsupportedEnvironmentError)
+    assert "the driver does not see" in str(nimbus.error)
+
+
+def test_a_worker_that_reads_what_the_driver_has_not_written_stops_the_topology_at_any_attempt(
+    make: Callable[..., Nimbus], shared: SharedFolder
+) -> None:
+    Path(shared.place, "shown").write_text("another token")
+    nimbus = _shows(make(shared=shared), 1, Sees("shown"))
+    assert isinstance(nimbus.error, UnsupportedEnvironmentError)
+
+
+def test_a_driver_whose_own_storage_is_away_waits_for_it(
+    make: Callable[..., Nimbus], shared: SharedFolder
+) -> None:
+    shown = show_that_it_is_seen(shared.place)
+    Path(shared.place).rename(Path(shared.place).with_name("away"))
+    nimbus = _shows(make(shared=shared), 1, Sees(shown))
+    assert nimbus.error is None and nimbus.broken_outside
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_forwarder_says_whether_the_path_or_the_process_has_ended(
+    make: Callable[..., Nimbus], outside: bool
+) -> None:
+    nimbus = make()
+    fake = Fake(nimbus)
+    fake.begin()
+    fake.ready()
+    fake.forwarder.send(Lost(0, 0, "its connection broke", outside))
+    assert isinstance(fake.forwarder.recv(), Refused)
+    assert nimbus.broken is not None and nimbus.broken_outside is outside
 
 
 def test_a_worker_that_dies_while_it_opens_is_lost_at_once(make: Callable[..., Nimbus]) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark.errors import WorkerLostError
+from stormspark.spark import forwarder as forwarder_module
 from stormspark.spark import nimbus as nimbus_module
+from stormspark.spark.forwarder import Attempt
 from stormspark.spark.nimbus import Nimbus
-from stormspark.worker.link import dial
-from stormspark.worker.messages import Adopt, Hello, Locate, ProcessId, Ready, StartHere, Welcome
+from stormspark.worker.launch import LaunchError
+from stormspark.worker.link import Door, Endpoint, dial
+from stormspark.worker.messages import Adopt, Hello, Locate, ProcessId, Ready, Request, StartHere, Welcome
 
 LARGE: list[Any] = [(None, bytes(1_000_000))] * 30  # more than a socket holds
 
@@ -89,3 +96,82 @@ def test_all_that_a_process_was_asked_to_start_is_for_others_when_it_goes(make):
         for worker in (0, 2):
             assert ask(other, worker) == StartHere(1, None), "another life: of the first nobody knows"
     nimbus.validate()
+
+
+@pytest.fixture
+def attempt(make):
+    """What a forwarder knows, of a topology whose one worker has said hello."""
+    nimbus = make(1)
+    attempt = Attempt("t", 0, 0, "", 1, 1, nimbus.endpoint, nimbus.key, "", 60, silence_secs=1)
+    with dial(nimbus.endpoint, nimbus.key) as worker, dial(nimbus.endpoint, nimbus.key) as other:
+        assert isinstance(ask(other, 0), StartHere)
+        worker.send(Hello(0, 0, ProcessId("elsewhere", 1, 1)))
+        assert isinstance(worker.recv(), Welcome)
+        yield attempt, nimbus, worker
+    forwarder_module._nimbus_of(attempt).close()
+
+
+def ready_at(worker, endpoint):
+    worker.send(Ready(endpoint))
+    worker.recv()
+
+
+def test_a_worker_that_can_not_be_dialled_is_lost_to_the_path(attempt):
+    """Nimbus hears it, and so the process is there."""
+    knows, nimbus, worker = attempt
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = closed.getsockname()
+    ready_at(worker, Endpoint("/on/another/host", nobody))
+    with pytest.raises(WorkerLostError, match="can't be reached"):
+        forwarder_module._Route(knows, 0)
+    assert nimbus.broken_outside
+
+
+@pytest.mark.parametrize(
+    ("error", "outside"),
+    [
+        (TimeoutError("nothing came back from 10.0.0.2 port 4711 for 15 s: the path to it is cut"), True),
+        (OSError(errno.EHOSTUNREACH, "No route to host"), True),
+        (ConnectionResetError(), False),
+        (BrokenPipeError(), False),
+        (EOFError(), False),
+    ],
+    ids=["silent", "no route", "reset", "pipe", "ended"],
+)
+def test_a_connection_that_breaks_tells_the_path_from_the_process(
+    attempt, tmp_path, monkeypatch, error, outside
+):
+    knows, nimbus, worker = attempt
+
+    def takes_in(connection):
+        while True:
+            connection.recv_bytes()
+
+    door = Door(str(tmp_path / "requests"), None, knows.key, takes_in, "request")
+    ready_at(worker, door.endpoint)
+    route = forwarder_module._Route(knows, 0)
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(route._connection, "recv", fails)
+    monkeypatch.setattr(route._connection, "poll", lambda _: True)
+    with pytest.raises(WorkerLostError, match="its connection broke"):
+        list(route.exchange(Request(0, 0, 7, 0, 2, 0), ()))
+    assert nimbus.broken_outside is outside
+    door.close()
+
+
+def test_a_folder_for_logs_that_is_away_when_a_worker_is_started_again_is_waited_for(attempt, monkeypatch):
+    knows, nimbus, worker = attempt
+    worker.close()
+    nimbus._lose(0, 0, "killed")
+    nimbus.begin_attempt(1)
+
+    def start(*_):
+        raise LaunchError("the folder for logs can't be used on host h: [Errno 116] Stale file handle")
+
+    monkeypatch.setattr(forwarder_module, "start", start)
+    with pytest.raises(LaunchError):
+        forwarder_module._Route(replace(knows, attempt=1), 0)
+    assert nimbus.error is None and nimbus.broken_outside

@@ -114,3 +114,21 @@ def test_words_for_what_comes_back(text: str) -> None:
 )
 def test_words_for_what_does_not(text: str) -> None:
     assert not is_outside(text)
+
+
+def test_what_failed_before_a_batch_succeeded_counts_no_more() -> None:
+    """A blip of storage in batch 7, then two hours of good batches; what comes then is new, and may not even have a number."""
+    some = retries(outage_secs=3600.0)
+    assert some.failed(7, "away", outside=True, now=0.0) is None
+    some.succeeded()
+    assert some.failed(-1, "away", outside=True, now=7200.0) is None
+    assert some.failures == 1 and some.delay_secs == 0.0
+    assert some.failed(-1, "away", outside=True, now=10_800.0) is not None
+
+
+def test_failures_of_user_code_that_are_days_apart_are_not_in_a_row() -> None:
+    some = retries(3)
+    for day in range(10):
+        assert some.failed(day % 2 * 8 - 1, "raised", outside=False, now=day * 9e4) is None
+        assert some.failed(-1, "raised", outside=False, now=day * 9e4 + 1) is None
+        some.succeeded()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import ssl
 import subprocess
@@ -132,6 +133,7 @@ class Recorder:
 
     def __init__(self, target):
         self.said = bytearray()
+        self.ended = threading.Semaphore(0)  # one side has no more to say
         self._target = target
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.endpoint = Endpoint(ELSEWHERE, self._listening.getsockname())
@@ -150,6 +152,7 @@ class Recorder:
             while data := one.recv(65536):
                 self.said += data
                 other.sendall(data)
+        self.ended.release()
         with contextlib.suppress(OSError):
             other.shutdown(socket.SHUT_RDWR)
 
@@ -196,6 +199,67 @@ def test_one_thread_receives_while_another_sends(make, key):
         sender.start()
         assert all(connection.recv() == message for _ in range(3))
         sender.join()
+
+
+def test_what_is_sent_while_another_thread_hangs_up_never_leaves_in_plain_text(make, monkeypatch):
+    """In that moment TLS has to be there still, or the connection to be closed."""
+    recorder = Recorder(make(key=TLS).endpoint.tcp)
+    raised = []
+    with dial(recorder.endpoint, TLS) as connection:
+        shut = socket.socket.shutdown
+
+        def while_another_one_sends(sock, how):
+            if sock is connection.socket:
+                try:
+                    connection.send(b"a tuple of a user" * 100)
+                except OSError as error:
+                    raised.append(error)
+            shut(sock, how)
+
+        monkeypatch.setattr(socket.socket, "shutdown", while_another_one_sends)
+        connection.hang_up()
+        monkeypatch.undo()
+        with pytest.raises(OSError):  # noqa: PT011 - whatever the TLS library makes of it
+            connection.send(b"a tuple of a user" * 100)
+        recorder.ended.acquire(timeout=30)
+    recorder.close()
+    assert b"a tuple of a user" not in recorder.said
+
+
+@pytest.mark.parametrize("key", [KEY, TLS], ids=["plain", "tls"])
+def test_who_reads_when_another_thread_hangs_up_takes_nothing_for_a_length_that_is_none(make, key):
+    with dial(by_tcp(make(key=key)), key) as connection:
+        connection.send(b"a tuple of a user" * 1000)
+        assert select.select([connection], [], [], 30)[0], "the answer has come, at least its beginning"
+        connection.hang_up()
+        with pytest.raises((OSError, EOFError)):  # noqa: PT012 - what had come may still be read
+            for _ in range(2):
+                connection.recv()
+
+
+def test_a_connection_is_not_closed_in_the_middle_of_a_call_of_another_thread(make, monkeypatch):
+    """To close is to forget TLS, then to let go of the descriptor: nobody may send in between."""
+    with dial(by_tcp(make(key=TLS)), TLS) as connection:
+        sent, senders = [], []
+        closes = socket.socket._real_close  # type: ignore[attr-defined]
+
+        def send():
+            with contextlib.suppress(OSError):
+                connection.send("in plain text")
+                sent.append(True)
+
+        def while_another_one_sends(sock, *args):
+            if sock is connection.socket and not senders:
+                sender = threading.Thread(target=send)
+                senders.append(sender)
+                sender.start()
+                sender.join(0.5)
+            closes(sock, *args)
+
+        monkeypatch.setattr(socket.socket, "_real_close", while_another_one_sends)
+        connection.close()
+        senders[0].join(30)
+        assert not sent
 
 
 @pytest.mark.parametrize("key", [KEY, TLS], ids=["plain", "tls"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stormspark import BasicBolt, Bolt, TaskHook, TopologyBuilder
+from stormspark.worker.messages import Busy
 from tests.unit.worker.components import Script
 from tests.unit.worker.rig import Rig, two
 
@@ -157,3 +158,79 @@ def test_a_spout_that_is_slow_to_hear_is_seen_call_by_call(run: Callable[..., Ri
 class Quick(BasicBolt):
     def execute(self, tup: Any, collector: Any) -> None:
         """Acks."""
+
+
+# -- instances that begin later than their worker ----------------------------------------------------------------
+
+BEGINS = 400.0
+
+
+class SlowToBegin:
+    """What another thread sees of a worker when an instance has been beginning for long, and in a call after that."""
+
+    def __init__(self) -> None:
+        self.rig: Rig | None = None
+        self.seen: list[tuple[str, Busy]] = []
+
+    def takes(self, seconds: float, what: str) -> None:
+        if self.rig is None:
+            return  # its worker begins, too
+        self.rig.clock.advance(seconds)
+        for worker in self.rig.workers:
+            busy = worker.busy()
+            if busy is not None:
+                self.seen.append((what, busy))
+
+
+begins = SlowToBegin()
+
+
+@pytest.fixture
+def beginning() -> SlowToBegin:
+    begins.rig = None
+    begins.seen = []
+    return begins
+
+
+class Model(BasicBolt):
+    def prepare(self, conf: Any, context: Any) -> None:
+        begins.takes(BEGINS, "prepare")
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        if tup[0] == 3:
+            raise ValueError("a bad tuple")
+        begins.takes(CALL, "execute")
+
+
+class SlowSpout(Script):
+    def open(self, *args: Any) -> None:
+        super().open(*args)
+        begins.takes(BEGINS, "open")
+
+
+def test_a_new_instance_after_an_exception_begins_and_is_not_stuck(beginning: SlowToBegin) -> None:
+    """The call after it, of the same chunk, is measured from its own beginning."""
+    rig = beginning.rig = Rig(two(Model(), [(n,) for n in range(6)]), 1)
+    rig.batches(4)
+    assert ("prepare", Busy("b[0]", BEGINS, opens=True)) in beginning.seen
+    calls = [busy for what, busy in beginning.seen if what == "execute"]
+    assert len(calls) == 5 and max(busy.seconds for busy in calls) < BEGINS
+    assert not any(busy.opens for busy in calls)
+
+
+def test_a_spout_that_is_opened_by_its_activation_is_not_stuck(beginning: SlowToBegin) -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("a", SlowSpout([(1,)]), 3)
+    builder.set_bolt("b", Quick()).shuffle_grouping("a")
+    rig = beginning.rig = Rig(builder, 1, active=False)
+    rig.workers[0].set_active(True)
+    assert beginning.seen == [("open", Busy(f"a[{n}]", BEGINS, opens=True)) for n in range(3)], "each alone"
+
+
+def test_a_batch_that_comes_again_to_new_instances_does_not_make_them_stuck(beginning: SlowToBegin) -> None:
+    """G6: exactly once, every attempt that fails has every bolt begin anew, in workers that live."""
+    rig = Rig(two(Model(), [(n,) for n in range(2)]), 1, stormspark_exactly_once=True)
+    rig.batches(2)
+    beginning.rig = rig
+    rig.workers[0].roll_back(3, 2, "worker 1 was lost: killed")
+    assert beginning.seen == [("prepare", Busy("b[0]", BEGINS, opens=True))]

@@ -1,0 +1,148 @@
+"""What the placement of workers leaves behind in Spark, and how long it waits; Spark itself is played."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from stormspark.spark import placement as placement_module
+from stormspark.spark.placement import Placement
+
+
+class Job:
+    """An RDD that is persisted; ``placed``: its partitions, and the workers that were started there."""
+
+    def __init__(self, number: int, tasks: int, placed: dict[int, list[int]] | None) -> None:
+        self.number, self.placed, self.blocks = number, placed, set(range(tasks))
+
+    def mapPartitions(self, _: Any) -> Job:  # noqa: N802 - Spark's
+        return self
+
+    def persist(self, _: Any) -> None:
+        pass
+
+    def unpersist(self) -> None:
+        self.blocks.clear()
+
+    def id(self) -> int:
+        return self.number
+
+    def collect(self) -> list[tuple[int, list[int]]]:
+        if self.placed is None:
+            raise RuntimeError("the job failed")
+        return list(self.placed.items())
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Spark:
+    """A session, its executors and nimbus; `place` says where the workers that are missing are started."""
+
+    def __init__(self, clock: Time, wanted: int | None, come: int, wait_secs: float = 30.0) -> None:
+        self.clock = clock
+        self.jobs: list[Job] = []
+        self.places: dict[int, list[int]] | None = {}
+        self.session, self.executors, self.nimbus = MagicMock(), MagicMock(), MagicMock()
+        context = self.session.sparkContext
+        context.parallelize = self._parallelize
+        context._jvm.org.apache.spark.storage.RDDBlockId = lambda job, partition: (job, partition)
+        context._jsc.sc().env().blockManager().master().removeBlock = self._remove
+        self.there = {f"{number}": True for number in range(come)}
+        executors = self.executors
+        executors.separate, executors.dynamic = True, False
+        executors.to_come.return_value = wanted
+        executors.active = lambda: [name for name, is_there in self.there.items() if is_there]
+        executors.ever = lambda: dict(self.there)
+        executors.for_workers = lambda workers: len(executors.active())
+        self.placement = Placement(self.session, executors, "t", wait_secs, lambda: False)
+
+    def _parallelize(self, _: Any, tasks: int) -> Job:
+        self.jobs.append(Job(len(self.jobs), tasks, self.places))
+        return self.jobs[-1]
+
+    def _remove(self, block: tuple[int, int]) -> None:
+        self.jobs[block[0]].blocks.discard(block[1])
+
+    def place(self, places: dict[int, list[int]] | None, workers: int = 2) -> float:
+        """How many seconds it took."""
+        self.places = places
+        self.nimbus.missing.return_value = 1
+        began = self.clock.now
+        self.placement.place(MagicMock(workers=workers, start_timeout_secs=1.0), self.nimbus)
+        return self.clock.now - began
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """The job and the partition of each that is left."""
+        return [(job.number, partition) for job in self.jobs for partition in sorted(job.blocks)]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
+    clock = Time()
+    monkeypatch.setattr(placement_module, "time", clock)
+    return clock
+
+
+def test_only_executors_with_workers_have_a_block_however_often_workers_are_placed(clock: Time) -> None:
+    """J23: worker 0 dies of memory every few minutes, for some days; worker 1 stays where it is."""
+    spark = Spark(clock, 2, 2)
+    spark.place({0: [0], 1: [1]})
+    assert spark.blocks() == [(0, 0), (0, 1)]
+    for _ in range(500):
+        spark.place({1: [0]})
+    assert spark.blocks() == [(0, 1), (500, 1)], "one beside each worker"
+    spark.place({0: [1]})
+    assert spark.blocks() == [(500, 1), (501, 0)]
+    spark.placement.end()
+    assert spark.blocks() == []
+
+
+def test_workers_that_share_an_executor_keep_its_block_as_long_as_one_lives_there(clock: Time) -> None:
+    spark = Spark(clock, 2, 2)
+    spark.place({0: [0, 1]})
+    spark.place({1: [0]})
+    assert spark.blocks() == [(0, 0), (1, 1)]
+    spark.place({1: [1]})
+    assert spark.blocks() == [(1, 1), (2, 1)]
+
+
+def test_jobs_that_fail_or_place_nobody_are_not_gathered(clock: Time) -> None:
+    """A job that fails may have started workers: its blocks are kept until another one runs."""
+    spark = Spark(clock, 2, 2)
+    for _ in range(5):
+        spark.place(None)
+    assert spark.blocks() == [(4, 0), (4, 1)]
+    spark.place({0: [0], 1: [1]})
+    spark.place({})
+    assert spark.blocks() == [(5, 0), (5, 1)]
+
+
+def test_executors_that_do_not_come_are_waited_for_once(clock: Time) -> None:
+    spark = Spark(clock, 10, 6)
+    assert 30 <= spark.place({0: [0]}, 10) < 31
+    for _ in range(3):
+        assert spark.place({0: [0]}, 10) == 0
+
+
+def test_an_executor_that_is_lost_is_waited_for_once_and_one_that_came_late_is_too(clock: Time) -> None:
+    spark = Spark(clock, 3, 1)
+    assert 30 <= spark.place({0: [0]}, 4) < 31
+    spark.there["1"] = True
+    spark.there["0"] = False
+    assert 30 <= spark.place({0: [0]}, 4) < 31, "two were there at a time, and one is"
+    assert spark.place({0: [0]}, 4) == 0
+    spark.there |= {"2": True, "3": True}
+    assert spark.place({0: [0]}, 4) == 0
