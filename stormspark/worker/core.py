@@ -385,17 +385,17 @@ class Worker:
     def _hear_of_commit(self, committed: int) -> None:
         """That batch is the last one that is committed; if that is news, states and spouts hear of it."""
         if committed > self._states.last:
+            for spout in self._spouts:  # before any code of users runs, which may raise
+                spout.commit(committed)
             self._states.committed(committed)
             self._deliver_verdicts()
 
     def _deliver_verdicts(self) -> None:
         """Spouts hear of the batch that is committed, or of the one that is not to be."""
         for spout in self._spouts:
-            spout.waits_for_commit = False
             if spout.has_news:
                 self._enter(spout)
                 spout.deliver()
-            spout.waits_for_commit = True
         self._enter(None)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:

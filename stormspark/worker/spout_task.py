@@ -62,8 +62,10 @@ class SpoutTask(Task):
         self.spout: Spout
         self.active = False
         self.opened = False
-        #: It hears of acks and fails when the batch is committed, and not before.
+        #: Batches are transactions: it hears of acks and fails when the batch is committed, and not before.
         self.waits_for_commit = False
+        #: Trees of batches that are committed or taken back, of which it has not heard yet.
+        self._decided: list[Tree] = []
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
@@ -93,6 +95,7 @@ class SpoutTask(Task):
         """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
         self._end_call()
         self._ledger.forget(self.account)
+        self._decided.clear()
         self._collector = self._collector_type(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
@@ -102,7 +105,10 @@ class SpoutTask(Task):
         if isinstance(instance, SourceSpout):
             rows = self._rows_for(instance)
             folder = self._settings.dead_letter_dir
-            instance = RowSpout(instance, rows, self._clock, folder, self._gave_up, self._nothing_of)
+            by_commit = self.waits_for_commit and self._acking
+            instance = RowSpout(
+                instance, rows, self._clock, folder, self._gave_up, self._nothing_of, done_by_commit=by_commit
+            )
         self.spout = instance
         if self.state is not None:
             self.state.before(instance)
@@ -256,16 +262,30 @@ class SpoutTask(Task):
         if self._rows is not None:
             self._rows.skipped = frozenset(rows)
 
+    def commit(self, batch: int) -> None:
+        """The batch is committed: what has ended in it is decided, and its rows are done with.
+
+        The spout hears of it after this, which may take until its ``next_tuple`` has returned; what a callback of it raises
+        changes nothing of this any more.
+        """
+        account = self.account
+        ended, account.ended = account.ended, []
+        self._decided += ended
+        if self._rows is not None:
+            self._rows.commit(batch, [tree.message_id for tree in ended if tree.verdict is ACKED])
+
     def roll_back(self, batch: int, reason: str) -> None:
-        """The batch comes again: all that was emitted in it has failed, acked or not.
+        """The batch comes again: all that was emitted in it has failed, acked or not. What was decided before it stays so.
 
         A spout with state begins anew after this, and hears of nothing.
         """
         self.forget_batch(batch)
         self.failed_rows.clear()
         lost = Verdict(Outcome.TAKEN_BACK, reason)
-        for tree in self.account.ended:
+        ended, self.account.ended = self.account.ended, []
+        for tree in ended:
             tree.verdict = lost
+        self._decided += ended
 
     # -- tuples ----------------------------------------------------------------------------------------------
 
@@ -403,7 +423,7 @@ class SpoutTask(Task):
         rows = self._rows.waiting if self._rows is not None else 0
         account = self.account
         # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
-        trees = account.pending + len(account.ended)
+        trees = account.pending + len(account.ended) + len(self._decided)
         return SpoutLoad(emitted, self._hungry, self.limited, rows, trees)
 
     def _end_call(self) -> None:
@@ -421,13 +441,17 @@ class SpoutTask(Task):
     @property
     def has_news(self) -> bool:
         """Trees have ended, and the spout may hear of them now."""
-        return bool(self.account.ended) and not self.suspended and not self.waits_for_commit
+        ended = self._decided if self.waits_for_commit else self.account.ended
+        return bool(ended) and not self.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended."""
+        """Call ``ack`` or ``fail`` for every tree that has ended, and is decided."""
         account = self.account
         while self.has_news and self.fatal is None:
-            ended, account.ended = account.ended, []
+            if self.waits_for_commit:
+                ended, self._decided = self._decided, []
+            else:
+                ended, account.ended = account.ended, []
             counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
             collector.now = now = self._clock()
             told, waits = 0, self._waits

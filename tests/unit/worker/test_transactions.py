@@ -11,9 +11,11 @@ from stormspark import (
     FailedException,
     Fields,
     OutputFieldsDeclarer,
+    TaskHook,
     TopologyBuilder,
     Tuple,
 )
+from stormspark.api import SourceSpout
 from stormspark.api.state import StatefulBolt, TwoPhaseStatefulComponent
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
@@ -266,3 +268,129 @@ def test_a_sink_that_does_not_return_has_a_name() -> None:
     rig.batches(2)
     assert busy_with == [("pre_save", "b[0]"), ("post_save", "b[0]"), ("pre_save", "b[0]")]
     assert rig.workers[0].busy() is None
+
+
+class Rows(SourceSpout):
+    """A source whose rows the test gives; where it is told to, its ``ack``, or its hook's, raises once."""
+
+    def __init__(self, raises_in: str = "") -> None:
+        super().__init__(["value"])
+        self.raises_in = raises_in
+
+    def stream(self, spark: Any) -> Any:
+        raise AssertionError
+
+    def open(self, conf: Any, context: Any) -> None:
+        if self.raises_in == "hook":
+            context.add_task_hook(RaisesOnce())
+
+    def ack(self, message_id: Any) -> None:
+        if self.raises_in == "ack" and _trouble({-1: 1}, -1):
+            raise OSError
+
+
+class RaisesOnce(TaskHook):
+    def spout_ack(self, info: Any) -> None:
+        if _trouble({-1: 1}, -1):
+            raise OSError
+
+
+class Times(StatefulBolt[Any]):
+    """How often each value came. Those that are ``held`` it acks, or ``fails``, with the next ``release``."""
+
+    def __init__(self, held: tuple[Any, ...] = (), *, fails: bool = False) -> None:
+        self.held, self.fails = held, fails
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.holds: list[Tuple] = []
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def execute(self, tup: Tuple) -> None:
+        value = tup[0]
+        if value == "release":
+            for held in self.holds:
+                (self.collector.fail if self.fails else self.collector.ack)(held)
+            self.holds.clear()
+        elif value in self.held and not self.state.get(value):
+            self.holds.append(tup)
+        self.state[value] = self.state.get(value, 0) + 1
+        if tup not in self.holds:
+            self.collector.ack(tup)
+
+
+def times(rig: Rig) -> dict[Any, int]:
+    return {key: n for task in rig.tasks("b") for key, n in task.state.store.items()}
+
+
+def rows_to_times(rows: Rows, bolt: Times, workers: int) -> Rig:
+    builder = TopologyBuilder()
+    builder.set_spout("a", rows)
+    builder.set_bolt("b", bolt).global_grouping("a")
+    return Rig(builder, workers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("where", ["ack", "hook"])
+def test_rows_are_done_with_by_the_commit_and_not_by_the_ack(workers: int, where: str) -> None:
+    """C39: while the spout hears of them a callback raises, and it begins anew; they don't come again."""
+    rig = rows_to_times(Rows(where), Times(), workers)
+    rig.cluster.add_rows(rig.tasks("a")[0].id, 0, [(n,) for n in range(6)])
+    rig.batches(3)
+    assert times(rig) == dict.fromkeys(range(6), 1)
+    assert rig.tasks("a")[0].counters.restarts == 1
+    (spout,) = rig.tasks("a")
+    assert not list(spout._rows.open_ids())
+
+
+@pytest.mark.parametrize("where", ["", "ack"])
+def test_a_row_that_is_held_over_the_end_of_its_batch_is_not_emitted_by_a_new_instance(where: str) -> None:
+    """What came of it is committed, in part: a new instance has no tree of it, and it is not open any more."""
+    rig = rows_to_times(Rows(where), Times(held=(1,)), 1)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, [(0,), (1,), (2,)])
+    rig.batches(2)
+    open_rows = list(spout._rows.open_ids())
+    assert times(rig) == {0: 1, 1: 1, 2: 1}
+    assert open_rows == ([] if where else [(0, 0, 1)])
+
+
+def test_a_row_that_is_failed_after_its_batch_is_emitted_again() -> None:
+    """A bolt has held it over the end; a new instance after that knows of it, since it belongs to a later batch."""
+    rig = rows_to_times(Rows(), Times(held=(1,), fails=True), 1)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, [(0,), (1,)])
+    rig.batches(1)
+    rig.cluster.add_rows(spout.id, 0, [("release",)])
+    rig.batches(2)
+    rig.advance(60)
+    rig.batches(1)
+    assert times(rig) == {0: 1, 1: 2, "release": 1}
+
+
+class InOneCall(Replays):
+    """Emits all of its rows in one call of ``next_tuple``."""
+
+    def next_tuple(self) -> None:
+        if self.again:
+            super().next_tuple()
+        while self.next < len(self.rows):
+            super().next_tuple()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_committed_stays_so_where_the_spout_can_not_hear_of_it_yet(workers: int) -> None:
+    """C39, C44: ``next_tuple`` is suspended when its batch is committed, and the next one is taken back."""
+    rows = [(n,) for n in range(3000)]
+    rig = Rig(two(Times(), InOneCall(rows)), workers)
+    (spout,) = rig.tasks("a")
+    rig.cluster.run_batch({spout.id: 1500})
+    assert spout.suspended and len(times(rig)) == 1500
+    rig.tasks("b")[0].abort("a test")
+    rig.batches(3)
+    assert rig.cluster._attempt == 1
+    assert times(rig) == dict.fromkeys(range(3000), 1)
+    heard = [said[0] for said in spout.spout.heard]
+    assert heard.count("ack") == 3000 and heard.count("fail") == 1500
