@@ -66,6 +66,7 @@ class SpoutTask(Task):
         self.waits_for_commit = False
         #: Trees of batches that are committed or taken back, of which it has not heard yet.
         self._decided: list[Tree] = []
+        self._undecided = 0  # the number of the first attempt that is neither committed nor taken back
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
@@ -242,12 +243,15 @@ class SpoutTask(Task):
         """What it has to emit belongs to the batch that runs."""
         return self.component.source or self.must_finish
 
-    def note_failures(self, batch_began: float) -> None:
+    def note_failures(self) -> None:
         """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
         for tree in self.account.ended:
             verdict = tree.verdict
+            if verdict is ACKED:
+                continue
             assert verdict is not None
-            if verdict.outcome is not Outcome.ACKED and tree.emitted_at >= batch_began:
+            # Not the time of its emit: outside of `next_tuple` that is the one of some call before.
+            if tree.attempt >= self._undecided:
                 self.abort(f"message {tree.message_id!r} {verdict}")
                 if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
                     self.failed_rows.append(tree.message_id)
@@ -262,6 +266,10 @@ class SpoutTask(Task):
         if self._rows is not None:
             self._rows.skipped = frozenset(rows)
 
+    def end_attempt(self) -> None:
+        """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
+        self.account.attempt += 1
+
     def commit(self, batch: int) -> None:
         """The batch is committed: what has ended in it is decided, and its rows are done with.
 
@@ -269,7 +277,10 @@ class SpoutTask(Task):
         changes nothing of this any more.
         """
         account = self.account
-        ended, account.ended = account.ended, []
+        self._undecided = account.attempt
+        # What was emitted since the worker has prepared the batch belongs to the next one, although it may have ended already.
+        ended = [tree for tree in account.ended if tree.attempt < account.attempt]
+        account.ended = [tree for tree in account.ended if tree.attempt >= account.attempt]
         self._decided += ended
         if self._rows is not None:
             self._rows.commit(batch, [tree.message_id for tree in ended if tree.verdict is ACKED])
@@ -286,6 +297,8 @@ class SpoutTask(Task):
         for tree in ended:
             tree.verdict = lost
         self._decided += ended
+        self.end_attempt()
+        self._undecided = self.account.attempt
 
     # -- tuples ----------------------------------------------------------------------------------------------
 

@@ -394,3 +394,89 @@ def test_what_is_committed_stays_so_where_the_spout_can_not_hear_of_it_yet(worke
     assert times(rig) == dict.fromkeys(range(3000), 1)
     heard = [said[0] for said in spout.spout.heard]
     assert heard.count("ack") == 3000 and heard.count("fail") == 1500
+
+
+class EmitsIn(Replays):
+    """Emits one row in the callback that is named, and again after it has failed; if that is ``fail``, in there."""
+
+    def __init__(self, callback: str) -> None:
+        super().__init__([("row",)])
+        self.callback = callback
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        super().open(conf, context, collector)
+        if self.callback == "timer":
+            context.set_timer(5, self.emit)
+        if self.callback == "open":
+            self.emit()
+
+    def emit(self) -> None:
+        if not self.next:
+            super().next_tuple()
+
+    def activate(self) -> None:
+        if self.callback == "activate":
+            self.emit()
+
+    def next_tuple(self) -> None:
+        if self.again or self.callback in ("next_tuple", "fail"):
+            super().next_tuple()
+
+    def fail(self, message_id: Any) -> None:
+        super().fail(message_id)
+        if self.callback == "fail":
+            self.next_tuple()
+
+
+class Refuses(BasicBolt):
+    """Fails so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def execute(self, tup: Tuple, collector: Any) -> None:
+        if _trouble({-1: self.times}, -1):
+            raise FailedException
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("callback", ["next_tuple", "open", "activate", "timer", "fail"])
+def test_a_batch_with_a_failed_tree_is_taken_back_wherever_it_was_emitted(
+    workers: int, callback: str
+) -> None:
+    """C44: by the number of the attempt. In ``fail``, after a roll back, it belongs to the attempt that is to come."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", EmitsIn(callback))
+    builder.set_bolt("b", Times()).shuffle_grouping("a")
+    builder.set_bolt("c", Refuses(2)).shuffle_grouping("a")
+    rig = Rig(builder, workers)
+    whole = rig.cluster._round
+
+    def takes_time(*args: Any) -> Any:
+        rig.clock.advance(0.001)  # between two attempts, as it does
+        return whole(*args)
+
+    rig.cluster._round = takes_time  # type: ignore[method-assign]
+    rig.advance(1)
+    rig.advance(10, batches=3)
+    assert rig.cluster._attempt == 2
+    assert times(rig) == {"row": 1}
+    (spout,) = rig.users("a")
+    assert [said[0] for said in spout.heard] == ["fail", "fail", "ack"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_emitted_after_the_batch_was_prepared_belongs_to_the_next(workers: int) -> None:
+    """In ``activate``, before the workers have heard of the commit: its fail takes the next batch back."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", EmitsIn("activate"))
+    builder.set_bolt("b", Times()).shuffle_grouping("a")
+    builder.set_bolt("c", Refuses(1)).shuffle_grouping("a")
+    rig = Rig(builder, workers, active=False)
+    rig.batches(1)
+    rig.cluster.set_active(True)
+    rig.batches(3)
+    assert rig.cluster._attempt == 1
+    assert times(rig) == {"row": 1}
+    (spout,) = rig.users("a")
+    assert [said[0] for said in spout.heard] == ["fail", "ack"]
