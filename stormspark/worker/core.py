@@ -498,6 +498,9 @@ class Worker:
         if (step.batch, step.attempt) != self._batch_and_attempt:
             if self._states.recording is not None:
                 self._states.recording.begin(step.batch)
+            if step.batch != self._batch_and_attempt[0]:
+                for spout in self._spouts:
+                    spout.next_batch()
             self._batch_and_attempt = (step.batch, step.attempt)
             self._begin_batch(step)
         self._quantum_used_up = self._unsettled = False

@@ -66,6 +66,8 @@ class SpoutTask(Task):
         self.waits_for_commit = False
         #: Trees of batches that are committed or taken back, of which it has not heard yet.
         self._decided: list[Tree] = []
+        #: It has been active in the batch that runs, whose rows are emitted although it is not any more.
+        self._has_begun = False
         self._undecided = 0  # the number of the first attempt that is neither committed nor taken back
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
@@ -128,6 +130,7 @@ class SpoutTask(Task):
         if not self.opened:
             self.start()
         self.active = active
+        self._has_begun |= active
         try:
             if active:
                 self.spout.activate()
@@ -243,6 +246,13 @@ class SpoutTask(Task):
         """What it has to emit belongs to the batch that runs."""
         return self.component.source or self.must_finish
 
+    @property
+    def _owes(self) -> bool:
+        """It is not active, but without what it has to emit its batch can't be committed: that goes on (B13, C44)."""
+        if not self.waits_for_commit:
+            return False
+        return self.must_finish or (self._has_begun and self.rows_waiting > 0)
+
     def note_failures(self) -> None:
         """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
         for tree in self.account.ended:
@@ -265,6 +275,10 @@ class SpoutTask(Task):
         """These rows have failed in too many attempts: they are dead letters."""
         if self._rows is not None:
             self._rows.skipped = frozenset(rows)
+
+    def next_batch(self) -> None:
+        """Another batch begins than the one before. Where the spout is not active by now, its rows wait until it is (B13)."""
+        self._has_begun = self.active
 
     def end_attempt(self) -> None:
         """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
@@ -309,7 +323,7 @@ class SpoutTask(Task):
             return False
         if self._must_repeat:
             return True
-        if not self.active or (self._left is not None and self._left <= 0):
+        if (self._left is not None and self._left <= 0) or not (self.active or self._owes):
             return False
         if self.suspended:
             return self._may_go_on()
@@ -318,7 +332,11 @@ class SpoutTask(Task):
 
     def _may_go_on(self) -> bool:
         """Whether a suspended call may: verdicts wait for its return, and they must not pile up for ever."""
-        waiting = len(self.account.ended) + self.account.pending
+        waiting = self.account.pending
+        if not (
+            self.waits_for_commit and self.must_finish
+        ):  # else the batch, and with it the verdicts, wait for its return
+            waiting += len(self.account.ended) + len(self._decided)
         if waiting < self._settings.worker_tuple_marks[0]:
             return True
         self.report_error(

@@ -16,7 +16,7 @@ from stormspark import (
     Tuple,
 )
 from stormspark.api import SourceSpout
-from stormspark.api.state import StatefulBolt, TwoPhaseStatefulComponent
+from stormspark.api.state import StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
 from tests.unit.worker.components import Script
@@ -480,3 +480,82 @@ def test_what_is_emitted_after_the_batch_was_prepared_belongs_to_the_next(worker
     assert times(rig) == {"row": 1}
     (spout,) = rig.users("a")
     assert [said[0] for said in spout.heard] == ["fail", "ack"]
+
+
+class Counts(StatefulComponent, Script):
+    """Emits numbers, ``at_once`` of them in each call of ``next_tuple``; its state is how far it has come."""
+
+    def __init__(self, numbers: int, at_once: int) -> None:
+        super().__init__([])
+        self.numbers, self.at_once = numbers, at_once
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        pass
+
+    def next_tuple(self) -> None:
+        for _ in range(min(self.at_once, self.numbers - self.state.get("next", 0))):
+            number = self.state.get("next", 0)
+            self.state["next"] = number + 1
+            self.collector.emit((number,), message_id=number)
+
+
+def rounds_of(rig: Rig, limit: int, *, deactivates_after: int | None = None, most: int = 30) -> list[int]:
+    """The rounds of the cluster's batches, in which the spout may emit ``limit`` tuples: the list grows with them."""
+    whole, rounds = rig.cluster._round, []
+    (spout,) = rig.tasks("a")
+
+    def limited(limits: Any, target: Any, transaction: Any) -> Any:
+        rounds.append(rig.cluster._batch)
+        assert len(rounds) <= most, f"not committed after {most} rounds: {transaction.left} left"
+        if len(rounds) - 1 == deactivates_after:
+            rig.cluster.set_active(False)
+        return whole({spout.id: limit}, target, transaction)
+
+    rig.cluster._round = limited  # type: ignore[method-assign]
+    return rounds
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("aborts", [False, True])
+def test_rows_of_the_batch_are_emitted_although_the_spout_is_not_active_any_more(
+    workers: int, aborts: bool
+) -> None:
+    """B13: what the batch has begun with is in it; the rows of the next one wait."""
+    rig = rows_to_times(Rows(), Times(), workers)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, [(n,) for n in range(50)])
+    rounds = rounds_of(rig, 10, deactivates_after=1)
+    if aborts:
+        rig.tasks("b")[0].abort("a test")
+    rig.batches(1)
+    assert times(rig) == dict.fromkeys(range(50), 1) and not spout.active
+    assert rig.cluster._attempt == aborts
+    rig.cluster.add_rows(spout.id, 0, [(50,)])
+    begun = len(rounds)
+    with pytest.raises(AssertionError, match="1 left"):
+        rig.batches(1)
+    assert begun < 20 and 50 not in times(rig)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_returns_although_the_spout_is_not_active_any_more(workers: int) -> None:
+    """B13: its state can't be saved in the middle of one; there is no other call after it."""
+    rig = Rig(two(Times(), Counts(10**6, at_once=3000)), workers)
+    rounds_of(rig, 2500, deactivates_after=1)
+    rig.batches(3)
+    assert times(rig) == dict.fromkeys(range(3000), 1)
+    assert [n for _, n in rig.users("a")[0].heard] == list(range(3000))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_that_emits_more_than_may_wait_returns(workers: int) -> None:
+    """B3, B4: verdicts wait for the commit, and the commit for the call; only what is open holds it up."""
+    marks = {"stormspark.queue.high.mark.tuples": 3000, "stormspark.queue.low.mark.tuples": 100}
+    rig = Rig(two(Times(), Counts(20000, at_once=5000)), workers, **marks)
+    rounds_of(rig, 10**6)
+    rig.batches(6)
+    assert times(rig) == dict.fromkeys(range(20000), 1)
+    assert not rig.errors
