@@ -3,6 +3,7 @@
 cdef class SpoutAccount:
     cdef public object task
     cdef public Py_ssize_t pending
+    cdef public Py_ssize_t attempt
     cdef public list ended
 
 cdef class Branch:
@@ -15,6 +16,7 @@ cdef class Branch:
 
 cdef class Tree(Branch):
     cdef public SpoutAccount account
+    cdef public Py_ssize_t attempt
     cdef public dict bucket
     cdef public double emitted_at
     cdef public object message_id

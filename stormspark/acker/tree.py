@@ -12,13 +12,17 @@ __all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Trace", "TracedPart", "Tr
 
 
 class SpoutAccount:
-    """The trees of one spout task: how many are open, and those that ended and wait for ``ack`` or ``fail``."""
+    """The trees of one spout task: how many are open, and those that ended and wait for ``ack`` or ``fail``.
 
-    __slots__ = ("ended", "pending", "task")
+    ``attempt`` counts the attempts at batches, where these are transactions; each tree has the number of the one it belongs to.
+    """
+
+    __slots__ = ("attempt", "ended", "pending", "task")
 
     def __init__(self, task: int) -> None:
         self.task = task
         self.pending = 0
+        self.attempt = 0
         self.ended: list[Tree] = []
 
 
@@ -51,9 +55,9 @@ Roots: TypeAlias = Branch | tuple[Branch, ...] | None
 
 
 class Tree(Branch):
-    """A tree in the worker of its spout. ``emitted_at`` is when, by the worker's clock."""
+    """A tree in the worker of its spout. ``emitted_at`` is when, by the worker's clock; ``attempt`` is its account's then."""
 
-    __slots__ = ("account", "bucket", "emitted_at", "message_id")
+    __slots__ = ("account", "attempt", "bucket", "emitted_at", "message_id")
 
     def __init__(self, account: SpoutAccount, message_id: Hashable, emitted_at: float) -> None:
         self.count = 0
@@ -62,6 +66,7 @@ class Tree(Branch):
         self.mark = 0
         self.verdict = None
         self.account = account
+        self.attempt = account.attempt
         self.message_id = message_id
         self.emitted_at = emitted_at
         self.bucket: dict[Tree, None] | None = (

@@ -189,8 +189,7 @@ class Worker:
         self._batch_began: float | None = None
         #: Rows of batches that their bolts can't be given; senders may be in the middle of an emit, before the trees begin.
         self._to_refuse: list[tuple[int | None, Roots, str]] = []
-        #: When the first round of the batch began; and why its earlier attempt is to be taken back, when its next one begins.
-        self._batch_began_at = 0.0
+        #: Why the earlier attempt at a batch is to be taken back, when its next one begins.
         self._batch_and_attempt = (-1, -1)
         self._rolls_back: str | None = None
         #: Batch, attempt and first superstep of the round; superstep 0 may bring several requests.
@@ -385,17 +384,17 @@ class Worker:
     def _hear_of_commit(self, committed: int) -> None:
         """That batch is the last one that is committed; if that is news, states and spouts hear of it."""
         if committed > self._states.last:
+            for spout in self._spouts:  # before any code of users runs, which may raise
+                spout.commit(committed)
             self._states.committed(committed)
             self._deliver_verdicts()
 
     def _deliver_verdicts(self) -> None:
         """Spouts hear of the batch that is committed, or of the one that is not to be."""
         for spout in self._spouts:
-            spout.waits_for_commit = False
             if spout.has_news:
                 self._enter(spout)
                 spout.deliver()
-            spout.waits_for_commit = True
         self._enter(None)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
@@ -499,7 +498,10 @@ class Worker:
         if (step.batch, step.attempt) != self._batch_and_attempt:
             if self._states.recording is not None:
                 self._states.recording.begin(step.batch)
-            self._batch_and_attempt, self._batch_began_at = (step.batch, step.attempt), now
+            if step.batch != self._batch_and_attempt[0]:
+                for spout in self._spouts:
+                    spout.next_batch()
+            self._batch_and_attempt = (step.batch, step.attempt)
             self._begin_batch(step)
         self._quantum_used_up = self._unsettled = False
         self._ends = bool(step.finishes)
@@ -1008,7 +1010,7 @@ class Worker:
     def _transaction(self, step: Step) -> TransactionReport:
         """The end of a round: prepare the batch for its commit if it is worked off everywhere."""
         for spout in self._spouts:
-            spout.note_failures(self._batch_began_at)
+            spout.note_failures()
         failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
         if self._prepared is not None:
             aborts = self._aborts()
@@ -1028,6 +1030,8 @@ class Worker:
         if left or not (step.commits and ended) or self._unsettled or report.aborts or self._fatal():
             return report
         self._warn_of_held()
+        for spout in self._spouts:
+            spout.end_attempt()
         file = self._states.prepare(step.batch)
         if self._aborts() is not None or self._fatal() is not None:
             return report._replace(aborts=self._aborts(), outside=self._aborted_outside())

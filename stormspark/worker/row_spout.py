@@ -55,6 +55,7 @@ class RowSpout(Spout):
     """Made by the task for each instance of its `SourceSpout`; ``rows`` are the task's own.
 
     ``gave_up`` is told of each dead letter's reason, and ``done`` of a row that no tuple is made of, which is to be acked.
+    ``done_by_commit``: rows are done with when their batch is committed, whatever becomes of the call of ``ack``.
     """
 
     def __init__(
@@ -65,10 +66,13 @@ class RowSpout(Spout):
         dead_letters: str | None,
         gave_up: Callable[[str], None],
         done: Callable[[Hashable], None],
+        *,
+        done_by_commit: bool,
     ) -> None:
         self.source = source
         self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
         self._folder = dead_letters
+        self._done_by_commit = done_by_commit
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
@@ -106,7 +110,8 @@ class RowSpout(Spout):
 
     def ack(self, message_id: Hashable) -> None:
         """The row is fully processed."""
-        self._rows.done(message_id)
+        if not self._done_by_commit:
+            self._rows.done(message_id)
         self.source.ack(message_id_of(message_id))
 
     def fail(self, message_id: Hashable) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import heapq
 import io
+import math
 import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -118,6 +119,8 @@ class SourceRows:
         self._numbered = 0
         #: Rows, or ranges, since somebody set it to 0.
         self.came = 0
+        #: The last batch that is committed, where batches are transactions.
+        self._committed = -math.inf
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
 
@@ -275,14 +278,24 @@ class SourceRows:
     def reopen(self) -> None:
         """The spout's instance has begun anew and knows of no open tree: what was open is emitted again,
         first of all.
+
+        But for rows of a batch that is committed, with what came of them: a second time would count them twice. One of those
+        that a bolt has kept over the end of its batch, and failed since, was emitted again in a later one.
         """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
-        kept = (kept.row for kept in self._kept.values())
-        was_open = [row for row in kept if row.id not in queued and not isinstance(row.id, _Range)]
-        was_open += [
-            row for row in self._fresh.values() if row.id not in queued and not isinstance(row.id, _Range)
-        ]
+        every = [kept.row for kept in self._kept.values()] + list(self._fresh.values())
+        was_open = [row for row in every if row.id not in queued and not isinstance(row.id, _Range)]
+        for row in was_open:
+            if row.batch <= self._committed and row.id not in self._fails:
+                self.done(row.id)
+        was_open = [row for row in was_open if self._known(row.id) is not None]
         self._waiting.extendleft(reversed(was_open))
+
+    def commit(self, batch: int, ids: Iterable[Hashable]) -> None:
+        """The batch is committed, and with it these rows are done with."""
+        self._committed = batch
+        for id in ids:
+            self.done(id)
 
     def forget_batch(self, batch: int) -> None:
         """The batch is run again and brings its rows again."""

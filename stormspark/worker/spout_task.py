@@ -62,8 +62,13 @@ class SpoutTask(Task):
         self.spout: Spout
         self.active = False
         self.opened = False
-        #: It hears of acks and fails when the batch is committed, and not before.
+        #: Batches are transactions: it hears of acks and fails when the batch is committed, and not before.
         self.waits_for_commit = False
+        #: Trees of batches that are committed or taken back, of which it has not heard yet.
+        self._decided: list[Tree] = []
+        #: It has been active in the batch that runs, whose rows are emitted although it is not any more.
+        self._has_begun = False
+        self._undecided = 0  # the number of the first attempt that is neither committed nor taken back
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
@@ -93,6 +98,7 @@ class SpoutTask(Task):
         """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
         self._end_call()
         self._ledger.forget(self.account)
+        self._decided.clear()
         self._collector = self._collector_type(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._ack_inside_emit
         )
@@ -102,7 +108,10 @@ class SpoutTask(Task):
         if isinstance(instance, SourceSpout):
             rows = self._rows_for(instance)
             folder = self._settings.dead_letter_dir
-            instance = RowSpout(instance, rows, self._clock, folder, self._gave_up, self._nothing_of)
+            by_commit = self.waits_for_commit and self._acking
+            instance = RowSpout(
+                instance, rows, self._clock, folder, self._gave_up, self._nothing_of, done_by_commit=by_commit
+            )
         self.spout = instance
         if self.state is not None:
             self.state.before(instance)
@@ -121,6 +130,7 @@ class SpoutTask(Task):
         if not self.opened:
             self.start()
         self.active = active
+        self._has_begun |= active
         try:
             if active:
                 self.spout.activate()
@@ -236,12 +246,22 @@ class SpoutTask(Task):
         """What it has to emit belongs to the batch that runs."""
         return self.component.source or self.must_finish
 
-    def note_failures(self, batch_began: float) -> None:
+    @property
+    def _owes(self) -> bool:
+        """It is not active, but without what it has to emit its batch can't be committed: that goes on (B13, C44)."""
+        if not self.waits_for_commit:
+            return False
+        return self.must_finish or (self._has_begun and self.rows_waiting > 0)
+
+    def note_failures(self) -> None:
         """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
         for tree in self.account.ended:
             verdict = tree.verdict
+            if verdict is ACKED:
+                continue
             assert verdict is not None
-            if verdict.outcome is not Outcome.ACKED and tree.emitted_at >= batch_began:
+            # Not the time of its emit: outside of `next_tuple` that is the one of some call before.
+            if tree.attempt >= self._undecided:
                 self.abort(f"message {tree.message_id!r} {verdict}")
                 if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
                     self.failed_rows.append(tree.message_id)
@@ -256,16 +276,43 @@ class SpoutTask(Task):
         if self._rows is not None:
             self._rows.skipped = frozenset(rows)
 
+    def next_batch(self) -> None:
+        """Another batch begins than the one before. Where the spout is not active by now, its rows wait until it is (B13)."""
+        self._has_begun = self.active
+
+    def end_attempt(self) -> None:
+        """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
+        self.account.attempt += 1
+
+    def commit(self, batch: int) -> None:
+        """The batch is committed: what has ended in it is decided, and its rows are done with.
+
+        The spout hears of it after this, which may take until its ``next_tuple`` has returned; what a callback of it raises
+        changes nothing of this any more.
+        """
+        account = self.account
+        self._undecided = account.attempt
+        # What was emitted since the worker has prepared the batch belongs to the next one, although it may have ended already.
+        ended = [tree for tree in account.ended if tree.attempt < account.attempt]
+        account.ended = [tree for tree in account.ended if tree.attempt >= account.attempt]
+        self._decided += ended
+        if self._rows is not None:
+            self._rows.commit(batch, [tree.message_id for tree in ended if tree.verdict is ACKED])
+
     def roll_back(self, batch: int, reason: str) -> None:
-        """The batch comes again: all that was emitted in it has failed, acked or not.
+        """The batch comes again: all that was emitted in it has failed, acked or not. What was decided before it stays so.
 
         A spout with state begins anew after this, and hears of nothing.
         """
         self.forget_batch(batch)
         self.failed_rows.clear()
         lost = Verdict(Outcome.TAKEN_BACK, reason)
-        for tree in self.account.ended:
+        ended, self.account.ended = self.account.ended, []
+        for tree in ended:
             tree.verdict = lost
+        self._decided += ended
+        self.end_attempt()
+        self._undecided = self.account.attempt
 
     # -- tuples ----------------------------------------------------------------------------------------------
 
@@ -276,7 +323,7 @@ class SpoutTask(Task):
             return False
         if self._must_repeat:
             return True
-        if not self.active or (self._left is not None and self._left <= 0):
+        if (self._left is not None and self._left <= 0) or not (self.active or self._owes):
             return False
         if self.suspended:
             return self._may_go_on()
@@ -285,7 +332,11 @@ class SpoutTask(Task):
 
     def _may_go_on(self) -> bool:
         """Whether a suspended call may: verdicts wait for its return, and they must not pile up for ever."""
-        waiting = len(self.account.ended) + self.account.pending
+        waiting = self.account.pending
+        if not (
+            self.waits_for_commit and self.must_finish
+        ):  # else the batch, and with it the verdicts, wait for its return
+            waiting += len(self.account.ended) + len(self._decided)
         if waiting < self._settings.worker_tuple_marks[0]:
             return True
         self.report_error(
@@ -403,7 +454,7 @@ class SpoutTask(Task):
         rows = self._rows.waiting if self._rows is not None else 0
         account = self.account
         # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
-        trees = account.pending + len(account.ended)
+        trees = account.pending + len(account.ended) + len(self._decided)
         return SpoutLoad(emitted, self._hungry, self.limited, rows, trees)
 
     def _end_call(self) -> None:
@@ -421,13 +472,17 @@ class SpoutTask(Task):
     @property
     def has_news(self) -> bool:
         """Trees have ended, and the spout may hear of them now."""
-        return bool(self.account.ended) and not self.suspended and not self.waits_for_commit
+        ended = self._decided if self.waits_for_commit else self.account.ended
+        return bool(ended) and not self.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended."""
+        """Call ``ack`` or ``fail`` for every tree that has ended, and is decided."""
         account = self.account
         while self.has_news and self.fatal is None:
-            ended, account.ended = account.ended, []
+            if self.waits_for_commit:
+                ended, self._decided = self._decided, []
+            else:
+                ended, account.ended = account.ended, []
             counters, collector, spout, hooks = self.counters, self._collector, self.spout, self.hooks
             collector.now = now = self._clock()
             told, waits = 0, self._waits

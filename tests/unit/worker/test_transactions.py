@@ -11,10 +11,12 @@ from stormspark import (
     FailedException,
     Fields,
     OutputFieldsDeclarer,
+    TaskHook,
     TopologyBuilder,
     Tuple,
 )
-from stormspark.api.state import StatefulBolt, TwoPhaseStatefulComponent
+from stormspark.api import SourceSpout
+from stormspark.api.state import StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
 from tests.unit.worker.components import Script
@@ -266,3 +268,294 @@ def test_a_sink_that_does_not_return_has_a_name() -> None:
     rig.batches(2)
     assert busy_with == [("pre_save", "b[0]"), ("post_save", "b[0]"), ("pre_save", "b[0]")]
     assert rig.workers[0].busy() is None
+
+
+class Rows(SourceSpout):
+    """A source whose rows the test gives; where it is told to, its ``ack``, or its hook's, raises once."""
+
+    def __init__(self, raises_in: str = "") -> None:
+        super().__init__(["value"])
+        self.raises_in = raises_in
+
+    def stream(self, spark: Any) -> Any:
+        raise AssertionError
+
+    def open(self, conf: Any, context: Any) -> None:
+        if self.raises_in == "hook":
+            context.add_task_hook(RaisesOnce())
+
+    def ack(self, message_id: Any) -> None:
+        if self.raises_in == "ack" and _trouble({-1: 1}, -1):
+            raise OSError
+
+
+class RaisesOnce(TaskHook):
+    def spout_ack(self, info: Any) -> None:
+        if _trouble({-1: 1}, -1):
+            raise OSError
+
+
+class Times(StatefulBolt[Any]):
+    """How often each value came. Those that are ``held`` it acks, or ``fails``, with the next ``release``."""
+
+    def __init__(self, held: tuple[Any, ...] = (), *, fails: bool = False) -> None:
+        self.held, self.fails = held, fails
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.holds: list[Tuple] = []
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def execute(self, tup: Tuple) -> None:
+        value = tup[0]
+        if value == "release":
+            for held in self.holds:
+                (self.collector.fail if self.fails else self.collector.ack)(held)
+            self.holds.clear()
+        elif value in self.held and not self.state.get(value):
+            self.holds.append(tup)
+        self.state[value] = self.state.get(value, 0) + 1
+        if tup not in self.holds:
+            self.collector.ack(tup)
+
+
+def times(rig: Rig) -> dict[Any, int]:
+    return {key: n for task in rig.tasks("b") for key, n in task.state.store.items()}
+
+
+def rows_to_times(rows: Rows, bolt: Times, workers: int) -> Rig:
+    builder = TopologyBuilder()
+    builder.set_spout("a", rows)
+    builder.set_bolt("b", bolt).global_grouping("a")
+    return Rig(builder, workers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("where", ["ack", "hook"])
+def test_rows_are_done_with_by_the_commit_and_not_by_the_ack(workers: int, where: str) -> None:
+    """C39: while the spout hears of them a callback raises, and it begins anew; they don't come again."""
+    rig = rows_to_times(Rows(where), Times(), workers)
+    rig.cluster.add_rows(rig.tasks("a")[0].id, 0, [(n,) for n in range(6)])
+    rig.batches(3)
+    assert times(rig) == dict.fromkeys(range(6), 1)
+    assert rig.tasks("a")[0].counters.restarts == 1
+    (spout,) = rig.tasks("a")
+    assert not list(spout._rows.open_ids())
+
+
+@pytest.mark.parametrize("where", ["", "ack"])
+def test_a_row_that_is_held_over_the_end_of_its_batch_is_not_emitted_by_a_new_instance(where: str) -> None:
+    """What came of it is committed, in part: a new instance has no tree of it, and it is not open any more."""
+    rig = rows_to_times(Rows(where), Times(held=(1,)), 1)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, [(0,), (1,), (2,)])
+    rig.batches(2)
+    open_rows = list(spout._rows.open_ids())
+    assert times(rig) == {0: 1, 1: 1, 2: 1}
+    assert open_rows == ([] if where else [(0, 0, 1)])
+
+
+def test_a_row_that_is_failed_after_its_batch_is_emitted_again() -> None:
+    """A bolt has held it over the end; a new instance after that knows of it, since it belongs to a later batch."""
+    rig = rows_to_times(Rows(), Times(held=(1,), fails=True), 1)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, [(0,), (1,)])
+    rig.batches(1)
+    rig.cluster.add_rows(spout.id, 0, [("release",)])
+    rig.batches(2)
+    rig.advance(60)
+    rig.batches(1)
+    assert times(rig) == {0: 1, 1: 2, "release": 1}
+
+
+class InOneCall(Replays):
+    """Emits all of its rows in one call of ``next_tuple``."""
+
+    def next_tuple(self) -> None:
+        if self.again:
+            super().next_tuple()
+        while self.next < len(self.rows):
+            super().next_tuple()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_committed_stays_so_where_the_spout_can_not_hear_of_it_yet(workers: int) -> None:
+    """C39, C44: ``next_tuple`` is suspended when its batch is committed, and the next one is taken back."""
+    rows = [(n,) for n in range(3000)]
+    rig = Rig(two(Times(), InOneCall(rows)), workers)
+    (spout,) = rig.tasks("a")
+    rig.cluster.run_batch({spout.id: 1500})
+    assert spout.suspended and len(times(rig)) == 1500
+    rig.tasks("b")[0].abort("a test")
+    rig.batches(3)
+    assert rig.cluster._attempt == 1
+    assert times(rig) == dict.fromkeys(range(3000), 1)
+    heard = [said[0] for said in spout.spout.heard]
+    assert heard.count("ack") == 3000 and heard.count("fail") == 1500
+
+
+class EmitsIn(Replays):
+    """Emits one row in the callback that is named, and again after it has failed; if that is ``fail``, in there."""
+
+    def __init__(self, callback: str) -> None:
+        super().__init__([("row",)])
+        self.callback = callback
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        super().open(conf, context, collector)
+        if self.callback == "timer":
+            context.set_timer(5, self.emit)
+        if self.callback == "open":
+            self.emit()
+
+    def emit(self) -> None:
+        if not self.next:
+            super().next_tuple()
+
+    def activate(self) -> None:
+        if self.callback == "activate":
+            self.emit()
+
+    def next_tuple(self) -> None:
+        if self.again or self.callback in ("next_tuple", "fail"):
+            super().next_tuple()
+
+    def fail(self, message_id: Any) -> None:
+        super().fail(message_id)
+        if self.callback == "fail":
+            self.next_tuple()
+
+
+class Refuses(BasicBolt):
+    """Fails so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def execute(self, tup: Tuple, collector: Any) -> None:
+        if _trouble({-1: self.times}, -1):
+            raise FailedException
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("callback", ["next_tuple", "open", "activate", "timer", "fail"])
+def test_a_batch_with_a_failed_tree_is_taken_back_wherever_it_was_emitted(
+    workers: int, callback: str
+) -> None:
+    """C44: by the number of the attempt. In ``fail``, after a roll back, it belongs to the attempt that is to come."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", EmitsIn(callback))
+    builder.set_bolt("b", Times()).shuffle_grouping("a")
+    builder.set_bolt("c", Refuses(2)).shuffle_grouping("a")
+    rig = Rig(builder, workers)
+    whole = rig.cluster._round
+
+    def takes_time(*args: Any) -> Any:
+        rig.clock.advance(0.001)  # between two attempts, as it does
+        return whole(*args)
+
+    rig.cluster._round = takes_time  # type: ignore[method-assign]
+    rig.advance(1)
+    rig.advance(10, batches=3)
+    assert rig.cluster._attempt == 2
+    assert times(rig) == {"row": 1}
+    (spout,) = rig.users("a")
+    assert [said[0] for said in spout.heard] == ["fail", "fail", "ack"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_emitted_after_the_batch_was_prepared_belongs_to_the_next(workers: int) -> None:
+    """In ``activate``, before the workers have heard of the commit: its fail takes the next batch back."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", EmitsIn("activate"))
+    builder.set_bolt("b", Times()).shuffle_grouping("a")
+    builder.set_bolt("c", Refuses(1)).shuffle_grouping("a")
+    rig = Rig(builder, workers, active=False)
+    rig.batches(1)
+    rig.cluster.set_active(True)
+    rig.batches(3)
+    assert rig.cluster._attempt == 1
+    assert times(rig) == {"row": 1}
+    (spout,) = rig.users("a")
+    assert [said[0] for said in spout.heard] == ["fail", "ack"]
+
+
+class Counts(StatefulComponent, Script):
+    """Emits numbers, ``at_once`` of them in each call of ``next_tuple``; its state is how far it has come."""
+
+    def __init__(self, numbers: int, at_once: int) -> None:
+        super().__init__([])
+        self.numbers, self.at_once = numbers, at_once
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        pass
+
+    def next_tuple(self) -> None:
+        for _ in range(min(self.at_once, self.numbers - self.state.get("next", 0))):
+            number = self.state.get("next", 0)
+            self.state["next"] = number + 1
+            self.collector.emit((number,), message_id=number)
+
+
+def rounds_of(rig: Rig, limit: int, *, deactivates_after: int | None = None, most: int = 30) -> list[int]:
+    """The rounds of the cluster's batches, in which the spout may emit ``limit`` tuples: the list grows with them."""
+    whole, rounds = rig.cluster._round, []
+    (spout,) = rig.tasks("a")
+
+    def limited(limits: Any, target: Any, transaction: Any) -> Any:
+        rounds.append(rig.cluster._batch)
+        assert len(rounds) <= most, f"not committed after {most} rounds: {transaction.left} left"
+        if len(rounds) - 1 == deactivates_after:
+            rig.cluster.set_active(False)
+        return whole({spout.id: limit}, target, transaction)
+
+    rig.cluster._round = limited  # type: ignore[method-assign]
+    return rounds
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("aborts", [False, True])
+def test_rows_of_the_batch_are_emitted_although_the_spout_is_not_active_any_more(
+    workers: int, aborts: bool
+) -> None:
+    """B13: what the batch has begun with is in it; the rows of the next one wait."""
+    rig = rows_to_times(Rows(), Times(), workers)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, [(n,) for n in range(50)])
+    rounds = rounds_of(rig, 10, deactivates_after=1)
+    if aborts:
+        rig.tasks("b")[0].abort("a test")
+    rig.batches(1)
+    assert times(rig) == dict.fromkeys(range(50), 1) and not spout.active
+    assert rig.cluster._attempt == aborts
+    rig.cluster.add_rows(spout.id, 0, [(50,)])
+    begun = len(rounds)
+    with pytest.raises(AssertionError, match="1 left"):
+        rig.batches(1)
+    assert begun < 20 and 50 not in times(rig)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_returns_although_the_spout_is_not_active_any_more(workers: int) -> None:
+    """B13: its state can't be saved in the middle of one; there is no other call after it."""
+    rig = Rig(two(Times(), Counts(10**6, at_once=3000)), workers)
+    rounds_of(rig, 2500, deactivates_after=1)
+    rig.batches(3)
+    assert times(rig) == dict.fromkeys(range(3000), 1)
+    assert [n for _, n in rig.users("a")[0].heard] == list(range(3000))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_that_emits_more_than_may_wait_returns(workers: int) -> None:
+    """B3, B4: verdicts wait for the commit, and the commit for the call; only what is open holds it up."""
+    marks = {"stormspark.queue.high.mark.tuples": 3000, "stormspark.queue.low.mark.tuples": 100}
+    rig = Rig(two(Times(), Counts(20000, at_once=5000)), workers, **marks)
+    rounds_of(rig, 10**6)
+    rig.batches(6)
+    assert times(rig) == dict.fromkeys(range(20000), 1)
+    assert not rig.errors
