@@ -140,6 +140,9 @@ class Worker:
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
         self._inside: Task | None = None  # that task
+        #: What `look` found in `_at`, and when a call of it was last seen to return. Only the other thread writes this, so that
+        #: it can't undo what this one writes at the same time.
+        self._looked: tuple[tuple[str, float], float] | None = None
         self._opening = False
         #: The thread that runs the tasks, and whether user code has other ones (W26).
         self.thread = get_ident()
@@ -1268,17 +1271,22 @@ class Worker:
     def busy(self) -> Busy | None:
         """Which task's code this worker is in, and since when; for another thread that wonders about the silence."""
         at = self._at
-        return None if at is None else Busy(at[0], self._clock() - at[1], self._opening)
+        return None if at is None else Busy(at[0], self._clock() - self._since(at), self._opening)
 
     def look(self) -> None:
         """Called by another thread some times a second, so that what `busy` says is the time of single calls of user code: a loop
         over many calls that has become slow is cut short, or has its calls seen to return.
         """
         at, task = self._at, self._inside
-        if at is None or task is None or self._clock() - at[1] < _LONG_SECONDS:
+        if at is None or task is None or self._clock() - self._since(at) < _LONG_SECONDS:
             return
-        if task.look() and self._at is at:
-            self._at = (at[0], self._clock())
+        if task.look():
+            self._looked = at, self._clock()
+
+    def _since(self, at: tuple[str, float]) -> float:
+        """Since when the call runs that runs in ``at``, which is what `_at` was."""
+        looked = self._looked
+        return looked[1] if looked is not None and looked[0] is at else at[1]
 
     def _enter(self, task: Task | None) -> None:
         self._inside = task
