@@ -36,7 +36,7 @@ def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
 
 
 def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
-    """Raise `InvalidTopologyError` for what can't be: state without transactions, and dropping tuples inside of one."""
+    """Raise `InvalidTopologyError` for what can't be: state without transactions, and tuples dropped or not tracked in one."""
     settings = Settings.read(conf)
     with_state = list(_with_state(topology, conf))
     if settings.exactly_once is False and with_state:
@@ -55,6 +55,12 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
         _check_keys(component)
     if not is_exactly_once(topology, conf):
         return
+    if not settings.acking:
+        msg = (
+            "topology.acker.executors is 0, and this topology's batches are transactions (stormspark.exactly.once), which can't "
+            "tell without trees which rows have failed: set topology.acker.executors to 1, or leave it away"
+        )
+        raise InvalidTopologyError(msg)
     if settings.backpressure_strategy != "slow":
         msg = (
             f"stormspark.backpressure.strategy is {settings.backpressure_strategy}, and this topology's batches are transactions "
