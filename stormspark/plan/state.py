@@ -11,7 +11,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import FieldsGrouping
 from stormspark.plan.batches import knows_batches
 
-__all__ = ["behind_windows", "check_state", "is_exactly_once", "kind_of_state"]
+__all__ = ["check_state", "is_exactly_once", "kind_of_state"]
 
 
 def kind_of_state(
@@ -67,20 +67,6 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
             f"(stormspark.exactly.once), in which nothing may be dropped: leave it at slow"
         )
         raise InvalidTopologyError(msg)
-
-
-def behind_windows(topology: Topology) -> frozenset[str]:
-    """See `PhysicalPlan.behind_windows`."""
-    found: set[str] = set()
-    sources = {one.id for one in topology.components.values() if one.window_time is not None}
-    while sources:
-        sources = {
-            one.id
-            for one in topology.components.values()
-            if one.id not in found and any(stream.component in sources for stream in one.inputs)
-        }
-        found |= sources
-    return frozenset(found)
 
 
 def _check_keys(component: ComponentDeclaration) -> None:

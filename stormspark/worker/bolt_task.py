@@ -92,8 +92,6 @@ class BoltTask(Task):
         #: What happens above its high marks; None where spouts are slowed down, and nothing else.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
-        #: A tuple that fails is a reason to take its batch back, whether it belongs to a tree or not (G6).
-        self.fails_batch = False
         #: What it is given is written down there; None where it is not.
         self.inputs: TaskInputs | None = None
         self._done = 0  # deliveries, ever
@@ -489,7 +487,7 @@ class BoltTask(Task):
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
             self.tell_failed(tup)
-        if self.fails_batch or not isinstance(error, FailedException):
+        if not isinstance(error, FailedException) or tup is None or tup.roots is None:
             self.abort(f"{where} raised {verdict.reason}")
         if isinstance(error, FailedException):
             if isinstance(error, ReportedFailedException) or tup is None:

@@ -175,14 +175,14 @@ class Worker:
             index, self._edge_ids, settings.timeout_secs, self.stories.part, settings.timeout_buckets
         )
         self._lanes = {
-            worker: Lanes(worker, self.ledger, self._complain, FRAME_BYTES, settings.tuple_max_bytes)
+            worker: Lanes(worker, self.ledger, self._fail_unsent, FRAME_BYTES, settings.tuple_max_bytes)
             for worker in range(plan.workers)
             if worker != index
         }
         #: The same for batches, where the topology has vectorised components.
         vectorised = any(component.vectorised for component in plan.components.values())
         self._batch_lanes = {
-            worker: BatchLanes(worker, self.ledger, self._complain, FRAME_BYTES, settings.tuple_max_bytes)
+            worker: BatchLanes(worker, self.ledger, self._fail_unsent, FRAME_BYTES, settings.tuple_max_bytes)
             for worker in (self._lanes if vectorised else ())
         }
         self._all_lanes: list[Lanes | BatchLanes] = [*self._lanes.values(), *self._batch_lanes.values()]
@@ -254,8 +254,6 @@ class Worker:
         self._batch_aware = [task for task in self.tasks.values() if task.component.kind_of_batch]
         self._ended = 0
         self._ends = False  # whether this round is one of them
-        for bolt in self._bolts:
-            bolt.fails_batch = bool(plan.ends_of_batches) or bolt.component.id in plan.behind_windows
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._all_lanes)
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
@@ -1247,8 +1245,13 @@ class Worker:
     def _signed_ids(self, count: int) -> Sequence[int]:
         return array("q", self._random.randbytes(8 * count))
 
-    def _complain(self, task: int, message: str) -> None:
-        self.tasks[task].report_error(message)
+    def _fail_unsent(self, task: int, roots: Iterable[Roots], reason: str) -> None:
+        """What ``task`` has emitted can't go to another worker."""
+        sender = self.tasks[task]
+        sender.report_error(reason)
+        verdict = Verdict(Outcome.FAILED, reason, sender.component.id, sender.id)
+        for of_one in roots:
+            sender.fail_delivery(of_one, verdict, "to send")
 
     def _refuse(self, task: int | None, roots: Roots, reason: str) -> None:
         """Fail a tuple that its bolt can't be given; without a task, somebody has to say what has become of a whole frame."""
