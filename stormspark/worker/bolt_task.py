@@ -92,6 +92,8 @@ class BoltTask(Task):
         #: What happens above its high marks; None where spouts are slowed down, and nothing else.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
+        #: Batches are transactions: what it raises takes the batch back, and all that it holds with it (C44).
+        self.in_transactions = False
         #: What it is given is written down there; None where it is not.
         self.inputs: TaskInputs | None = None
         self._done = 0  # deliveries, ever
@@ -495,7 +497,9 @@ class BoltTask(Task):
             self._raised_in_row = 0
             return
         self.report_error(error)
-        # What the old instance held can't be acked by anyone any more.
+        # What the old instance held can't be acked by anyone any more. In a transaction it is taken back with its batch, and what
+        # has raised is no failure of these rows, unless it is outside: then they are what it was at work on.
+        theirs = not self.in_transactions or (tup is None and self._outside is not None)
         lost = Verdict(
             Outcome.FAILED,
             f"the task that held it was restarted after {verdict.reason}",
@@ -505,7 +509,8 @@ class BoltTask(Task):
         for held, _ in self.held():
             held.state = 1
             self.counters.failed += 1
-            fail_roots(self._ledger, held.roots, lost)
+            if theirs:
+                fail_roots(self._ledger, held.roots, lost)
             self.tell_failed(held)
         self._held.clear()
         self._restart(where, error)

@@ -254,6 +254,8 @@ class Worker:
         self._batch_aware = [task for task in self.tasks.values() if task.component.kind_of_batch]
         self._ended = 0
         self._ends = False  # whether this round is one of them
+        for bolt in self._bolts:
+            bolt.in_transactions = self._transactions
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._all_lanes)
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()

@@ -320,3 +320,46 @@ def test_an_unreliable_row_that_fails_takes_the_batch_back() -> None:
     rig.cluster.add_rows(rig.tasks("a")[0].id, 0, rows(1, 2, 3))
     rig.batches(2)
     assert rig.cluster._attempt == 1 and Log.done[-3:] == [1, 2, 3]
+
+
+# -- rows that did not fail ------------------------------------------------------------------------------------------------
+
+
+def holds(most: int) -> Any:
+    """Holds so many tuples; 6 is poison."""
+
+    def execute(bolt: Any, tup: Any) -> None:
+        if tup[0] == 6:
+            raise ValueError("poison")
+        bolt.kept.append(tup)
+        if len(bolt.kept) == most or tup[0] == 9:
+            for kept in bolt.kept:
+                bolt.collector.emit(kept.values, anchors=[kept])
+                bolt.collector.ack(kept)
+            bolt.kept = []
+
+    return execute
+
+
+@pytest.mark.parametrize("most", [1, 4, 100])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_that_were_merely_held_are_no_dead_letters(most: int, workers: int) -> None:
+    """C44: `stormspark.exactly.once.attempts` counts failures of the row itself."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Rows())
+    builder.set_bolt("b", Call(holds(most))).global_grouping("a")
+    builder.set_bolt("c", Call(sink)).global_grouping("b")
+    rig = Rig(builder, workers, **ONCE)
+    rig.cluster.add_rows(rig.tasks("a")[0].id, 0, rows(*range(10)))
+    rig.batches(2)
+    assert rig.tasks("a")[0].counters.dead_letters == 1
+    assert sorted(Log.done[-9:]) == [0, 1, 2, 3, 4, 5, 7, 8, 9]
+
+
+def test_without_transactions_what_was_held_fails_with_its_task() -> None:
+    """W22: the spout is told."""
+    builder = two(Call(holds(4)), Script(rows(4, 5, 6)))
+    rig = Rig(builder, 1)
+    rig.batches(1)
+    (spout,) = rig.users("a")
+    assert [(what, number) for what, number, *_ in spout.heard] == [("fail", 2), ("fail", 0), ("fail", 1)]
