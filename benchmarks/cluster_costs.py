@@ -92,7 +92,7 @@ def frame_us(rounds: int) -> float:
         Ledger(worker, lambda count: [random.getrandbits(64) for _ in range(count)], None)
         for worker in (0, 1)
     ]
-    lanes = Lanes(1, ledgers[0], lambda task, message: None)
+    lanes = Lanes(1, ledgers[0], lambda task, roots, reason: None)
     lane = lanes.inbox(1, 2)
     source = TupleSource("fan", 1, "default", Fields("key", "payload"))
     inbox: list[Any] = []

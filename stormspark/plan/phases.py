@@ -16,7 +16,7 @@ from stormspark.plan.crossing import cut_edges
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
-from stormspark.plan.state import behind_windows, check_state, is_exactly_once, kind_of_state
+from stormspark.plan.state import check_state, is_exactly_once, kind_of_state
 from stormspark.plan.supersteps import count_supersteps, stages
 from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
 from stormspark.plan.validation import validate
@@ -86,6 +86,5 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
         supersteps=supersteps,
         worker_hooks=topology.worker_hooks,
         exactly_once=exactly_once,
-        behind_windows=behind_windows(topology) if exactly_once else frozenset(),
         ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in ends.items()},
     )

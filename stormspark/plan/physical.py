@@ -112,8 +112,6 @@ class PhysicalPlan:
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
     #: Whether a batch is one transaction: state, outputs and offsets of it all happen once, or not at all.
     exactly_once: bool = False
-    #: Bolts that may get what windows emit, where these are state: such a tuple is in no tree; if it fails, so does the batch.
-    behind_windows: frozenset[str] = frozenset()
     #: Of bolts that hear of the end of a batch: in which of the rounds that end it, and in which superstep of that round.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import FieldsGrouping
 from stormspark.plan.batches import knows_batches
 
-__all__ = ["behind_windows", "check_state", "is_exactly_once", "kind_of_state"]
+__all__ = ["check_state", "is_exactly_once", "kind_of_state"]
 
 
 def kind_of_state(
@@ -36,7 +36,7 @@ def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
 
 
 def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
-    """Raise `InvalidTopologyError` for what can't be: state without transactions, and dropping tuples inside of one."""
+    """Raise `InvalidTopologyError` for what can't be: state without transactions, and tuples dropped or not tracked in one."""
     settings = Settings.read(conf)
     with_state = list(_with_state(topology, conf))
     if settings.exactly_once is False and with_state:
@@ -55,26 +55,18 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
         _check_keys(component)
     if not is_exactly_once(topology, conf):
         return
+    if not settings.acking:
+        msg = (
+            "topology.acker.executors is 0, and this topology's batches are transactions (stormspark.exactly.once), which can't "
+            "tell without trees which rows have failed: set topology.acker.executors to 1, or leave it away"
+        )
+        raise InvalidTopologyError(msg)
     if settings.backpressure_strategy != "slow":
         msg = (
             f"stormspark.backpressure.strategy is {settings.backpressure_strategy}, and this topology's batches are transactions "
             f"(stormspark.exactly.once), in which nothing may be dropped: leave it at slow"
         )
         raise InvalidTopologyError(msg)
-
-
-def behind_windows(topology: Topology) -> frozenset[str]:
-    """See `PhysicalPlan.behind_windows`."""
-    found: set[str] = set()
-    sources = {one.id for one in topology.components.values() if one.window_time is not None}
-    while sources:
-        sources = {
-            one.id
-            for one in topology.components.values()
-            if one.id not in found and any(stream.component in sources for stream in one.inputs)
-        }
-        found |= sources
-    return frozenset(found)
 
 
 def _check_keys(component: ComponentDeclaration) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from stormspark.acker import Outcome, Verdict
+from stormspark.acker import Outcome, Roots, Verdict
 from stormspark.api import (
     TICK_SOURCE,
     ArrowBolt,
@@ -32,7 +32,6 @@ from stormspark.worker.batch_outlets import BatchOutlet
 from stormspark.worker.batch_roots import UNTRACKED, BatchRoots
 from stormspark.worker.batch_rows import batch_of, rows_of, unfit
 from stormspark.worker.bolt_task import BoltTask
-from stormspark.worker.collectors import fail_roots
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.spout_task import SpoutTask
 
@@ -285,8 +284,7 @@ class ArrowBoltTask(BoltTask):
             self.report_error(reason)
             self.counters.failed += 1
             self._done += 1
-            verdict = Verdict(Outcome.FAILED, reason[:1000], self.component.id, self.id)
-            fail_roots(self._ledger, roots, verdict)
+            self.fail_delivery(roots, Verdict(Outcome.FAILED, reason[:1000], self.component.id, self.id))
             if self.hooks:
                 tup = Tuple(values, source, roots)
                 tup.state = 1
@@ -309,6 +307,7 @@ class ArrowBoltTask(BoltTask):
         began = self._clock()
         collector.begin(source.component, source.stream, roots, count)
         raised: Exception | None = None
+        trees: Roots = ()
         try:
             self.bolt.execute_batch(batch, collector)
         except Exception as error:
@@ -322,7 +321,9 @@ class ArrowBoltTask(BoltTask):
             left = np.arange(count) if failed is None else np.flatnonzero(~failed)
             reason = f"{type(raised).__name__}: {raised}"[:1000]
             verdict = Verdict(Outcome.FAILED, reason, self.component.id, self.id)
-            roots.take(left).fail(self._ledger, len(left), verdict)
+            of_left = roots.take(left)
+            of_left.fail(self._ledger, len(left), verdict)
+            trees = None if of_left.any_in_no_tree(len(left)) else tuple(of_left.branches(len(left)))
             failed = np.ones(count, np.bool_)
         failures = 0 if failed is None else int(failed.sum())
         counters.failed += failures
@@ -335,7 +336,7 @@ class ArrowBoltTask(BoltTask):
         if raised is None:
             self._raised_in_row = 0
         else:
-            settled = Tuple((), source)
+            settled = Tuple((), source, trees)
             settled.state = 1
             self._raised("execute_batch", raised, settled)
         return count

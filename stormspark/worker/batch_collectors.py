@@ -104,10 +104,10 @@ class ArrowCollector:
             self.failed = np.zeros(self._count, np.bool_)
         positions = positions[~self.failed[positions]]
         self.failed[positions] = True
-        if task.fails_batch and len(positions):
+        failed = self._roots.take(positions)
+        if failed.any_in_no_tree(len(positions)):  # as `Task.fail_delivery`
             task.abort(f"failed {len(positions)} rows: {reason or 'no reason given'}")
-        verdict = Verdict(Outcome.FAILED, reason, task.component.id, task.id)
-        self._roots.take(positions).fail(task.ledger, len(positions), verdict)
+        failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 
     def reset_timeout(self) -> None:
         """Give the trees of the batch at hand another timeout (C11)."""

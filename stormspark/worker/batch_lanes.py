@@ -11,17 +11,17 @@ import pickle
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from stormspark.acker import Branch, Ledger, Outcome, RemoteEdges, Roots, Verdict
+from stormspark.acker import Branch, Ledger, RemoteEdges, Roots
 from stormspark.api import TupleSource
 from stormspark.worker.batch_outlets import Receive
 from stormspark.worker.batch_roots import BatchRoots
-from stormspark.worker.collectors import fail_roots
-from stormspark.worker.lanes import Complain
+from stormspark.worker.lanes import FailUnsent
 from stormspark.worker.outlets import Delivery
 
 __all__ = ["BatchLanes", "unpack_batches"]
@@ -58,13 +58,13 @@ class BatchLanes:
         self,
         worker: int,
         ledger: Ledger,
-        complain: Complain = lambda task, message: None,
+        fail: FailUnsent = lambda task, roots, reason: None,
         frame_bytes: int = 4 << 20,
         most_bytes: int = 1 << 30,
     ) -> None:
         self.worker = worker
         self._ledger = ledger
-        self._complain = complain
+        self._fail = fail
         self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
         self._waiting: list[_Waiting] = []
         self._rows = 0
@@ -129,7 +129,7 @@ class BatchLanes:
         size = 0
         for one in waiting:
             if one.batch.nbytes > self._most_bytes:
-                self._fail(one)
+                self._fail_too_large(one)
                 continue
             if size and size + one.batch.nbytes > self._frame_bytes:
                 pieces.append([])
@@ -138,18 +138,14 @@ class BatchLanes:
             size += one.batch.nbytes
         return [self._sealed(piece) for piece in pieces if piece]
 
-    def _fail(self, one: _Waiting) -> None:
+    def _fail_too_large(self, one: _Waiting) -> None:
         source = one.source
         reason = (
             f"{'a row' if one.batch.num_rows == 1 else 'a batch with dictionaries'} on stream {source.stream!r} of "
             f"{source.component!r} has {one.batch.nbytes:,} bytes, and what goes to another worker in one piece may have "
             f"{self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or where to find it"
         )
-        self._complain(source.task, reason)
-        verdict = Verdict(Outcome.FAILED, reason, source.component, source.task)
-        roots = one.roots.each()
-        for _ in range(one.batch.num_rows):
-            fail_roots(self._ledger, next(roots), verdict)
+        self._fail(source.task, islice(one.roots.each(), one.batch.num_rows), reason)
 
     def _sealed(self, waiting: list[_Waiting]) -> tuple[int, bytes]:
         edges, keys, numbers = self._trees(waiting)

@@ -86,6 +86,10 @@ class BatchRoots:
         """Whether any row belongs to a tree."""
         return any(key is not None for key in self.keys)
 
+    def any_in_no_tree(self, count: int) -> bool:
+        """Whether any of the ``count`` rows belongs to none."""
+        return any(key is None for key, _ in self.counted(count))
+
     # -- the ledger ------------------------------------------------------------------------------------------
 
     def open_edges(self, count: int) -> None:

@@ -92,8 +92,8 @@ class BoltTask(Task):
         #: What happens above its high marks; None where spouts are slowed down, and nothing else.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
-        #: A tuple that fails is a reason to take its batch back, whether it belongs to a tree or not (G6).
-        self.fails_batch = False
+        #: Batches are transactions: what it raises takes the batch back, and all that it holds with it (C44).
+        self.in_transactions = False
         #: What it is given is written down there; None where it is not.
         self.inputs: TaskInputs | None = None
         self._done = 0  # deliveries, ever
@@ -492,7 +492,7 @@ class BoltTask(Task):
             tup.state = 1
             fail_roots(self._ledger, tup.roots, verdict)
             self.tell_failed(tup)
-        if self.fails_batch or not isinstance(error, FailedException):
+        if not isinstance(error, FailedException) or tup is None or tup.roots is None:
             self.abort(f"{where} raised {verdict.reason}")
         if isinstance(error, FailedException):
             if isinstance(error, ReportedFailedException) or tup is None:
@@ -500,7 +500,9 @@ class BoltTask(Task):
             self._raised_in_row = 0
             return
         self.report_error(error)
-        # What the old instance held can't be acked by anyone any more.
+        # What the old instance held can't be acked by anyone any more. In a transaction it is taken back with its batch, and what
+        # has raised is no failure of these rows, unless it is outside: then they are what it was at work on.
+        theirs = not self.in_transactions or (tup is None and self._outside is not None)
         lost = Verdict(
             Outcome.FAILED,
             f"the task that held it was restarted after {verdict.reason}",
@@ -510,7 +512,8 @@ class BoltTask(Task):
         for held, _ in self.held():
             held.state = 1
             self.counters.failed += 1
-            fail_roots(self._ledger, held.roots, lost)
+            if theirs:
+                fail_roots(self._ledger, held.roots, lost)
             self.tell_failed(held)
         self._held.clear()
         self._restart(where, error)

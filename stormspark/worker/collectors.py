@@ -335,9 +335,7 @@ class BoltCollector:
             reason is not None and type(reason) is not str
         ):  # an exception, say, which may not survive the way home
             reason = error_text(reason)
-        if task.fails_batch:
-            task.abort(f"failed {tup!r:.300}: {reason or 'no reason given'}")
-        fail_roots(self._ledger, tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id))
+        task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
         if task.hooks:
             task.tell_failed(tup)
 

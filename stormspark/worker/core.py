@@ -140,6 +140,9 @@ class Worker:
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
         self._inside: Task | None = None  # that task
+        #: What `look` found in `_at`, and when a call of it was last seen to return. Only the other thread writes this, so that
+        #: it can't undo what this one writes at the same time.
+        self._looked: tuple[tuple[str, float], float] | None = None
         self._opening = False
         #: The thread that runs the tasks, and whether user code has other ones (W26).
         self.thread = get_ident()
@@ -172,14 +175,14 @@ class Worker:
             index, self._edge_ids, settings.timeout_secs, self.stories.part, settings.timeout_buckets
         )
         self._lanes = {
-            worker: Lanes(worker, self.ledger, self._complain, FRAME_BYTES, settings.tuple_max_bytes)
+            worker: Lanes(worker, self.ledger, self._fail_unsent, FRAME_BYTES, settings.tuple_max_bytes)
             for worker in range(plan.workers)
             if worker != index
         }
         #: The same for batches, where the topology has vectorised components.
         vectorised = any(component.vectorised for component in plan.components.values())
         self._batch_lanes = {
-            worker: BatchLanes(worker, self.ledger, self._complain, FRAME_BYTES, settings.tuple_max_bytes)
+            worker: BatchLanes(worker, self.ledger, self._fail_unsent, FRAME_BYTES, settings.tuple_max_bytes)
             for worker in (self._lanes if vectorised else ())
         }
         self._all_lanes: list[Lanes | BatchLanes] = [*self._lanes.values(), *self._batch_lanes.values()]
@@ -251,7 +254,7 @@ class Worker:
         self._ended = 0
         self._ends = False  # whether this round is one of them
         for bolt in self._bolts:
-            bolt.fails_batch = bool(plan.ends_of_batches) or bolt.component.id in plan.behind_windows
+            bolt.in_transactions = self._transactions
         self.stories.connect(self.ledger, self._spouts, self._bolts, self._all_lanes)
         self._loads = Loads(plan, index)
         self._acker_log = AckerLog()
@@ -1248,8 +1251,13 @@ class Worker:
     def _signed_ids(self, count: int) -> Sequence[int]:
         return array("q", self._random.randbytes(8 * count))
 
-    def _complain(self, task: int, message: str) -> None:
-        self.tasks[task].report_error(message)
+    def _fail_unsent(self, task: int, roots: Iterable[Roots], reason: str) -> None:
+        """What ``task`` has emitted can't go to another worker."""
+        sender = self.tasks[task]
+        sender.report_error(reason)
+        verdict = Verdict(Outcome.FAILED, reason, sender.component.id, sender.id)
+        for of_one in roots:
+            sender.fail_delivery(of_one, verdict, "to send")
 
     def _refuse(self, task: int | None, roots: Roots, reason: str) -> None:
         """Fail a tuple that its bolt can't be given; without a task, somebody has to say what has become of a whole frame."""
@@ -1280,17 +1288,23 @@ class Worker:
         now, begins = self._clock(), None if task is None else task.begins_since
         if begins is not None:
             return Busy(at[0], now - begins, True)
-        return Busy(at[0], now - max(at[1], at[1] if task is None else task.begun_at), self._opening)
+        since = self._since(at)
+        return Busy(at[0], now - max(since, since if task is None else task.begun_at), self._opening)
 
     def look(self) -> None:
         """Called by another thread some times a second, so that what `busy` says is the time of single calls of user code: a loop
         over many calls that has become slow is cut short, or has its calls seen to return.
         """
         at, task = self._at, self._inside
-        if at is None or task is None or self._clock() - at[1] < _LONG_SECONDS:
+        if at is None or task is None or self._clock() - self._since(at) < _LONG_SECONDS:
             return
-        if task.look() and self._at is at:
-            self._at = (at[0], self._clock())
+        if task.look():
+            self._looked = at, self._clock()
+
+    def _since(self, at: tuple[str, float]) -> float:
+        """Since when the call runs that runs in ``at``, which is what `_at` was."""
+        looked = self._looked
+        return looked[1] if looked is not None and looked[0] is at else at[1]
 
     def _enter(self, task: Task | None) -> None:
         self._inside = task

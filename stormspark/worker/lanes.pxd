@@ -6,7 +6,7 @@ from stormspark.acker.tree cimport Branch, Part, Tree
 cdef class Lanes:
     cdef public object worker
     cdef public Ledger _ledger
-    cdef object _complain
+    cdef object _fail
     cdef public dict _lanes
     cdef public object _streams
     cdef public dict _of_sender

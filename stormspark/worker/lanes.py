@@ -74,8 +74,8 @@ class _Trees(NamedTuple):
 _Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"
 #: What waits in a lane, with its sender and its target.
 _Taken: TypeAlias = tuple[int, int, list[Delivery]]
-#: Told of tuples that can't be pickled: the sender task's id, the message.
-Complain = Callable[[int, str], None]
+#: Fails what can't be sent: the sender task's id, the roots of each tuple, why.
+FailUnsent = Callable[[int, Iterable[Roots], str], None]
 #: Fails a tuple that can't be unpickled: the task that it was for, its roots, the message. Without a task: nobody knows for whom
 #: it was, and its trees have failed.
 Refuse = Callable[["int | None", Roots, str], None]
@@ -99,13 +99,13 @@ class Lanes:
         self,
         worker: int,
         ledger: Ledger,
-        complain: Complain,
+        fail: FailUnsent,
         frame_bytes: int = 4 << 20,
         most_bytes: int = 1 << 30,
     ) -> None:
         self.worker = worker
         self._ledger = ledger
-        self._complain = complain
+        self._fail = fail
         self._lanes: dict[tuple[int, int], list[Delivery]] = {}
         self._streams: Counter[tuple[int, int]] = Counter()
         self._of_sender: dict[int, list[list[Delivery]]] = {}
@@ -296,9 +296,7 @@ class Lanes:
                     kept.append(delivery)
                     continue
                 _, source, roots = delivery
-                self._complain(source.task, reason)
-                verdict = Verdict(Outcome.FAILED, reason, source.component, source.task)
-                fail_roots(self._ledger, roots, verdict)
+                self._fail(source.task, (roots,), reason)
             if kept:
                 sendable.append((sender, target, kept))
         return sendable

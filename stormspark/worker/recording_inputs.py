@@ -103,6 +103,7 @@ class TaskInputs:
     def begins(self, chunk: list[Delivery]) -> None:
         """These tuples are about to be executed."""
         self.flush()
+        chunk = chunk[:]  # `BoltTask.look` may shorten it at any time, and it is read twice
         self._inputs = dump_pairs([delivery[1] for delivery in chunk], [delivery[0] for delivery in chunk])
 
     def ended(self, executed: int) -> None:

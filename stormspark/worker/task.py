@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import cloudpickle
 
-from stormspark.acker import Ledger, Roots
+from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import BatchAware, EmitInfo, LivesOutside, TaskHook, TopologyContext, TransactionAttempt
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
@@ -21,6 +21,7 @@ from stormspark.errors import CheckpointError, ComponentError, UnavailableError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.auto_hooks import DebugHook, load_hook
+from stormspark.worker.collectors import fail_roots
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.outlets import Outlet, WrappedOutlet
 from stormspark.worker.salvage import error_text
@@ -393,6 +394,15 @@ class Task:
         """The batch can't be committed, where that matters; the first reason counts. ``outside``: storage or a broker is away."""
         if self.aborts is None:
             self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
+
+    def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
+        """A delivery has failed, and its edge is closed: its trees fail. One that is in no tree takes the batch back, where
+        batches are transactions: nobody else could (C44). ``given`` is what is named as failed.
+        """
+        if roots is not None:
+            fail_roots(self._ledger, roots, verdict)
+        elif self.aborts is None:
+            self.abort(f"failed {given!s:.300}: {verdict.reason or 'no reason given'}")
 
     def look(self) -> bool:
         """Called by another thread while this task's code has been running for long: whether a call of it has returned since

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -9,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormspark import Fields
-from stormspark.acker import SpoutAccount
+from stormspark.acker import Outcome, Roots, SpoutAccount, Verdict
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
+from stormspark.worker.collectors import fail_roots
 from stormspark.worker.lanes import Lanes, unpack
 
 _SENDERS, _TARGETS, _STREAMS = (1, 2, 3), (7, 8), ("default", "late", "errors")
@@ -44,7 +46,13 @@ emits = st.lists(
 
 def connected(ledger: Ledger, complaints: list[str]) -> tuple[Lanes, dict[Any, list[Any]]]:
     """Lanes to worker 1, task 1 with one stream to task 7, all others with all streams to all."""
-    lanes = Lanes(1, ledger, lambda task, text: complaints.append(text))
+
+    def fail(task: int, roots: Iterable[Roots], reason: str) -> None:
+        complaints.append(reason)
+        for of_one in roots:
+            fail_roots(ledger, of_one, Verdict(Outcome.FAILED, reason, "bolt", task))
+
+    lanes = Lanes(1, ledger, fail)
     inboxes = {
         (sender, stream, target): lanes.inbox(sender, target)
         for sender, stream in _SOURCES

@@ -41,7 +41,7 @@ class Wires:
 
     def __init__(self) -> None:
         self.home, self.there, self.account = ledger_of(0), ledger_of(1), SpoutAccount(1)
-        self.lanes = Lanes(1, self.home, lambda task, text: pytest.fail(text))
+        self.lanes = Lanes(1, self.home, lambda task, roots, reason: pytest.fail(reason))
         self.inboxes = {
             (*key, target): self.lanes.inbox(key[0], target) for key in _SOURCES for target in (7, 8)
         }

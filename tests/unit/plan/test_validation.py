@@ -269,3 +269,22 @@ def test_limits_that_are_not_reached_are_no_limits() -> None:
     """J5: exactly as many as are allowed."""
     conf = {"topology.workers": 2, "nimbus.slots.perTopology": 2, "nimbus.executors.perTopology": 2}
     assert plan_topology(words_and().create_topology("t"), conf).workers == 2
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {"stormspark.exactly.once": True},
+        {"topology.reliability.mode": "EFFECTIVELY_ONCE"},
+        {"topology.state.pickle": True},
+    ],
+)
+def test_transactions_without_trees_are_refused(conf: dict[str, Any]) -> None:
+    """B8, C44: nobody would know which row has failed."""
+    topology = words_and().create_topology("t")
+    with pytest.raises(InvalidTopologyError) as raised:
+        plan_topology(topology, {**conf, "topology.acker.executors": 0})
+    text = str(raised.value)
+    assert "\n" not in text and "set topology.acker.executors to 1, or leave it away" in text
+    assert plan_topology(topology, conf).exactly_once
+    assert not plan_topology(topology, {"topology.acker.executors": 0}).exactly_once

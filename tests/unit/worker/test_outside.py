@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stormspark import Bolt, TopologyBuilder
-from stormspark.api import TICK_SOURCE, KeepsOutside, WorksOutside
+from stormspark.api import TICK_SOURCE, KeepsOutside, SourceSpout, WorksOutside
 from stormspark.errors import FailedException
 from stormspark.local import LocalCluster
 from tests.unit.worker.components import Script
@@ -300,3 +300,34 @@ def test_a_topology_that_is_killed_lets_it_go() -> None:
             getattr(running, end)()
             running.wait(120)
         assert all(bolt.let_go_calls for bolt in RUNNING) and RUNNING
+
+
+class Poisoned(Outside):
+    """What is at work ends each time that 7 is among it."""
+
+    def take_in(self) -> int:
+        if any(tup[0] == 7 for tup in self.at_work):
+            raise KeyError(7)
+        return super().take_in()
+
+
+class Rows(SourceSpout):
+    def __init__(self) -> None:
+        super().__init__(["row"])
+
+    def stream(self, spark: Any) -> Any:
+        raise AssertionError
+
+
+def test_in_a_transaction_what_was_at_work_when_it_failed_is_what_has_failed() -> None:
+    """C44: nobody knows which tuple it was, and without a dead letter the topology would stop at a row for ever."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Rows())
+    builder.set_bolt("b", Poisoned()).shuffle_grouping("a")
+    rig = Rig(builder, 1, stormspark_exactly_once=True)
+    (spout,) = rig.tasks("a")
+    rig.cluster.add_rows(spout.id, 0, ROWS)
+    rig.batches(2)
+    assert spout.counters.dead_letters in (1, 2)  # 7, and what was beside it
+    assert spout.counters.dead_letters + rig.tasks("b")[0].counters.acked >= len(ROWS)
+    rig.cluster.abandon()

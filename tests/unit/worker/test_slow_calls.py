@@ -10,7 +10,7 @@ import pytest
 
 from stormspark import BasicBolt, Bolt, TaskHook, TopologyBuilder
 from stormspark.worker.messages import Busy
-from tests.unit.worker.components import Script
+from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import Rig, two
 
 CALL = 20.0
@@ -234,3 +234,33 @@ def test_a_batch_that_comes_again_to_new_instances_does_not_make_them_stuck(begi
     beginning.rig = rig
     rig.workers[0].roll_back(3, 2, "worker 1 was lost: killed")
     assert beginning.seen == [("prepare", Busy("b[0]", BEGINS, opens=True))]
+
+
+def test_a_look_while_the_task_is_left_does_not_undo_that() -> None:
+    """The thread of the tasks goes on while the other one looks: nobody is in user code then, and nobody must seem to be."""
+    rig = Rig(two(Collect(), [(1,)]), 1)
+    (worker,) = rig.workers
+    (spout,) = rig.tasks("a")
+    worker._enter(spout)
+    rig.clock.advance(CALL)
+    spout.counters.failed += 1
+    reads = 0
+
+    def now() -> float:
+        nonlocal reads
+        reads += 1
+        if reads == 2:
+            worker._enter(None)
+        return rig.clock()
+
+    worker._clock = now
+    worker.look()
+    worker._clock = rig.clock
+    rig.clock.advance(CALL)
+    assert reads >= 2 and worker.busy() is None
+    worker._enter(spout)
+    rig.clock.advance(CALL)
+    busy = worker.busy()
+    assert (
+        busy is not None and busy.seconds == CALL
+    )  # what was seen of the call before does not count for this one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from stormspark import Bolt, Fields, TopologyBuilder
-from stormspark.acker import SpoutAccount
+from stormspark.acker import Outcome, Roots, SpoutAccount, Verdict
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
@@ -19,6 +19,7 @@ from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker import core
 from stormspark.worker.batch_lanes import BatchLanes, unpack_batches
 from stormspark.worker.batch_roots import BatchRoots
+from stormspark.worker.collectors import fail_roots
 from stormspark.worker.weights import weight
 from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import Rig, two
@@ -262,7 +263,13 @@ def test_batches_of_rows_are_cut_as_well(by_row: bool) -> None:
     """A batch of 32 MB leaves as several frames, in order, with its trees; a row that is too large fails alone."""
     home, away, account = ledger_of(0), ledger_of(1), SpoutAccount(1)
     complaints: list[str] = []
-    lanes = BatchLanes(1, home, lambda task, text: complaints.append(text), 1 * _MB, 3 * _MB)
+
+    def fail(task: int, roots: Iterable[Roots], reason: str) -> None:
+        complaints.append(reason)
+        for of_one in roots:
+            fail_roots(home, of_one, Verdict(Outcome.FAILED, reason, "a", task))
+
+    lanes = BatchLanes(1, home, fail, 1 * _MB, 3 * _MB)
     values = [f"{number:1000}" for number in range(32 * _KB)]
     values[5000] = "x" * (4 * _MB)
     batch = pa.record_batch([pa.array(values)], ["text"])
