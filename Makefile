@@ -192,6 +192,7 @@ soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tes
 .PHONY: soak-faults
 soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
 	@FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(DRAWN_ANEW) tests/faults/nothing_lost
+	@EXECUTOR_FAULTS=1 OUTAGE_SECS=600 $(DRAWN_ANEW) tests/faults/test_executors.py tests/faults/test_outage.py
 
 .PHONY: soak-backpressure
 soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure
