@@ -456,7 +456,7 @@ def test_a_batch_with_a_failed_tree_is_taken_back_wherever_it_was_emitted(
         rig.clock.advance(0.001)  # between two attempts, as it does
         return whole(*args)
 
-    rig.cluster._round = takes_time  # type: ignore[method-assign]
+    rig.cluster._round = takes_time  # type: ignore[assignment, method-assign]
     rig.advance(1)
     rig.advance(10, batches=3)
     assert rig.cluster._attempt == 2
@@ -514,7 +514,7 @@ def rounds_of(rig: Rig, limit: int, *, deactivates_after: int | None = None, mos
             rig.cluster.set_active(False)
         return whole({spout.id: limit}, target, transaction)
 
-    rig.cluster._round = limited  # type: ignore[method-assign]
+    rig.cluster._round = limited  # type: ignore[assignment, method-assign]
     return rounds
 
 
