@@ -30,7 +30,7 @@ class PrivateDisk:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        script = 'mount -t tmpfs -o "size=$2m" none "$1" && echo mounted && exec cat'  # ends with our end of the pipe
+        script = 'mount -t tmpfs -o "size=$2m,mode=0700" none "$1" && echo mounted && exec cat'  # ends with our end of the pipe
         self._holder = subprocess.Popen(
             ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(self._folder),
              str(self._megabytes)],
