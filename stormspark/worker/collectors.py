@@ -88,7 +88,7 @@ class SpoutCollector:
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
         if self.guarded and get_ident() != self._task.thread:
-            post(self, partial(self.emit, values, stream, message_id))
+            self._post(partial(self.emit, values, stream, message_id))
             return []
         if self.emitted == self.pause_at:
             self._task.pause()
@@ -114,7 +114,7 @@ class SpoutCollector:
         outlet = self.outlet(stream)
         values = outlet.checked(values)
         if self.guarded and get_ident() != self._task.thread:
-            post(self, partial(self.emit_direct, task, values, stream, message_id))
+            self._post(partial(self.emit_direct, task, values, stream, message_id))
             return
         if self.emitted == self.pause_at:
             self._task.pause()
@@ -137,6 +137,19 @@ class SpoutCollector:
     def outlet(self, stream: str) -> Outlet:
         """The outlet of a stream; raises `EmitError` for one that is not declared."""
         return self._outlets.get(stream) or _outlet(self._task, stream)
+
+    def _post(self, call: Callable[[], object]) -> None:
+        """Leave a call of another thread for the task's own; raises `EmitError` where the position of the spout is its state."""
+        task = self._task
+        if task.waits_for_commit and task.state is not None:
+            msg = (
+                f"{task.name}: a thread of its own has emitted, but a spout with state emits in next_tuple only: else the tuple "
+                f"and the position after it could come into different batches. Let the thread put it into a queue.Queue, take it "
+                f"out in next_tuple, emit it and move the position there (C37, C42)"
+            )
+            task.report_error(msg)
+            raise EmitError(msg)
+        post(self, call)
 
     def _acked_at_once(self, message_id: Hashable) -> None:
         if not self._told:

@@ -237,8 +237,9 @@ class Worker:
         self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
         #: In this round some worker still had work when its last tuples left: then no worker prepares in it.
         self._unsettled = False
-        #: Whether calls of users' threads, and answers from outside, are taken in now.
-        self._listens = True
+        #: Whether answers from outside are taken in now, and calls of users' threads.
+        self._listens = self._takes_calls = True
+        self._first_round = False  # of an attempt at a batch
         #: This worker's report once it has prepared the batch that runs; until that batch ends it executes nothing more.
         self._prepared: TransactionReport | None = None
         if state is not None and settings.record_inputs:
@@ -437,6 +438,9 @@ class Worker:
         # A worker that has prepared the batch, or is about to, may not come by new tuples.
         closed = self._transactions and phase > self.plan.supersteps and not self._unsettled
         self._listens = self._prepared is None and not closed
+        # What threads emit comes in where spouts are asked, and not after that: else one that never pauses would keep a batch
+        # from ever being worked off.
+        self._takes_calls = not self._transactions or (phase == 0 and self._first_round and self._listens)
         for frame in frames:
             self._take(frame)
             self._pass(deadline)  # frame by frame, while what it brought is in the processor's caches
@@ -447,6 +451,7 @@ class Worker:
                 until = min(deadline, self._clock() + self._quantum.seconds - self._left_to_fill)
             spouts = self._spouts if step.asks else [s for s in self._spouts if s.must_go_on]
             self._quantum_used_up |= self._ask_spouts(until, spouts)
+        self._takes_calls = not self._transactions
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
@@ -498,7 +503,8 @@ class Worker:
             used_up = self._quantum_used_up and not any(spout.limited for spout in self._spouts)
             self._quantum.batch_took(now - self._batch_began, used_up=used_up)
         self._batch_began = now
-        if (step.batch, step.attempt) != self._batch_and_attempt:
+        self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
+        if self._first_round:
             if self._states.recording is not None:
                 self._states.recording.begin(step.batch)
             if step.batch != self._batch_and_attempt[0]:
@@ -633,7 +639,7 @@ class Worker:
         still, now, used_up = 0, self._clock(), False
         while still < _MOST_BURSTS:
             emitted, full = False, self._full()
-            if self.guarded and not full:
+            if self.guarded and self._takes_calls and not full:
                 self._take_calls(spouts)
             for spout in spouts:
                 if spout.has_news or spout.may_emit:
@@ -696,7 +702,7 @@ class Worker:
 
         Then tell spouts how trees ended.
         """
-        if self.guarded and self._listens:
+        if self.guarded and self._takes_calls:
             self._take_calls(self._bolts)
         if self._to_refuse:
             self._refuse_rows()
