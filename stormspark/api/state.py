@@ -159,7 +159,11 @@ class TwoPhaseStatefulComponent(StatefulComponent):
 
     @abstractmethod
     def post_save(self, checkpoint_id: int) -> None:
-        """Checkpoint ``checkpoint_id`` is complete everywhere; no tuple ran since `pre_save`."""
+        """Checkpoint ``checkpoint_id`` is complete everywhere; no tuple ran since `pre_save`.
+
+        It may never be called for a checkpoint, if its process dies before, or raise half way: then the component begins anew,
+        and `init_state` sees in the state what is still to be done.
+        """
 
     @abstractmethod
     def pre_restore(self, checkpoint_id: int) -> None:

@@ -108,6 +108,7 @@ class _Gathering:
     expected: int
     tasks: int
     patience_secs: float  # from the first offer on: before, there may be no executor at all
+    again: bool  # the tasks come again where they did not reach all executors
     deadline: float = 0.0
     offered: int = 0  # by tasks
     #: In order; a dictionary for that.
@@ -116,9 +117,14 @@ class _Gathering:
     dealt: dict[ProcessId, list[tuple[int, StartHere]]] | None = None
 
     @property
+    def reached(self) -> bool:
+        """Whether all executors have offered."""
+        return len(self.offers) >= self.expected
+
+    @property
     def complete(self) -> bool:
         """Whether nobody else is waited for: also where two tasks of one executor have offered, and none of another one."""
-        return len(self.offers) >= self.expected or self.offered >= self.tasks
+        return self.reached or self.offered >= self.tasks
 
 
 class Nimbus:
@@ -216,10 +222,13 @@ class Nimbus:
         with self._changed:
             return len(self._assignments.missing())
 
-    def gather(self, executors: int, tasks: int, patience_secs: float) -> None:
-        """Deal the missing workers out when so many executors or tasks have offered, at the latest so long after the first."""
+    def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
+        """Deal the missing workers out when so many executors or tasks have offered, at the latest so long after the first.
+
+        ``again``: where so many tasks have reached fewer executors nobody gets anything, because they will be sent again.
+        """
         with self._changed:
-            self._gathering = _Gathering(executors, tasks, patience_secs)
+            self._gathering = _Gathering(executors, tasks, patience_secs, again)
 
     def gathered(self) -> None:
         """Expect no more offers."""
@@ -248,7 +257,7 @@ class Nimbus:
                 link.connection.hang_up()  # which ends the attempt: the next one has them adopted
 
     def look_for_silence(self) -> None:
-        """Give up workers that have said nothing for the lease; call it every second or so.
+        """Give up workers that have said nothing for the lease; call it several times in a third of it.
 
         While this process was kept from looking, it was kept from listening too: that time is nobody's silence. Workers that
         open their tasks have the time of a start besides, since imports may keep their interpreter.
@@ -366,7 +375,8 @@ class Nimbus:
             while gathering.dealt is None:
                 left = gathering.deadline - time.monotonic()
                 if gathering.complete or left <= 0 or self._assignments.refusal(offer.attempt):
-                    gathering.dealt = self._assignments.deal(offer.attempt, gathering.offers)
+                    vain = gathering.again and left > 0 and not gathering.reached
+                    gathering.dealt = {} if vain else self._assignments.deal(offer.attempt, gathering.offers)
                     self._changed.notify_all()
                 else:
                     self._changed.wait(left)

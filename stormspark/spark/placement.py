@@ -10,7 +10,8 @@ workers are missing
     -> each task starts the workers of its executor, and ends
 
 Spark deals the tasks of a job out in turn over executors with free slots, and tasks that wait keep theirs, so all executors are
-reached. What is not placed by that (an executor without a free slot, a job that fails) is started by its first forwarder.
+reached; the job comes again where one of them was not ready for a task yet. What is not placed by that (an executor without a free
+slot, a job that fails) is started by its first forwarder.
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
 (``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the job's result is persisted: a block of some
@@ -41,6 +42,9 @@ _log = logging.getLogger(__name__)
 #: Where nothing says how many executors will come: none has come for so long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
+#: For so long tasks are sent again and again until they have reached all executors: one that has registered takes its first task
+#: when it has started up, and others may have taken them all until then.
+_REACH_SECS = 10.0
 
 
 class Placement:
@@ -77,17 +81,25 @@ class Placement:
         tasks = max(expected, len(self._executors.active()), missing if self._executors.dynamic else 1)
         # Those with a free slot have a task soon, and offer when it has started Spark's Python, as a worker starts one.
         patience = self._wait_secs if self._executors.dynamic else attempt.start_timeout_secs
-        nimbus.gather(expected, tasks, patience)
-        try:
-            self._run(attempt, tasks)
-        except Exception as error:  # forwarders start what is missing
-            _log.info(
-                "%s: workers could not be placed, and start where they are first needed: %s",
-                self._name,
-                error,
-            )
-        finally:
-            nimbus.gathered()
+        reaches_until = time.monotonic() + (0 if self._executors.dynamic else _REACH_SECS)
+        again = True
+        while again:
+            again = time.monotonic() < reaches_until
+            nimbus.gather(expected, tasks, patience, again=again)
+            try:
+                self._run(attempt, tasks)
+            except Exception as error:  # forwarders start what is missing
+                _log.info(
+                    "%s: workers could not be placed, and start where they are first needed: %s",
+                    self._name,
+                    error,
+                )
+                break
+            finally:
+                nimbus.gathered()
+            if not nimbus.missing() or self._ended():
+                break
+            time.sleep(_LOOK_SECS)
         _log.info(
             "%s: %d workers placed in %.1f s: %s",
             self._name,

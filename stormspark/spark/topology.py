@@ -564,8 +564,9 @@ class SparkTopology:
         """Return once the query has ended: by the gate, by itself, or because the end was wanted between two
         batches.
         """
+        look_secs = min(_LOOK_SECS, self._settings.worker_lease_secs / 6)
         while True:
-            if self._wake.wait(_LOOK_SECS):
+            if self._wake.wait(look_secs):
                 self._stirred.set()
             self._wake.clear()
             self._nimbus.look_for_silence()

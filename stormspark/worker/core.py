@@ -455,7 +455,7 @@ class Worker:
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        if step.finishes and self._prepared is None:
+        if step.finishes and self._prepared is None and not self._unsettled:
             self._finish_outside()
             self._end_batches(step.finishes, phase)
         self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
@@ -469,8 +469,8 @@ class Worker:
             self._running.end_batch(self._clock())
             frames = [self._report(step)]
         else:
-            if self._transactions and phase == self.plan.supersteps:
-                self._tell_if_unsettled(step)
+            if self._transactions:
+                self._tell_if_unsettled(step, phase)
             frames = self._hand_out()
         self._ended_at = self._clock()
         return frames
@@ -553,7 +553,7 @@ class Worker:
         reached("worker.before_finish")
         ends = self.plan.ends_of_batches
         for bolt in self._bolts:
-            if self._aborts() is not None or self._fatal() is not None:
+            if self._batch_fails():
                 return
             if ends.get(bolt.component.id) == (number, stage):
                 self._enter(bolt)
@@ -988,17 +988,33 @@ class Worker:
     # together or not at all: in superstep S, the last one in which tuples can leave a worker, each worker that still has work
     # tells all others. In the superstep after it everybody knows whether a tuple is left anywhere, and only acks arrive.
 
-    def _tell_if_unsettled(self, step: Step) -> None:
-        """In superstep S: if this worker needs another round, or the batch fails here, tell all others."""
-        if not (
-            step.commits and self.plan.supersteps
+    def _tell_if_unsettled(self, step: Step, phase: int) -> None:
+        """In superstep S: if this worker needs another round, or the batch fails here, tell all others.
+
+        In a round that ends the batch it tells them of a fail at once: no committer may act on what the one before it did not do.
+        """
+        if (
+            self._unsettled or not self.plan.supersteps
         ):  # what is left where no edge crosses concerns nobody else
             return
-        if not self._left() and self._has_ended(step) and self._aborts() is None and self._fatal() is None:
-            return
-        self._unsettled = True
-        for worker in self._lanes:
-            self._add_frame(worker, FrameKind.UNSETTLED, 0, b"")
+        if phase < self.plan.supersteps:
+            tells = bool(step.finishes) and self._batch_fails()
+        else:
+            tells = step.commits and (bool(self._left()) or not self._has_ended(step) or self._batch_fails())
+        if tells:
+            self._unsettled = True
+            for worker in self._lanes:
+                self._add_frame(worker, FrameKind.UNSETTLED, 0, b"")
+
+    def _batch_fails(self) -> bool:
+        """Whether something has gone wrong here with which the batch can't be committed."""
+        if self._aborts() is not None or self._fatal() is not None:
+            return True
+        # Trees are looked at where that decides about a committer; else their home looks when the round ends.
+        return self._ends and (
+            any(parts.fails for parts in self.ledger.parts_to_send.values())
+            or any(spout.has_failed for spout in self._spouts)
+        )
 
     def _left(self) -> int:
         """Tuples and rows of the batch that wait here, and calls that have to return before it ends."""

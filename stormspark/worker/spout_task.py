@@ -9,7 +9,7 @@ unbounded (B4, E27), and the superstep ends. Acks and fails wait until the call 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 from weakref import ReferenceType, ref
@@ -253,18 +253,26 @@ class SpoutTask(Task):
             return False
         return self.must_finish or (self._has_begun and self.rows_waiting > 0)
 
+    def _failed(self) -> Iterator[Tree]:
+        """The trees of this batch that have failed."""
+        # Not by the time of the emit: outside of `next_tuple` that is the one of some call before.
+        return (
+            tree
+            for tree in self.account.ended
+            if tree.verdict is not ACKED and tree.attempt >= self._undecided
+        )
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a tree of this batch has failed."""
+        return next(self._failed(), None) is not None
+
     def note_failures(self) -> None:
         """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
-        for tree in self.account.ended:
-            verdict = tree.verdict
-            if verdict is ACKED:
-                continue
-            assert verdict is not None
-            # Not the time of its emit: outside of `next_tuple` that is the one of some call before.
-            if tree.attempt >= self._undecided:
-                self.abort(f"message {tree.message_id!r} {verdict}")
-                if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
-                    self.failed_rows.append(tree.message_id)
+        for tree in self._failed():
+            self.abort(f"message {tree.message_id!r} {tree.verdict}")
+            if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
+                self.failed_rows.append(tree.message_id)
 
     def take_failed_rows(self) -> list[Hashable]:
         """Ids of rows of a source whose trees failed in this attempt, some of them."""

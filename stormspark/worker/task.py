@@ -228,12 +228,12 @@ class Task:
             return None
 
     def commit_state(self, txid: int) -> None:
-        """The batch is committed."""
+        """The batch is committed. Where ``post_save`` raises the component begins anew on that state, as in Heron (C42)."""
         assert self.state is not None
         try:
             self.state.committed(self.instance, txid)
         except Exception as error:
-            self.report_error(error)
+            self.raised("post_save", error)
 
     def roll_back_state(self, txid: int) -> None:
         """The batch after ``txid`` comes again, to a new instance."""

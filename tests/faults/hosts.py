@@ -93,8 +93,9 @@ def drive(folder: Path, silence_secs: float, encrypted: bool) -> None:
         certificate=new_certificate("a test") if encrypted else b"",
         silence_secs=silence_secs,
     )
+    logs = str(Path(tempfile.gettempdir(), "logs"))
     attempt = Attempt(
-        NAME, 0, 0, "", 2, 2, nimbus.endpoint, nimbus.key, "/tmp/logs", 120.0, silence_secs=silence_secs
+        NAME, 0, 0, "", 2, 2, nimbus.endpoint, nimbus.key, logs, 120.0, silence_secs=silence_secs
     )
     (folder / "new").write_bytes(pickle.dumps(attempt))
     (folder / "new").rename(folder / "attempt")
@@ -186,11 +187,13 @@ class Hosts:
         _ip("-n", one, "link", "set", f"to-{other[-1]}", "up")
 
     def run(self, host: str, role: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        own_folder = 'mount -t tmpfs none /tmp && exec "$@"'
+        own_folder = 'mount -t tmpfs none "$TMPDIR" && exec "$@"'
         command = ["ip", "netns", "exec", host, "unshare", "-m", "sh", "-c", own_folder, "sh", sys.executable]
         command += ["-m", "tests.faults.hosts", role, str(self.folder), *arguments]
         root = Path(__file__).parents[2]
-        path = {"PYTHONPATH": str(root), "TMPDIR": "/tmp"}
+        temporary = self.folder / "temporary"  # the same name on each host, and another folder
+        temporary.mkdir(exist_ok=True)
+        path = {"PYTHONPATH": str(root), "TMPDIR": str(temporary)}
         process = subprocess.Popen(
             command,
             cwd=root,

@@ -64,7 +64,7 @@ def _start(folder: Path, workers: int, forwarders: int, kind: str) -> None:
             certificate=new_certificate("the test") if kind == "tls" else b"",
         )
     except UnsupportedEnvironmentError as error:
-        print(json.dumps({"refused": str(error)}))
+        print(json.dumps({"refused": str(error)}), flush=True)
         return
     try:
         _run(nimbus, workers, channels, hidden=kind != "unix")

@@ -319,7 +319,7 @@ def run(schedule: Schedule) -> None:
         1 + draw("sink tasks", 2),
         (0, 0, 0, 2)[draw("max pending", 4)],
     )
-    shape = Shape(0, 0, 0, 0, 0, 0, 0, 0, 0)
+    shape = Shape(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     pieces, feed = draw_pieces(schedule), Feed(schedule, shape)
     here = world()
     for batch, parts in enumerate(feed.rows):

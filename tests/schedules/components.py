@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, MutableMapping
+from functools import partial
 from typing import Any
 
 from stormspark import Fields, OutputFieldsDeclarer, Spout, SpoutOutputCollector, TopologyContext, Tuple
@@ -11,6 +12,7 @@ from stormspark.api.components import Bolt
 from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import FailedException
+from stormspark.worker.foreign_calls import post
 from tests.schedules.world import world
 
 __all__ = [
@@ -48,6 +50,7 @@ class Rows(SourceSpout):
 
     def ack(self, message_id: Any) -> None:
         world().ack(message_id, message_id[0])
+        _may_raise(f"ack of {message_id}")
 
     def fail(self, message_id: Hashable) -> None:
         pass
@@ -81,6 +84,7 @@ class Numbers(StatefulComponent, Spout):
         if message_id - FIRST_NUMBER >= committed:
             world().broken("an ack before its commit", f"number {message_id}, {committed} are committed")
         world().ack(message_id, -1)
+        _may_raise(f"ack of {message_id}")
 
     def fail(self, message_id: Any) -> None:
         world().broken("a spout with a state hears of a fail", f"number {message_id}")
@@ -90,6 +94,35 @@ class Numbers(StatefulComponent, Spout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("row"))
+
+
+def _may_raise(what: str) -> None:
+    """Code of users raises where nothing hangs by it any more."""
+    if world().schedule.choose("callback", what, 2):
+        raise ValueError(what)
+
+
+class _Unsendable(int):
+    """Fails its tuple where that has to go to another worker: when it is pickled, or when it is unpickled."""
+
+    def __new__(cls, value: int, row: int, kind: int) -> _Unsendable:
+        made = super().__new__(cls, value)
+        made.row, made.kind = row, kind
+        return made
+
+    row: int
+    kind: int
+
+    def __reduce__(self) -> Any:
+        if self.kind == 1:
+            _fail_on_its_way(self.row)
+        return _fail_on_its_way, (self.row,)
+
+
+def _fail_on_its_way(row: int) -> None:
+    world().fails(row)
+    msg = f"{row} can't be sent"
+    raise TypeError(msg)
 
 
 class _Troubled(Bolt):
@@ -174,6 +207,9 @@ class Work(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
 
     name = "work"
 
+    def __init__(self, noisy: bool = False) -> None:
+        self.noisy = noisy
+
     def init_state(self, state: KeyValueState[Any, Any]) -> None:
         self.state = state
 
@@ -185,10 +221,26 @@ class Work(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
             )
         nonce = self.state[row] = world().nonce()
         for copy in range(copies_of(row)):
-            self.collector.emit((row, copy, row % KEYS, nonce), anchors=[tup])
+            kind = world().schedule.choose("send", f"{row} {copy} on its way", 3)
+            what = _Unsendable(nonce, row, kind) if kind else nonce
+            self.collector.emit((row, copy, row % KEYS, what), anchors=[tup])
+        self.call_of_a_thread()
+
+    def execute(self, tup: Tuple) -> None:
+        if tup.source_stream == "noise":
+            self.collector.ack(tup)
+            self.call_of_a_thread()
+        else:
+            super().execute(tup)
+
+    def call_of_a_thread(self) -> None:
+        """A thread of its own emits just now, of which nothing is to be seen outside."""
+        if self.noisy and not world().schedule.calm:
+            post(self.collector, partial(self.collector.emit, (0,), "noise"))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("row", "copy", "key", "nonce"))
+        declarer.declare_stream("noise", Fields("row"))
 
 
 class _Sink(_Troubled):
@@ -197,7 +249,7 @@ class _Sink(_Troubled):
         self.pending: list[Any] = []
 
     def work(self, tup: Tuple) -> None:
-        self.pending.append((tup["row"], tup["copy"], tup["nonce"]))
+        self.pending.append((tup["row"], tup["copy"], int(tup["nonce"])))
 
     def saves(self, txid: int) -> None:
         """May raise, as what writes files does."""
@@ -230,6 +282,7 @@ class OutboxSink(TwoPhaseStatefulComponent, _Sink):
 
     def post_save(self, checkpoint_id: int) -> None:
         world().heard_commit((self.name, self.task), checkpoint_id)
+        _may_raise(f"post_save of {self.name}[{self.task}]")
         self.box.deliver(checkpoint_id)
 
     def pre_restore(self, checkpoint_id: int) -> None:
@@ -257,6 +310,7 @@ class StagingSink(TwoPhaseStatefulComponent, _Sink):
 
     def post_save(self, checkpoint_id: int) -> None:
         world().heard_commit((self.name, self.task), checkpoint_id)
+        _may_raise(f"post_save of {self.name}[{self.task}]")
         self.put_in_place(checkpoint_id)
 
     def put_in_place(self, txid: int) -> None:
@@ -275,7 +329,7 @@ class Total(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
         self.state = state
 
     def work(self, tup: Tuple) -> None:
-        key = (tup["row"], tup["copy"], tup["nonce"])
+        key = (tup["row"], tup["copy"], int(tup["nonce"]))
         self.state[key] = self.state.get(key, 0) + 1
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:

@@ -83,12 +83,23 @@ class Host:
             state=access,
         )
         self.worker.open()
+        if any(edge.stream == "noise" for edge in plan.edges):
+            self.worker.guard()
+        self._inactive = 0  # requests for which its spouts stay deactivated
+
+    def deactivate(self, requests: int) -> None:
+        """From now on spouts are not asked, for so many requests; 0: they are again."""
+        if bool(requests) != bool(self._inactive):
+            self.worker.set_active(not requests)
+        self._inactive = requests
 
     def ask(self, request: Request, frames: list[Frame]) -> list[Frame]:
         """What a forwarder does, and what the worker's threads do. Raises `RefusedError`."""
         errand, new = self.desk.take(request, len(frames), ())
         if new:
             assert self.desk.next() is errand
+            if self._inactive:
+                self.deactivate(self._inactive - 1)
             if request.attempt > self.attempt:
                 self.attempt = request.attempt
                 self.worker.begin_attempt(request.reason, request.batch)
@@ -156,6 +167,8 @@ class Engine:
         for number in range(self.feed.batches):
             self.batch(number)
         self.schedule.calm, quiet = True, 0
+        for host in self.hosts:
+            host.deactivate(0)
         for number in range(self.feed.batches, self.feed.batches + _CLOSING_BATCHES):
             self.batch(number)
             self.world.clock.advance(10.0)
@@ -266,7 +279,6 @@ class Engine:
         self._may_lose("before the commit")
         if not self._on_the_table(lambda: self.commits.commit(number, transaction.files), number):
             return False
-        self._check_committed(number)
         self.commits.tidy()
         self._may_lose("after the commit")
         return True
@@ -275,10 +287,11 @@ class Engine:
         try:
             write()
         except CheckpointError as error:
-            if self.commits_of(number):
-                self._check_committed(number)
             self._next_attempt(str(error), number)
             return False
+        finally:  # whoever is lost then may have committed the batch
+            if self.commits_of(number):
+                self._check_committed(number)
         return True
 
     def commits_of(self, number: int) -> bool:
@@ -395,6 +408,8 @@ class Engine:
         cut = self.schedule.choose("cut", "cut", 2 * len(_LOOKS) + 1)
         if cut:
             self.world.clock.leap(_LOOKS[(cut - 1) // 2], _LEAPS[cut % 2])
+        if requests := self.schedule.choose("deactivate", "spouts are deactivated for", 12):
+            host.deactivate(requests)
         self.schedule.hot = max(0, self.schedule.hot - 1)
         try:
             reply = host.ask(request, frames)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -18,6 +18,7 @@ from stormspark.worker.desk import Desk
 from stormspark.worker.lanes import Lanes
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import TransactionReport
+from stormspark.worker.task import Task
 from stormspark.worker.transaction import FailedRows
 
 __all__ = ["PLANTED", "planted"]
@@ -211,6 +212,41 @@ def _acker_log_forgets() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _threads_are_always_heard() -> Iterator[None]:
+    """What a user's thread emits comes in as long as the batch runs."""
+    whole = Worker._pass
+
+    def with_calls(self: Worker, deadline: float) -> bool:
+        self._takes_calls = self._listens
+        return whole(self, deadline)
+
+    with patch.object(Worker, "_pass", with_calls):
+        yield
+
+
+def _errors_of_post_save_are_told_only() -> Any:
+    """What a component has not put in place after a commit is never put there."""
+
+    def commit_state(self: Task, txid: int) -> None:
+        assert self.state is not None
+        with suppress(Exception):
+            self.state.committed(self.instance, txid)
+
+    return patch.object(Task, "commit_state", commit_state)
+
+
+def _committers_act_after_a_fail() -> Any:
+    """In a round that ends the batch nobody hears of a fail elsewhere."""
+    whole = Worker._tell_if_unsettled
+
+    def tell(self: Worker, step: Any, phase: int) -> None:
+        if phase == self.plan.supersteps:
+            whole(self, step, phase)
+
+    return patch.object(Worker, "_tell_if_unsettled", tell)
+
+
 #: By name: the family whose search has to find it, the rule that has to be among the broken ones (empty: any), and the defect.
 PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
     "a worker prepares alone (point 3)": ("exactly-once", "rows in the sink", _prepares_alone),
@@ -234,6 +270,17 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
     "rows are not adopted": ("at-least-once", "", _rows_are_not_adopted),
     "the acker's log forgets": ("at-least-once", "", _acker_log_forgets),
     "announcements are late": ("transactional", "", _announcements_are_late),
+    "threads are always heard": ("exactly-once", "no end", _threads_are_always_heard),
+    "errors of post_save are told only": (
+        "exactly-once",
+        "rows in the sink",
+        _errors_of_post_save_are_told_only,
+    ),
+    "committers act after a fail": (
+        "transactional",
+        "what comes after a committer",
+        _committers_act_after_a_fail,
+    ),
     "tuples stay in inboxes": ("exactly-once", "", _tuples_stay_in_inboxes),
 }
 

@@ -17,12 +17,15 @@ KINDS = (
     "shape",  # of the topology and of its rows: always there
     "cut",  # deadlines and quanta that end between two tuples
     "fail",  # bolts that fail, or raise
+    "send",  # values that can't be sent to another worker, or not be read there
+    "callback",  # code of users that hears of a commit, and raises
     "lose",  # workers, the driver or a round
     "barrier",  # the same at the steps of the commit's protocol
     "repeat",  # Spark asks again
     "limit",  # what spouts may emit in a round; batches that are prolonged
     "store",  # the state table, the acker's table, or a sink's destination refuses
     "order",  # of what Spark promises no order
+    "deactivate",  # the topology, for some requests
     "end",  # the topology is stopped, and started again
 )
 #: How often: in one superstep, of one tuple, or at one step of the protocol.

@@ -41,6 +41,7 @@ class Shape(NamedTuple):
     sink_tasks: int
     attempts: int
     max_pending: int
+    threads: int  # of `Work`, which never pause
 
 
 class Pieces(NamedTuple):
@@ -67,6 +68,7 @@ def draw_shape(schedule: Schedule) -> tuple[Shape, Pieces]:
         sink_tasks=1 + draw("sink tasks", 2),
         attempts=(3, 1)[draw("attempts", 2)],
         max_pending=(0, 0, 0, 2)[draw("max pending", 4)],
+        threads=draw("threads", 8) == 7,
     )
     return shape, draw_pieces(schedule)
 
@@ -99,9 +101,11 @@ def plan_of(shape: Shape) -> PhysicalPlan:
         if shape.between == 2:
             between.fields_grouping("ring", Fields("key"), stream="around")
         feeds = [name]
-    work = builder.set_bolt("work", Work(), shape.work_tasks)
+    work = builder.set_bolt("work", Work(noisy=bool(shape.threads)), shape.work_tasks)
     for feed in feeds:
         work.fields_grouping(feed, Fields("row"))
+    if shape.threads:
+        work.shuffle_grouping("work", stream="noise")
     for bit, sink in enumerate((OutboxSink(), StagingSink(), Total())):
         if shape.sinks >> bit & 1:
             builder.set_bolt(sink.name, sink, shape.sink_tasks).fields_grouping("work", Fields("key"))

@@ -418,3 +418,19 @@ def test_two_tasks_of_one_executor_do_not_wait_for_another_one(make: Callable[..
     with ThreadPoolExecutor(2) as pool:
         both = [_offers(nimbus, ProcessId("a", 1, 1), pool) for _ in range(2)]
         assert sum(len(one.result(60).orders) for one in both) == 2
+
+
+def test_tasks_that_come_again_wait_until_they_have_reached_all_executors(
+    make: Callable[..., Nimbus],
+) -> None:
+    """J23: one that has registered and is starting up takes its first task late; the others do not take its share."""
+    nimbus = make(workers=3)
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):
+            nimbus.gather(2, 2, 600.0, again=True)
+            vain = [_offers(nimbus, ProcessId("a", 1, 1), pool) for _ in range(2)]
+            assert [one.result(60) for one in vain] == [Places(()), Places(())]
+            assert nimbus.missing() == 3
+        nimbus.gather(2, 2, 600.0, again=True)
+        shares = [_offers(nimbus, ProcessId("a", executor, 1), pool) for executor in (1, 2)]
+        assert sorted(len(one.result(60).orders) for one in shares) == [1, 2]

@@ -55,6 +55,7 @@ class Spark:
         self.clock = clock
         self.jobs: list[Job] = []
         self.places: dict[int, list[int]] | None = {}
+        self.vain = 0  # jobs that reach too few executors
         self.session, self.executors, self.nimbus = MagicMock(), MagicMock(), MagicMock()
         context = self.session.sparkContext
         context.parallelize = self._parallelize
@@ -70,7 +71,10 @@ class Spark:
         self.placement = Placement(self.session, executors, "t", wait_secs, lambda: False)
 
     def _parallelize(self, _: Any, tasks: int) -> Job:
-        self.jobs.append(Job(len(self.jobs), tasks, self.places))
+        self.vain -= 1
+        places = self.places if self.vain < 0 else {}
+        self.jobs.append(Job(len(self.jobs), tasks, places))
+        self.nimbus.missing.return_value = 0 if places else 1
         return self.jobs[-1]
 
     def _remove(self, block: tuple[int, int]) -> None:
@@ -128,6 +132,21 @@ def test_jobs_that_fail_or_place_nobody_are_not_gathered(clock: Time) -> None:
     spark.place({0: [0], 1: [1]})
     spark.place({})
     assert spark.blocks() == [(5, 0), (5, 1)]
+
+
+def test_a_job_that_reaches_too_few_executors_comes_again(clock: Time) -> None:
+    """J23: but not for long, if one that has registered takes no task."""
+    spark = Spark(clock, 2, 2)
+    spark.vain = 5
+    assert spark.place({0: [0], 1: [1]}) < 1
+    asked = [call.kwargs["again"] for call in spark.nimbus.gather.call_args_list]
+    assert asked == [True] * 6
+    assert spark.blocks() == [(5, 0), (5, 1)]
+    spark.vain = 10_000
+    assert 10 <= spark.place({0: [0]}) < 11
+    assert not spark.nimbus.gather.call_args.kwargs["again"], (
+        "the last one deals to those that it has reached"
+    )
 
 
 def test_executors_that_do_not_come_are_waited_for_once(clock: Time) -> None:

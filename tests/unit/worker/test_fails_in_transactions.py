@@ -233,6 +233,55 @@ def test_what_a_batch_bolt_emits_and_cant_be_sent_takes_the_batch_back() -> None
     assert Log.done == [1, 2, 3]
 
 
+class First(Committer, BatchBolt):
+    """Hands on what it stores; where it is told to, it raises in its first life's second batch."""
+
+    def __init__(self, marks: Marks, error: type[Exception]) -> None:
+        self.marks, self.error = marks, error
+
+    def prepare(self, conf: Any, context: Any, collector: Any, attempt: Any) -> None:
+        self.collector, self.attempt, self.rows = collector, attempt, []
+
+    def execute(self, tup: Any) -> None:
+        self.rows.append(tup[1])
+
+    def finish_batch(self) -> None:
+        if self.rows == [2] and self.marks.first("bad"):
+            raise self.error("bad")
+        for n in self.rows:
+            self.collector.emit((self.attempt, n))
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("tx", "n"))
+
+
+class Second(Committer, BatchBolt):
+    def prepare(self, conf: Any, context: Any, collector: Any, attempt: Any) -> None:
+        self.rows, self.txid = [], attempt.txid
+
+    def execute(self, tup: Any) -> None:
+        self.rows.append(tup[1])
+
+    def finish_batch(self) -> None:
+        Log.done.append((self.txid, *self.rows))
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("error", [ValueError, FailedException])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_no_committer_acts_on_what_the_one_before_it_did_not_do(error: type[Exception], workers: int) -> None:
+    """G3, G6: one that keeps the number of its transaction would leave the rows out when they come again."""
+    builder = TransactionalTopologyBuilder("t", "numbers", Numbers(), 1)
+    builder.set_bolt("first", First(Marks(), error)).global_grouping("numbers")
+    builder.set_bolt("second", Second()).global_grouping("first")
+    rig = Rig(builder, workers)  # type: ignore[arg-type]  # it is built the same way
+    rig.batches(6)
+    assert [one for one in Log.done if len(one) > 1] == [(1, 1), (2, 2), (3, 3)]
+    assert Log.done[:3] == [(1, 1), (2, 2), (3, 3)]
+
+
 # -- tuples of no tree -----------------------------------------------------------------------------------------------------
 
 

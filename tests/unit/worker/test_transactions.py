@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from stormspark import (
     BasicBolt,
+    Bolt,
     FailedException,
     Fields,
     OutputFieldsDeclarer,
@@ -268,6 +269,50 @@ def test_a_sink_that_does_not_return_has_a_name() -> None:
     rig.batches(2)
     assert busy_with == [("pre_save", "b[0]"), ("post_save", "b[0]"), ("pre_save", "b[0]")]
     assert rig.workers[0].busy() is None
+
+
+class Stages(TwoPhaseStatefulComponent, Bolt):
+    """Puts in place what a batch has brought after its commit, or in its next life; the first time that raises."""
+
+    placed: ClassVar[dict[int, list[int]]] = {}
+    raised: ClassVar[bool]
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+        self.rows: list[int] = []
+        if state.get("batch") is not None:
+            self.placed[state["batch"]] = state["rows"]
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Tuple) -> None:
+        self.rows.append(tup[0])
+        self.collector.ack(tup)
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        self.state["batch"], self.state["rows"] = checkpoint_id, self.rows
+        self.rows = []
+
+    def post_save(self, checkpoint_id: int) -> None:
+        if not Stages.raised:
+            Stages.raised = True
+            raise OSError("no room")
+        self.placed[checkpoint_id] = self.state["rows"]
+
+    def pre_restore(self, checkpoint_id: int) -> None:
+        self.rows = []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_component_whose_post_save_raises_begins_anew_on_what_is_committed(workers: int) -> None:
+    """C42, W22: as Heron's container that dies there; what the batch brought is put in place by `init_state`."""
+    Stages.placed.clear()
+    Stages.raised = False
+    rig = Rig(two(Stages(), [(n,) for n in range(3)]), workers, stormspark_exactly_once=True)
+    rig.batches(4)
+    assert sorted(n for rows in Stages.placed.values() for n in rows) == [0, 1, 2]
+    assert [task.counters.restarts for task in rig.tasks("b")] == [1]
 
 
 class Rows(SourceSpout):
