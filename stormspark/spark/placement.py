@@ -10,8 +10,8 @@ workers are missing
     -> each task starts the workers of its executor, and ends
 
 Spark deals the tasks of a job out in turn over executors with free slots, and tasks that wait keep theirs, so all executors are
-reached; the job comes again where one of them was not ready for a task yet. What is not placed by that (an executor without a free
-slot, a job that fails) is started by its first forwarder.
+reached; the job comes again where one of them was not ready for a task yet. What is not placed by that (an executor without a
+free slot, a job that fails) is started by its first forwarder.
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
 (``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the job's result is persisted: a block of some
