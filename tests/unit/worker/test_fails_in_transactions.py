@@ -56,6 +56,13 @@ class Rows(SourceSpout):
         raise AssertionError
 
 
+class TypedRows(Rows):
+    """For vectorised bolts."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(pa.schema({"value": pa.int64()}))
+
+
 class Plain(Bolt):
     """Its stream has one number."""
 
@@ -403,6 +410,48 @@ def test_rows_that_were_merely_held_are_no_dead_letters(most: int, workers: int)
     rig.batches(2)
     assert rig.tasks("a")[0].counters.dead_letters == 1
     assert sorted(Log.done[-9:]) == [0, 1, 2, 3, 4, 5, 7, 8, 9]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("poison", [{0}, {9}, {3, 4}, {0, 5, 9}])
+@pytest.mark.parametrize("as_tuples", [False, True])
+def test_a_row_that_raises_in_a_batch_is_told_from_the_others(
+    workers: int, poison: set[int], as_tuples: bool
+) -> None:
+    """C44, W22: nobody knows for which row `execute_batch` raised, so they come one by one when they come again."""
+
+    class Raises(ArrowBolt):
+        def execute_batch(self, batch: Any, collector: Any) -> None:
+            values = batch["value"].to_pylist()
+            if poison & set(values):
+                raise ValueError("poison")
+            Log.done.append(values)
+
+        def declare_output_fields(self, declarer: Any) -> None:
+            pass
+
+    class Passes(ArrowBolt):
+        def execute_batch(self, batch: Any, collector: Any) -> None:
+            collector.emit_batch(batch, anchors=ROW_BY_ROW)
+
+        def declare_output_fields(self, declarer: Any) -> None:
+            declarer.declare(pa.schema({"value": pa.int64()}))
+
+    builder = TopologyBuilder()
+    builder.set_spout("a", TypedRows())
+    if not as_tuples:
+        builder.set_bolt("p", Passes()).global_grouping("a")
+    builder.set_bolt("b", Raises()).global_grouping("a" if as_tuples else "p")
+    rig = Rig(builder, workers, **ONCE)
+    task = rig.tasks("a")[0]
+    rig.cluster.add_rows(task.id, 0, rows(*range(10)))
+    rig.batches(2)
+    assert task.counters.dead_letters == len(poison)
+    done = [value for values in Log.done for value in values]
+    assert sorted(done[len(poison) - 10 :]) == sorted(set(range(10)) - poison)
+    rig.cluster.add_rows(task.id, 0, rows(*range(10, 1000)))
+    rig.batches(2)
+    assert max(map(len, Log.done)) > 1, "a while later they come in batches again"
 
 
 def test_without_transactions_what_was_held_fails_with_its_task() -> None:
