@@ -215,7 +215,7 @@ class ArrowBoltTask(BoltTask):
     def _run_rows(self, batch: _Batch) -> int:
         """Execute the first rows of a batch, each as one of its own; the others wait."""
         rows, source, roots = batch
-        most = min(rows.num_rows, _ONES_A_TURN)
+        most = min(int(rows.num_rows), _ONES_A_TURN)
         if most < rows.num_rows:
             left = _Batch(rows.slice(most), source, roots.take(np.arange(most, rows.num_rows)))
             self._batches.appendleft(left)
