@@ -186,7 +186,8 @@ soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure s
 	@SOAK_BATCHES=20000 HEAVY_TUPLES=2500 $(BIN)/pytest -q tests/unit/local/test_nothing_grows.py tests/spark/test_heavy_tuples.py
 
 .PHONY: soak-schedules
-soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tests/schedules), for SCHEDULE_SECS
+soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tests/schedules), for SCHEDULE_SECS; and each planted defect is found
+	@$(BIN)/python -m tests.schedules --planted
 	@$(BIN)/python -m tests.schedules --seconds $(SCHEDULE_SECS)
 
 .PHONY: soak-faults
