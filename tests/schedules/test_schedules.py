@@ -17,8 +17,8 @@ from tests.schedules.search import FAMILIES, simplest, try_schedule
 
 #: Seeds from 0 on that CI looks at, of each family.
 SCHEDULES = int(os.environ.get("SCHEDULES", "150"))
-#: A planted defect has to be found among so many of them; the rarest ones are tried first where they were found last. With new seeds:
-#: ``python -m tests.schedules --planted``.
+#: A planted defect has to be found among so many of them; the rarest ones are tried first where they were found last.
+#: ``python -m tests.schedules --planted`` takes new seeds.
 _UNTIL_FOUND = 1500
 _FOUND_AT = {
     "fails are late (point 4)": 989,
