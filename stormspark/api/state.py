@@ -177,7 +177,8 @@ class TransactionalSink(TwoPhaseStatefulComponent):
     is safe. Where they are, `init_state` comes before ``prepare``. It may then ack at once, since all of the batch comes
     again if it fails; what has to be written by then is written, or put into the state, in `pre_save`, which raises where
     it can't be. What is in the state then is committed with the batch, and delivered in `post_save`.
-    `stormspark.connectors.Outbox` is the state of such a sink.
+    `stormspark.connectors.Outbox` is the state of such a sink. What `post_save` raises is told, and the instance goes on: the
+    outbox tries again after the next batch.
     """
 
     @property

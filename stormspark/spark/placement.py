@@ -45,6 +45,7 @@ _LOOK_SECS = 0.1
 #: For so long tasks are sent again and again until they have reached all executors: one that has registered takes its first task
 #: when it has started up, and others may have taken them all until then.
 _REACH_SECS = 10.0
+_LONGEST_PAUSE_SECS = 2.0
 
 
 class Placement:
@@ -77,14 +78,14 @@ class Placement:
         self._wait_for_executors(attempt.workers)
         if self._ended():
             return
-        expected = self._executors.for_workers(attempt.workers)
-        tasks = max(expected, len(self._executors.active()), missing if self._executors.dynamic else 1)
         # Those with a free slot have a task soon, and offer when it has started Spark's Python, as a worker starts one.
         patience = self._wait_secs if self._executors.dynamic else attempt.start_timeout_secs
         reaches_until = time.monotonic() + (0 if self._executors.dynamic else _REACH_SECS)
-        again = True
+        again, pause = True, _LOOK_SECS
         while again:
             again = time.monotonic() < reaches_until
+            expected = self._executors.for_workers(attempt.workers)
+            tasks = max(expected, len(self._executors.active()), missing if self._executors.dynamic else 1)
             nimbus.gather(expected, tasks, patience, again=again)
             try:
                 self._run(attempt, tasks)
@@ -97,9 +98,10 @@ class Placement:
                 break
             finally:
                 nimbus.gathered()
-            if not nimbus.missing() or self._ended():
+            if not nimbus.missing() or self._ended() or nimbus.broken is not None:
                 break
-            time.sleep(_LOOK_SECS)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECS)
         _log.info(
             "%s: %d workers placed in %.1f s: %s",
             self._name,

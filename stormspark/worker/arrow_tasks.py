@@ -41,8 +41,6 @@ __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 _SMALL = 16384
 _MOST_ROWS = 65536
 _MOST_TUPLES = 8192
-#: Where rows are executed one by one, so many of them before other bolts have their turn.
-_ONES_A_TURN = 256
 #: A spout is called once a turn where a call emits so many rows, else as often as it takes.
 _ROWS_A_TURN = 4096
 
@@ -66,8 +64,6 @@ class ArrowBoltTask(BoltTask):
         self._rows = 0
         #: Bytes of these.
         self.batch_bytes = 0
-        #: So many rows are executed one by one, so that the one for which ``execute_batch`` raises is told from the others.
-        self._one_by_one = 0
         self._collects = ArrowCollector(self)
         self._schemas: dict[tuple[str, str], pa.Schema] = {}
 
@@ -207,24 +203,8 @@ class ArrowBoltTask(BoltTask):
             return 1
         self._rows -= one.rows.num_rows
         self.batch_bytes -= one.rows.nbytes
-        if self._one_by_one and one.rows.num_rows > 1:
-            return self._run_rows(one)
         together = self._together(one) if one.rows.num_rows < _SMALL and self._batches else one
         return self._run_batch(together.rows, together.source, together.roots)
-
-    def _run_rows(self, batch: _Batch) -> int:
-        """Execute the first rows of a batch, each as one of its own; the others wait."""
-        rows, source, roots = batch
-        most = min(int(rows.num_rows), _ONES_A_TURN)
-        if most < rows.num_rows:
-            left = _Batch(rows.slice(most), source, roots.take(np.arange(most, rows.num_rows)))
-            self._batches.appendleft(left)
-            self._rows += left.rows.num_rows
-            self.batch_bytes += left.rows.nbytes
-        for row in range(most):
-            if self.fatal is None:
-                self._run_batch(rows.slice(row, 1), source, roots.take(np.arange(row, row + 1)))
-        return most
 
     def execute_one(self, delivery: Delivery) -> None:
         """Execute a tuple now, as a batch of one row."""
@@ -267,7 +247,7 @@ class ArrowBoltTask(BoltTask):
         taken, first = self._taken, self._next
         source = taken[first][1]
         place = source.component, source.stream
-        most = first + 1 if self._one_by_one else min(len(taken), first + _MOST_TUPLES)
+        most = min(len(taken), first + _MOST_TUPLES)
         end = first + 1
         while end < most and (
             taken[end][1] is source or (taken[end][1].component, taken[end][1].stream) == place
@@ -336,12 +316,8 @@ class ArrowBoltTask(BoltTask):
         counters.latency.add(took / count, count)
         counters.executed += count
         self._done += count
-        self._one_by_one = max(0, self._one_by_one - count)
         failed = collector.failed
         if raised is not None:
-            # They come again, mostly in the order that they had.
-            if count > 1:
-                self._one_by_one += count * (self._settings.poison_attempts or 1)
             left = np.arange(count) if failed is None else np.flatnonzero(~failed)
             reason = f"{type(raised).__name__}: {raised}"[:1000]
             verdict = Verdict(Outcome.FAILED, reason, self.component.id, self.id)

@@ -141,7 +141,7 @@ class SpoutCollector:
     def _post(self, call: Callable[[], object]) -> None:
         """Leave a call of another thread for the task's own; raises `EmitError` where the position of the spout is its state."""
         task = self._task
-        if task.waits_for_commit and task.state is not None:
+        if task.waits_for_commit and task.state is not None and task.has(self):
             msg = (
                 f"{task.name}: a thread of its own has emitted, but a spout with state emits in next_tuple only: else the tuple "
                 f"and the position after it could come into different batches. Let the thread put it into a queue.Queue, take it "
@@ -321,7 +321,7 @@ class BoltCollector:
 
     def ack(self, tup: Tuple) -> None:
         """Close the tuple's edge (E5)."""
-        if self.guarded and get_ident() != self._task.thread:
+        if self.guarded and self._task.must_wait:
             post(self, partial(self.ack, tup))
             return
         if type(tup) is Tuple and not tup.state:  # the usual case, without a call more
@@ -337,7 +337,7 @@ class BoltCollector:
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""
-        if self.guarded and get_ident() != self._task.thread:
+        if self.guarded and self._task.must_wait:
             post(self, partial(self.fail, tup, reason))
             return
         if self._settled(tup, "fail"):
@@ -380,7 +380,7 @@ class BoltCollector:
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""
-        if self.guarded and get_ident() != self._task.thread:
+        if self.guarded and self._task.must_wait:
             post(self, partial(self.reset_timeout, tup))
         else:
             reset_timeouts(self._ledger, tup.roots)

@@ -140,6 +140,8 @@ class Worker:
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
         self._inside: Task | None = None  # that task
+        #: The bolt whose ``execute`` runs, which may wait for its threads.
+        self.executing: Task | None = None
         #: What `look` found in `_at`, and when a call of it was last seen to return. Only the other thread writes this, so that
         #: it can't undo what this one writes at the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
@@ -237,6 +239,8 @@ class Worker:
         self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
         #: In this round some worker still had work when its last tuples left: then no worker prepares in it.
         self._unsettled = False
+        #: Why the batch fails, as another worker has told in a round that ends it.
+        self._fails_elsewhere = ""
         #: Whether answers from outside are taken in now, and calls of users' threads.
         self._listens = self._takes_calls = True
         self._first_round = False  # of an attempt at a batch
@@ -438,8 +442,8 @@ class Worker:
         # A worker that has prepared the batch, or is about to, may not come by new tuples.
         closed = self._transactions and phase > self.plan.supersteps and not self._unsettled
         self._listens = self._prepared is None and not closed
-        # What threads emit comes in where spouts are asked, and not after that: else one that never pauses would keep a batch
-        # from ever being worked off.
+        # All that threads call comes in where spouts are asked. After that it is only what they called while their bolt was in
+        # `execute`: else a thread that never pauses would keep a batch from ever being worked off.
         self._takes_calls = not self._transactions or (phase == 0 and self._first_round and self._listens)
         for frame in frames:
             self._take(frame)
@@ -455,7 +459,7 @@ class Worker:
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        if step.finishes and self._prepared is None and not self._unsettled:
+        if step.finishes and self._prepared is None:
             self._finish_outside()
             self._end_batches(step.finishes, phase)
         self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
@@ -513,6 +517,7 @@ class Worker:
             self._batch_and_attempt = (step.batch, step.attempt)
             self._begin_batch(step)
         self._quantum_used_up = self._unsettled = False
+        self._fails_elsewhere = ""
         self._ends = bool(step.finishes)
         limited = step.limits is not None and any(spout.id in step.limits for spout in self._spouts)
         fills = self._fills and step.asks and not limited
@@ -553,14 +558,19 @@ class Worker:
         reached("worker.before_finish")
         ends = self.plan.ends_of_batches
         for bolt in self._bolts:
-            if self._batch_fails():
+            if ends.get(bolt.component.id) != (number, stage):
+                continue
+            reason = self._why_it_fails()
+            if reason is not None:
+                bolt.abort(f"did not hear of the end of its batch, which fails: {reason}")
                 return
-            if ends.get(bolt.component.id) == (number, stage):
-                self._enter(bolt)
-                bolt.end_batch()
-                self._seal_full_lanes()
-                self._pass(inf)
-                self._finish_outside()
+            self._enter(bolt)
+            self.executing = bolt
+            bolt.end_batch()
+            self.executing = None
+            self._seal_full_lanes()
+            self._pass(inf)
+            self._finish_outside()
         reached("worker.finished")
 
     def stirs(self) -> bool:
@@ -618,6 +628,7 @@ class Worker:
             self.ledger.take_parts(pickle.loads(frame.payload))
         elif frame.kind == FrameKind.UNSETTLED:
             self._unsettled = True
+            self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
     def _refresh_loads(self, frames: list[Frame]) -> None:
         """Tell choosers that follow load how much waits, before what the frames bring (D6)."""
@@ -687,8 +698,10 @@ class Worker:
         while still < _MOST_PASSES:
             if late:
                 break
-            if not any(bolt.ready and bolt.fatal is None for bolt in self._bolts) and not (
-                self._outside and self._wait_outside(loops_until)
+            if (
+                not any(bolt.ready and bolt.fatal is None for bolt in self._bolts)
+                and not (self.guarded and self._calls_at_hand())
+                and not (self._outside and self._wait_outside(loops_until))
             ):
                 break
             late = self._pass(loops_until)
@@ -702,7 +715,7 @@ class Worker:
 
         Then tell spouts how trees ended.
         """
-        if self.guarded and self._takes_calls:
+        if self.guarded and self._listens:
             self._take_calls(self._bolts)
         if self._to_refuse:
             self._refuse_rows()
@@ -743,10 +756,16 @@ class Worker:
         self._enter(bolt)
         waiting, now = bolt.ready, -inf
         while waiting > 0 and bolt.fatal is None:
+            self.executing = bolt
             done = bolt.run()
+            self.executing = None
             if not done:
                 break
             waiting -= done
+            if self.guarded and self._listens:
+                self._take_calls(
+                    (bolt,)
+                )  # its threads wait where too many calls do, and it may wait for them
             self._seal_full_lanes(bolt)
             now = self._clock()
             self._at = (bolt.name, now)
@@ -816,12 +835,17 @@ class Worker:
             self._seal_full_lanes(bolt)
 
     def _take_calls(self, tasks: Iterable[Task]) -> None:
-        """Do what threads of user code have emitted, acked and failed."""
+        """Do what threads of user code have emitted, acked and failed, as far as it belongs to the batch."""
         for task in tasks:
-            if len(task.mailbox) and task.fatal is None:
+            most = len(task.mailbox) if self._takes_calls else task.mailbox.at_hand
+            if most and task.fatal is None:
                 self._enter(task)
-                task.take_calls()
+                task.take_calls(most)
                 self._seal_full_lanes(task)
+
+    def _calls_at_hand(self) -> int:
+        """Calls of threads that belong to the batch that runs, as the tuples do that were executed meanwhile."""
+        return sum(bolt.mailbox.at_hand for bolt in self._bolts if bolt.fatal is None)
 
     def runs_user_code(self, thread: int) -> bool:
         """Whether this thread is in a task's code now."""
@@ -931,11 +955,14 @@ class Worker:
         self._ready_bytes += len(payload)
         self._sequence += 1
 
-    def _hand_out(self) -> list[Frame]:
+    def _seal_all_lanes(self) -> None:
         for lanes in self._lanes.values():
             self._seal(lanes)
         for batches in self._batch_lanes.values():
             self._seal_batches(batches)
+
+    def _hand_out(self) -> list[Frame]:
+        self._seal_all_lanes()
         # After the tuples: sealing may have drained parts, and fails of values that can't be pickled.
         for home, parts in self.ledger.parts_to_send.items():
             self._add_frame(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
@@ -997,28 +1024,35 @@ class Worker:
             self._unsettled or not self.plan.supersteps
         ):  # what is left where no edge crosses concerns nobody else
             return
-        if phase < self.plan.supersteps:
-            tells = bool(step.finishes) and self._batch_fails()
-        else:
-            tells = step.commits and (bool(self._left()) or not self._has_ended(step) or self._batch_fails())
+        reason = None
+        if step.finishes:
+            self._seal_all_lanes()  # some of it may be what can't be sent
+            reason = self._why_it_fails()
+        tells = reason is not None
+        if phase == self.plan.supersteps and not tells:
+            left = self._left() or not self._has_ended(step) or self._aborts() is not None or self._fatal()
+            tells = step.commits and bool(left)
         if tells:
             self._unsettled = True
             for worker in self._lanes:
-                self._add_frame(worker, FrameKind.UNSETTLED, 0, b"")
+                self._add_frame(worker, FrameKind.UNSETTLED, 0, (reason or "").encode(errors="replace"))
 
-    def _batch_fails(self) -> bool:
-        """Whether something has gone wrong here with which the batch can't be committed."""
-        if self._aborts() is not None or self._fatal() is not None:
-            return True
-        # Trees are looked at where that decides about a committer; else their home looks when the round ends.
-        return self._ends and (
-            any(parts.fails for parts in self.ledger.parts_to_send.values())
-            or any(spout.has_failed for spout in self._spouts)
-        )
+    def _why_it_fails(self) -> str | None:
+        """In a round that ends the batch: what has gone wrong, here or elsewhere, with which it can't be committed."""
+        fatal, aborts = self._fatal(), self._aborts()
+        if fatal is not None or aborts is not None:
+            return aborts or (fatal.text if fatal is not None else None)
+        for parts in self.ledger.parts_to_send.values():
+            for _, verdict in parts.fails:
+                return verdict.reason or "a tuple has failed"
+        failed = next((tree for spout in self._spouts if (tree := spout.failed_tree) is not None), None)
+        if failed is not None:
+            return f"message {failed.message_id!r} {failed.verdict}"
+        return self._fails_elsewhere or None
 
     def _left(self) -> int:
         """Tuples and rows of the batch that wait here, and calls that have to return before it ends."""
-        left = self._waiting() + self._at_work()
+        left = self._waiting() + self._at_work() + self._calls_at_hand()
         return left + sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
 
     def _has_ended(self, step: Step) -> bool:

@@ -47,17 +47,31 @@ class Mailbox:
     def __init__(self, task: str, report: Callable[[str], None], most: int = _MOST) -> None:
         self._task, self._report, self._most = task, report, most
         self._calls: deque[Callable[[], object]] = deque()
+        self._at_hand = 0
+        self._taking = False
         self._changed = threading.Condition()
         self._closed = False
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def post(self, call: Callable[[], object]) -> None:
-        """Leave a call, of any thread; waits while the box is full."""
+    @property
+    def at_hand(self) -> int:
+        """Of the calls that wait, those that belong to what the task does now: they, and what was called before them."""
+        return self._at_hand
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether the task's own thread has to leave its calls here, too: they come after those that wait."""
+        return bool(self._calls) and not self._taking
+
+    def post(self, call: Callable[[], object], *, at_hand: bool = False, patient: bool = True) -> None:
+        """Leave a call, of any thread; waits while the box is full, if ``patient``. ``at_hand``: the task is at work, and may
+        wait for it.
+        """
         with self._changed:
             since, told = time.monotonic(), False
-            while len(self._calls) >= self._most and not self._closed:
+            while patient and len(self._calls) >= self._most and not self._closed:
                 self._changed.wait(_PATIENCE_SECS)
                 if not told and time.monotonic() - since >= _PATIENCE_SECS:
                     told = True
@@ -67,14 +81,23 @@ class Mailbox:
                     )
             if not self._closed:
                 self._calls.append(call)
+                if at_hand:
+                    self._at_hand = len(self._calls)
 
-    def take(self) -> int:
-        """Do what waits now, on the task's thread; returns how many calls that was. What one raises comes out, the rest stays."""
-        waiting = len(self._calls)
+    def take(self, most: int | None = None) -> int:
+        """Do what waits now, or so much of it, on the task's thread; returns how many calls that was. What one raises comes out,
+        the rest stays.
+        """
+        waiting = len(self._calls) if most is None else min(most, len(self._calls))
+        self._taking = True
         try:
             for _ in range(waiting):
-                self._calls.popleft()()
+                with self._changed:
+                    call = self._calls.popleft()
+                    self._at_hand = max(0, self._at_hand - 1)
+                call()
         finally:
+            self._taking = False
             with self._changed:
                 self._changed.notify_all()
         return waiting
@@ -84,6 +107,7 @@ class Mailbox:
         with self._changed:
             self._closed = True
             self._calls.clear()
+            self._at_hand = 0
             self._changed.notify_all()
 
 
@@ -97,7 +121,8 @@ def post(collector: _Collector, call: Callable[[], object]) -> None:
     """Leave a call in the mailbox of the collector's task, unless its instance has ended: nobody knows its tuples any more."""
     task = collector._task
     if task.has(collector):
-        task.mailbox.post(call)
+        own = get_ident() == task.thread
+        task.mailbox.post(call, at_hand=own or task.executes, patient=not own)
 
 
 def refuse_other_threads(task: Any) -> None:

@@ -263,9 +263,9 @@ class SpoutTask(Task):
         )
 
     @property
-    def has_failed(self) -> bool:
-        """Whether a tree of this batch has failed."""
-        return next(self._failed(), None) is not None
+    def failed_tree(self) -> Tree | None:
+        """One of this batch that has failed."""
+        return next(self._failed(), None)
 
     def note_failures(self) -> None:
         """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
@@ -411,13 +411,13 @@ class SpoutTask(Task):
         if hasattr(self, "_collector"):  # else it has not been opened yet
             self._collector.guarded = True
 
-    def take_calls(self) -> None:
+    def take_calls(self, most: int | None = None) -> None:
         """Do what users' threads have called, unless the spout may not emit now."""
         if len(self.mailbox) and self.may_emit:
             collector = self._collector
             before = collector.emitted
             collector.now = self._clock()
-            super().take_calls()
+            super().take_calls(most)
             emitted = collector.emitted - before
             self._emitted_in_round += emitted
             if self._left is not None:

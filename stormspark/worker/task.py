@@ -8,12 +8,14 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from threading import get_ident
 from typing import Any, Protocol
 
 import cloudpickle
 
 from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import BatchAware, EmitInfo, LivesOutside, TaskHook, TopologyContext, TransactionAttempt
+from stormspark.api.state import TransactionalSink
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.config import Settings
@@ -49,6 +51,8 @@ class Host(Protocol):
     #: The thread that runs the tasks, and whether user code has other ones.
     thread: int
     guarded: bool
+    #: Whose ``execute`` runs now.
+    executing: Task | None
 
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
@@ -182,6 +186,18 @@ class Task:
         """The thread that runs the tasks of this worker."""
         return self._host.thread
 
+    @property
+    def executes(self) -> bool:
+        """Whether its ``execute`` runs now; asked by other threads."""
+        return self._host.executing is self
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether what is called now has to wait for calls of its other threads, or is one of these: an ack comes after the emits
+        that were made before it.
+        """
+        return get_ident() != self.thread or self.mailbox.holds_up
+
     def has(self, collector: object) -> bool:
         """Whether this is the collector of the instance that lives now."""
         return getattr(self, "_collector", None) is collector
@@ -190,10 +206,10 @@ class Task:
         """User code has threads now: let the collector bear calls of theirs."""
         raise NotImplementedError
 
-    def take_calls(self) -> None:
-        """Do what users' threads have called; what that raises is as if ``execute`` or ``next_tuple`` had."""
+    def take_calls(self, most: int | None = None) -> None:
+        """Do what users' threads have called, or so much of it; what that raises is as if ``execute`` or ``next_tuple`` had."""
         try:
-            self.mailbox.take()
+            self.mailbox.take(most)
         except Exception as error:
             self.raised("a call of its own thread", error)
 
@@ -228,12 +244,22 @@ class Task:
             return None
 
     def commit_state(self, txid: int) -> None:
-        """The batch is committed. Where ``post_save`` raises the component begins anew on that state, as in Heron (C42)."""
+        """The batch is committed. Where ``post_save`` raises the component begins anew on that state, as in Heron (C42), but for
+        sinks that try again by themselves.
+        """
         assert self.state is not None
+        instance = self.instance
         try:
-            self.state.committed(self.instance, txid)
+            self.state.committed(instance, txid)
         except Exception as error:
-            self.raised("post_save", error)
+            self.report_error(error)
+            if not isinstance(instance, TransactionalSink):
+                self.counters.restarts += 1
+                self.forget_tuples()
+                self.begin_anew()
+
+    def forget_tuples(self) -> None:
+        """What waits and what is held is nobody's any more."""
 
     def roll_back_state(self, txid: int) -> None:
         """The batch after ``txid`` comes again, to a new instance."""

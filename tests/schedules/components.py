@@ -12,7 +12,6 @@ from stormspark.api.components import Bolt
 from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import FailedException
-from stormspark.worker.foreign_calls import post
 from tests.schedules.world import world
 
 __all__ = [
@@ -236,7 +235,8 @@ class Work(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
     def call_of_a_thread(self) -> None:
         """A thread of its own emits just now, of which nothing is to be seen outside."""
         if self.noisy and not world().schedule.calm:
-            post(self.collector, partial(self.collector.emit, (0,), "noise"))
+            # As if this bolt's ``execute`` were not at hand: what a thread calls then is for the next batch.
+            self.collector._task.mailbox.post(partial(self.collector.emit, (0,), "noise"))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("row", "copy", "key", "nonce"))

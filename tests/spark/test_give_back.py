@@ -58,6 +58,8 @@ def test_a_submit_that_raises_leaves_nothing(
         raise OSError("no space left on device")
 
     conf: dict[str, Any] = {"stormspark.log.dir": str(tmp_path / "logs")}
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # where no other test has folders
     checkpoint = tmp_path / "checkpoint"
     if step in ("durable_acker", "batch_commits"):
         monkeypatch.setattr(module.SparkTopology, f"_{step}", fails)

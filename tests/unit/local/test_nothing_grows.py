@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 from typing import Any, ClassVar
 
@@ -144,6 +146,14 @@ class Size:
 
 
 @pytest.mark.slow
+@pytest.fixture(autouse=True)
+def nothing_is_logged() -> Iterator[None]:
+    """Pytest keeps what is logged."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_nothing_grows_with_the_number_of_batches(
     exactly_once: bool, monkeypatch: pytest.MonkeyPatch
