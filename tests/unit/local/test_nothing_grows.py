@@ -145,7 +145,6 @@ class Size:
         return {name: count for name, count in new.items() if count > 60 + before.objects[name] // 20}
 
 
-@pytest.mark.slow
 @pytest.fixture(autouse=True)
 def nothing_is_logged() -> Iterator[None]:
     """Pytest keeps what is logged."""
@@ -154,6 +153,7 @@ def nothing_is_logged() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_nothing_grows_with_the_number_of_batches(
     exactly_once: bool, monkeypatch: pytest.MonkeyPatch
