@@ -17,6 +17,7 @@ from tests.schedules.world import world
 __all__ = [
     "FIRST_NUMBER",
     "KEYS",
+    "Noise",
     "Numbers",
     "OutboxSink",
     "Pass",
@@ -225,22 +226,31 @@ class Work(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
             self.collector.emit((row, copy, row % KEYS, what), anchors=[tup])
         self.call_of_a_thread()
 
-    def execute(self, tup: Tuple) -> None:
-        if tup.source_stream == "noise":
-            self.collector.ack(tup)
-            self.call_of_a_thread()
-        else:
-            super().execute(tup)
-
     def call_of_a_thread(self) -> None:
         """A thread of its own emits just now, of which nothing is to be seen outside."""
         if self.noisy and not world().schedule.calm:
             # As if this bolt's ``execute`` were not at hand: what a thread calls then is for the next batch.
+            world().talks = self
             self.collector._task.mailbox.post(partial(self.collector.emit, (0,), "noise"))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("row", "copy", "key", "nonce"))
         declarer.declare_stream("noise", Fields("row"))
+
+
+class Noise(Bolt):
+    """Takes what the threads of `Work` emit, and by then one has emitted again: there is always a call that waits."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Tuple) -> None:
+        self.collector.ack(tup)
+        if world().talks is not None:
+            world().talks.call_of_a_thread()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        pass
 
 
 class _Sink(_Troubled):

@@ -12,6 +12,7 @@ from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from tests.schedules.components import (
     FIRST_NUMBER,
+    Noise,
     Numbers,
     OutboxSink,
     Pass,
@@ -105,7 +106,7 @@ def plan_of(shape: Shape) -> PhysicalPlan:
     for feed in feeds:
         work.fields_grouping(feed, Fields("row"))
     if shape.threads:
-        work.shuffle_grouping("work", stream="noise")
+        builder.set_bolt("noise", Noise()).shuffle_grouping("work", stream="noise")
     for bit, sink in enumerate((OutboxSink(), StagingSink(), Total())):
         if shape.sinks >> bit & 1:
             builder.set_bolt(sink.name, sink, shape.sink_tasks).fields_grouping("work", Fields("key"))

@@ -57,6 +57,8 @@ class World:
         #: Numbers that the spout with a state may have emitted by the end of each batch.
         self.numbers_until: Callable[[int], int] = lambda batch: 0
         self.effects: dict[str, Counter[Any]] = defaultdict(Counter)
+        #: Whose threads never pause.
+        self.talks: Any = None
         #: Rows by their message ids.
         self.row_of: dict[Hashable, int] = {}
         #: Committers' acts: what was written down for a transaction, by its number.
