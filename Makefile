@@ -180,6 +180,7 @@ soak-seed:
 
 .PHONY: soak
 soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+	@LONG_TESTS=1 $(BIN)/pytest -q -m long --ignore=tests/faults
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
 	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
@@ -192,8 +193,8 @@ soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tes
 
 .PHONY: soak-faults
 soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
-	@FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(DRAWN_ANEW) tests/faults/nothing_lost
-	@EXECUTOR_FAULTS=1 OUTAGE_SECS=600 $(DRAWN_ANEW) tests/faults/test_executors.py tests/faults/test_outage.py
+	@LONG_TESTS=1 FAULT_MESSAGES=$(FAULT_MESSAGES) FAULT_INJECTIONS=$(FAULT_INJECTIONS) $(DRAWN_ANEW) tests/faults/nothing_lost
+	@LONG_TESTS=1 OUTAGE_SECS=600 $(DRAWN_ANEW) tests/faults/test_executors.py tests/faults/test_outage.py
 
 .PHONY: soak-backpressure
 soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACKPRESSURE_SECS for each run; the tables are in build/backpressure

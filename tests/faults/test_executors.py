@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,10 +19,6 @@ from tests.spark.waiting import wait_for, worker_processes
 _SLOW_SECS, _TRIES = 3.0, 10
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
-#: Clusters whose executors come and go take minutes: `make soak-faults` has them.
-long = pytest.mark.skipif(
-    "EXECUTOR_FAULTS" not in os.environ, reason="`make soak-faults` has it (EXECUTOR_FAULTS)"
-)
 
 
 def executors_of_workers(run: Run) -> Counter[str]:
@@ -46,7 +41,7 @@ def _executors(daemon: psutil.Process) -> list[psutil.Process]:
     return [one for one in every if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())]
 
 
-@pytest.mark.parametrize(("workers", "even"), [(3, [1, 2]), pytest.param(4, [2, 2], marks=long)])
+@pytest.mark.parametrize(("workers", "even"), [(3, [1, 2]), pytest.param(4, [2, 2], marks=pytest.mark.long)])
 def test_workers_live_evenly_on_executors(tmp_path: Path, workers: int, even: list[int]) -> None:
     """J23: each executor has its share, however many slots it has and whichever registered first."""
     # However long a busy machine takes for the second executor, and for Python beside it.
@@ -58,7 +53,7 @@ def test_workers_live_evenly_on_executors(tmp_path: Path, workers: int, even: li
         run.check()
 
 
-@long
+@pytest.mark.long
 def test_executors_that_come_late_are_killed_and_decommissioned(tmp_path: Path) -> None:
     """C35, J23: a standalone cluster whose second host joins later, whose first executor is killed, whose second host is taken
     away; nothing is lost, nothing comes twice, and workers that start again are placed evenly.
@@ -99,7 +94,7 @@ def _folder(tmp_path: Path) -> Path:
     return folder
 
 
-@long
+@pytest.mark.long
 def test_dynamic_allocation_leaves_executors_with_workers_alone(tmp_path: Path) -> None:
     """J23: batches are six seconds apart, and executors that idle for a second are given back; no worker is."""
     dynamic = "spark__dynamicAllocation__"
@@ -124,7 +119,7 @@ def test_dynamic_allocation_leaves_executors_with_workers_alone(tmp_path: Path) 
         run.check()
 
 
-@long
+@pytest.mark.long
 def test_speculative_twins_of_slow_tasks_change_nothing(tmp_path: Path) -> None:
     """A worker stands still for some seconds, again and again, so that its tasks are run a second time elsewhere."""
     settings = {

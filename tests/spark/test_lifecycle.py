@@ -79,6 +79,7 @@ def test_a_stop_leaves_the_batch_that_runs_committed(start, tmp_path):
     assert running.query.exception() is None
 
 
+@pytest.mark.long
 def test_a_stop_completes_what_workers_have_gone_on_with(start):
     """F6: they ask spouts between supersteps too, and whoever stops a topology finds nothing open."""
     builder = TopologyBuilder()

@@ -68,7 +68,13 @@ SCALE = Scale.of_environment()
 RUNS = TOGETHER if SCALE.injections == 1 else {fault: [fault] for fault in FAULTS if fault != "disk full"}
 
 
-@pytest.mark.parametrize("run", RUNS)
+#: A fault in one run is much the same as in another.
+IN_SOAK = ("one worker", "long outages")
+
+
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=[pytest.mark.long] if run in IN_SOAK else []) for run in RUNS]
+)
 def test_nothing_is_lost(run: str, scenario: Callable[..., Scenario], balance: Callable[..., None]) -> None:
     """E15, E16, B10, K3: every message's effect is there, every tree has one verdict, the offsets are committed."""
     faults = [FAULTS[fault] for fault in RUNS[run] for _ in range(SCALE.injections)]

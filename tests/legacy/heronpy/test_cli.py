@@ -16,6 +16,7 @@ HERE = Path(__file__).parent / "projects"
 ROOT = Path(__file__).parents[3]
 WORDS = ("storm", "heron", "spark", "storm", "flink")
 ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
+LONG_ON_SPARK = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
 
 Run = Callable[..., dict[str, Any]]
 
@@ -77,7 +78,7 @@ def test_the_builders_style(run: Run, tmp_path: Path, engine: str) -> None:
     assert statistics["topology"] == "words"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_the_classs_style(run: Run, tmp_path: Path, engine: str) -> None:
     """A40-A42, D7-D10, D13: streams, output fields that are added, groupings; in two containers, which are workers."""
     run("streams_topology.py:Streams", engine)
@@ -85,7 +86,7 @@ def test_the_classs_style(run: Run, tmp_path: Path, engine: str) -> None:
     assert found(tmp_path, "lowest") == [{"words:default": 100}]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_state(run: Run, tmp_path: Path, engine: str) -> None:
     """B26, C42-C44: exact in spite of an exception."""
     run("stateful_topology.py", engine)
