@@ -91,7 +91,7 @@ test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled
-	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark' \
+	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark and not slow' \
 	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
 
 .PHONY: wheels
