@@ -14,7 +14,7 @@ from stormspark.acker.tree import Branch, Part, SpoutAccount, Tree
 from stormspark.api import DEFAULT_STREAM, TICK_SOURCE
 from stormspark.api.tuples import Tuple
 from stormspark.errors import EmitError
-from stormspark.worker.foreign_calls import post, refuse_other_threads
+from stormspark.worker.foreign_calls import comes_later, post, refuse_other_threads
 from stormspark.worker.outlets import Outlet
 from stormspark.worker.salvage import error_text
 
@@ -321,8 +321,7 @@ class BoltCollector:
 
     def ack(self, tup: Tuple) -> None:
         """Close the tuple's edge (E5)."""
-        if self.guarded and self._task.must_wait:
-            post(self, partial(self.ack, tup))
+        if self.guarded and comes_later(self, partial(self.ack, tup)):
             return
         if type(tup) is Tuple and not tup.state:  # the usual case, without a call more
             tup.state = 1
@@ -337,8 +336,7 @@ class BoltCollector:
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""
-        if self.guarded and self._task.must_wait:
-            post(self, partial(self.fail, tup, reason))
+        if self.guarded and comes_later(self, partial(self.fail, tup, reason)):
             return
         if self._settled(tup, "fail"):
             return
@@ -380,7 +378,7 @@ class BoltCollector:
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""
-        if self.guarded and self._task.must_wait:
+        if self.guarded and get_ident() != self._task.thread:
             post(self, partial(self.reset_timeout, tup))
         else:
             reset_timeouts(self._ledger, tup.roots)

@@ -140,7 +140,7 @@ class Worker:
         self._random = random or Random()
         self._at: tuple[str, float] | None = None  # the task whose code runs, and since when
         self._inside: Task | None = None  # that task
-        #: The bolt whose ``execute`` runs, which may wait for its threads.
+        #: The task whose ``execute`` runs, or a timer of it, which may wait for its threads.
         self.executing: Task | None = None
         #: What `look` found in `_at`, and when a call of it was last seen to return. Only the other thread writes this, so that
         #: it can't undo what this one writes at the same time.
@@ -869,10 +869,12 @@ class Worker:
             if task.fatal is not None:
                 continue
             self._enter(task)
+            self.executing = task
             try:
                 callback()
             except Exception as error:
                 task.raised("a timer's callback", error)
+            self.executing = None
             self._seal_full_lanes(task)
         self._enter(None)
 

@@ -24,6 +24,7 @@ from stormspark.errors import EmitError
 
 __all__ = [
     "Mailbox",
+    "comes_later",
     "post",
     "refuse_other_threads",
     "watch_for_threads",
@@ -61,17 +62,15 @@ class Mailbox:
         return self._at_hand
 
     @property
-    def holds_up(self) -> bool:
-        """Whether the task's own thread has to leave its calls here, too: they come after those that wait."""
-        return bool(self._calls) and not self._taking
+    def is_taking(self) -> bool:
+        """Whether it is inside of `take`."""
+        return self._taking
 
-    def post(self, call: Callable[[], object], *, at_hand: bool = False, patient: bool = True) -> None:
-        """Leave a call, of any thread; waits while the box is full, if ``patient``. ``at_hand``: the task is at work, and may
-        wait for it.
-        """
+    def post(self, call: Callable[[], object], *, at_hand: bool = False) -> None:
+        """Leave a call, of any thread; waits while the box is full. ``at_hand``: the task is at work, and may wait for it."""
         with self._changed:
             since, told = time.monotonic(), False
-            while patient and len(self._calls) >= self._most and not self._closed:
+            while len(self._calls) >= self._most and not self._closed:
                 self._changed.wait(_PATIENCE_SECS)
                 if not told and time.monotonic() - since >= _PATIENCE_SECS:
                     told = True
@@ -121,8 +120,21 @@ def post(collector: _Collector, call: Callable[[], object]) -> None:
     """Leave a call in the mailbox of the collector's task, unless its instance has ended: nobody knows its tuples any more."""
     task = collector._task
     if task.has(collector):
-        own = get_ident() == task.thread
-        task.mailbox.post(call, at_hand=own or task.executes, patient=not own)
+        task.mailbox.post(call, at_hand=task.executes)
+
+
+def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
+    """Leave an ack or a fail of another thread in the mailbox. On the task's own thread: false, once all has been done that other
+    threads called before, while it was at work: an ack comes after the emits that were made before it.
+    """
+    task = collector._task
+    if get_ident() != task.thread:
+        post(collector, call)
+        return True
+    mailbox = task.mailbox
+    if mailbox.at_hand and not mailbox.is_taking:
+        mailbox.take(mailbox.at_hand)
+    return False
 
 
 def refuse_other_threads(task: Any) -> None:

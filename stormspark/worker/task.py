@@ -8,14 +8,12 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from threading import get_ident
 from typing import Any, Protocol
 
 import cloudpickle
 
 from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import BatchAware, EmitInfo, LivesOutside, TaskHook, TopologyContext, TransactionAttempt
-from stormspark.api.state import TransactionalSink
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.config import Settings
@@ -191,13 +189,6 @@ class Task:
         """Whether its ``execute`` runs now; asked by other threads."""
         return self._host.executing is self
 
-    @property
-    def must_wait(self) -> bool:
-        """Whether what is called now has to wait for calls of its other threads, or is one of these: an ack comes after the emits
-        that were made before it.
-        """
-        return get_ident() != self.thread or self.mailbox.holds_up
-
     def has(self, collector: object) -> bool:
         """Whether this is the collector of the instance that lives now."""
         return getattr(self, "_collector", None) is collector
@@ -253,7 +244,7 @@ class Task:
             self.state.committed(instance, txid)
         except Exception as error:
             self.report_error(error)
-            if not isinstance(instance, TransactionalSink):
+            if not self.state.tries_again(instance):
                 self.counters.restarts += 1
                 self.forget_tuples()
                 self.begin_anew()

@@ -22,7 +22,12 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
-from stormspark.api.state import KeepsState, StatefulComponent, TwoPhaseStatefulComponent
+from stormspark.api.state import (
+    KeepsState,
+    StatefulComponent,
+    TransactionalSink,
+    TwoPhaseStatefulComponent,
+)
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.checkpoint.state_files import WINDOW, TaskChanges
 from stormspark.errors import SerializationError
@@ -116,6 +121,10 @@ class TaskState:
         user = _of_user(instance)
         if isinstance(user, TwoPhaseStatefulComponent):
             user.post_save(txid)
+
+    def tries_again(self, instance: Any) -> bool:
+        """Whether the component is a sink that does by itself what ``post_save`` could not."""
+        return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
         """The batch after ``txid`` comes again, for a new instance; raises what ``pre_rollback`` or ``pre_restore`` does."""

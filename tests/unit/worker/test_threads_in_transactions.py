@@ -246,3 +246,71 @@ def test_a_spout_with_state_emits_on_its_own_thread_only() -> None:
     assert "a[0]: a thread of its own has emitted" in str(raised) and "queue.Queue" in str(raised)
     assert [str(raised) in error for error in rig.errors] == [True]
     assert bolt.seen == []
+
+
+class OnTime(Bolt):
+    """A timer of it has a thread emit what it has, and waits for that."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.values = collector, []
+        context.set_timer(1.0, self.fire)
+
+    def fire(self) -> None:
+        values, self.values = self.values, []
+        for value in values:
+            thread = threading.Thread(target=self.collector.emit, args=((value,),))
+            thread.start()
+            thread.join()
+
+    def execute(self, tup: Any) -> None:
+        self.values.append(tup[0])
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("value"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_thread_emits_while_a_timer_waits_for_it_belongs_to_the_batch(workers: int) -> None:
+    """C42: the next batch may be taken back."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(n,) for n in range(5)]))
+    builder.set_bolt("b", OnTime()).shuffle_grouping("a")
+    builder.set_bolt("sum", Sums()).global_grouping("b")
+    rig = Rig(builder, workers, **ONCE)
+    rig.batches(1)
+    rig.advance(1.5)
+    (sums,) = rig.users("sum")
+    assert dict(sums.state.items()) == dict.fromkeys(range(5), 1)
+
+
+class RaisesLater(Bolt):
+    """Acks ten tuples, of each of which a thread has emitted, and raises for the next."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        if tup[0] == 10:
+            raise ValueError("no more")
+        thread = threading.Thread(target=self.collector.emit, args=(tup.values,), kwargs={"anchors": [tup]})
+        thread.start()
+        thread.join()
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("value"))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_what_is_acked_stays_so_when_the_bolt_raises(workers: int) -> None:
+    """E5, W22: at least once; only the tuple at hand fails."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(n,) for n in range(11)]))
+    builder.set_bolt("b", RaisesLater()).shuffle_grouping("a")
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, workers)
+    rig.batches(5)
+    (spout,), (collect,) = rig.users("a"), rig.users("c")
+    assert sorted(said[:2] for said in spout.heard) == [*(("ack", n) for n in range(10)), ("fail", 10)]
+    assert sorted(value for _, value in collect.seen) == list(range(10))
