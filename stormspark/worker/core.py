@@ -845,6 +845,8 @@ class Worker:
 
     def _calls_at_hand(self) -> int:
         """Calls of threads that belong to the batch that runs, as the tuples do that were executed meanwhile."""
+        if not self._listens:  # what comes now is for the next batch, whatever was at hand when it was called
+            return 0
         return sum(bolt.mailbox.at_hand for bolt in self._bolts if bolt.fatal is None)
 
     def runs_user_code(self, thread: int) -> bool:

@@ -66,8 +66,8 @@ class Mailbox:
         """Whether it is inside of `take`."""
         return self._taking
 
-    def post(self, call: Callable[[], object], *, at_hand: bool = False) -> None:
-        """Leave a call, of any thread; waits while the box is full. ``at_hand``: the task is at work, and may wait for it."""
+    def post(self, call: Callable[[], object], *, is_at_work: Callable[[], bool] = lambda: False) -> None:
+        """Leave a call, of any thread; waits while the box is full. ``is_at_work``: whether the task may wait for the call."""
         with self._changed:
             since, told = time.monotonic(), False
             while len(self._calls) >= self._most and not self._closed:
@@ -80,7 +80,7 @@ class Mailbox:
                     )
             if not self._closed:
                 self._calls.append(call)
-                if at_hand:
+                if is_at_work():
                     self._at_hand = len(self._calls)
 
     def take(self, most: int | None = None) -> int:
@@ -120,7 +120,7 @@ def post(collector: _Collector, call: Callable[[], object]) -> None:
     """Leave a call in the mailbox of the collector's task, unless its instance has ended: nobody knows its tuples any more."""
     task = collector._task
     if task.has(collector):
-        task.mailbox.post(call, at_hand=task.executes)
+        task.mailbox.post(call, is_at_work=lambda: task.executes)
 
 
 def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
