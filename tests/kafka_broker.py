@@ -22,10 +22,11 @@ import threading
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -46,6 +47,22 @@ if os.getppid() != int(sys.argv[1]):
     sys.exit("the test is gone already")
 os.execv(sys.argv[2], sys.argv[2:])
 """
+
+
+def _ask(question: Callable[[], Future[Any]], done: int) -> None:
+    """Ask again where a broker that is busy, or has just begun, has no controller yet; ``done`` says that it was heard before."""
+    until, asked = time.monotonic() + 3 * _ANSWER_SECS, False
+    while True:
+        try:
+            question().result(_ANSWER_SECS)
+        except KafkaException as error:
+            if asked and error.args[0].code() == done:
+                return
+            if error.args[0].code() != KafkaError._TIMED_OUT or time.monotonic() > until:
+                raise
+            asked = True
+        else:
+            return
 
 
 class KafkaBroker:
@@ -127,12 +144,15 @@ class KafkaBroker:
         """Make a topic, and return when it is there."""
         # A client that is dropped cancels what it was asked, so it needs a name of its own.
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_ANSWER_SECS)
+        _ask(
+            lambda: admin.create_topics([NewTopic(name, partitions, 1)])[name],
+            KafkaError.TOPIC_ALREADY_EXISTS,
+        )
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and return when no client is told of it any more."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.delete_topics([name])[name].result(_ANSWER_SECS)
+        _ask(lambda: admin.delete_topics([name])[name], KafkaError.UNKNOWN_TOPIC_OR_PART)
         until = time.monotonic() + _ANSWER_SECS
         while name in admin.list_topics(timeout=_ANSWER_SECS).topics:
             if time.monotonic() > until:

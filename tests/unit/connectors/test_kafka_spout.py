@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
@@ -132,7 +132,15 @@ def config(broker: KafkaBroker, topics: Any, **options: Any) -> KafkaSpoutConfig
 
 def committed(broker: KafkaBroker, topic: str, partitions: int, group: str | None = None) -> list[int]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group or topic})
-    found = consumer.committed([TopicPartition(topic, n) for n in range(partitions)], timeout=30)
+    until = time.monotonic() + 120
+    while True:
+        try:
+            found = consumer.committed([TopicPartition(topic, n) for n in range(partitions)], timeout=30)
+            break
+        except KafkaException as error:  # a broker that has just begun looks for the coordinator of a group
+            if not error.args[0].retriable() or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
     consumer.close()
     return [one.offset for one in found]
 

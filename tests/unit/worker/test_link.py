@@ -113,9 +113,20 @@ def test_an_address_to_bind_to_that_is_not_ours_is_refused():
         listen(Address("127.0.0.1", bind="192.0.2.1"))
 
 
+def three_free_ports():
+    """The first of three in a row that nobody is given by chance: they are below those that are."""
+    for first in range(20_000 + os.getpid() % 9_000, 32_000, 3):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            for port in range(first, first + 3):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    pytest.fail("no three ports are free")
+
+
 def test_ports_that_are_fixed():
-    with listen(Address("127.0.0.1")) as any_port:
-        first = any_port.getsockname()[1]
+    first = three_free_ports()
+    with listen(Address("127.0.0.1", None, Ports(first, 0, "stormspark.worker.port"))) as first_port:
+        assert first_port.getsockname()[1] == first
         ports = Ports(first, 2, "stormspark.worker.port")
         with contextlib.ExitStack() as stack:
             taken = [stack.enter_context(listen(Address("127.0.0.1", None, ports))) for _ in range(2)]
