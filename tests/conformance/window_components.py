@@ -23,12 +23,13 @@ from stormspark import (
     TupleWindow,
     WindowedBolt,
 )
-from tests.conformance.components import EFFECTS, Effects
+from tests.conformance.components import EFFECTS, Effects, read_effects
 
 
 class Stages(Spout):
     """Emits numbers stage by stage: the next one when all of ``wait_for`` are acked or failed; writes every verdict.
 
+    With ``wait_for_window`` also not before `Sum`, as "windows", has had the window that ends there.
     Numbers of ``untracked`` follow at the very end, without a message id: so windows can be filled that nobody waits for. They
     go to every task that subscribes to ``untracked`` too.
     """
@@ -37,11 +38,13 @@ class Stages(Spout):
         self,
         *stages: Iterable[int],
         wait_for: Iterable[int] = (),
+        wait_for_window: int | None = None,
         untracked: Iterable[int] = (),
         replays: int = 0,
     ) -> None:
         self.stages = [list(stage) for stage in stages]
         self.wait_for = frozenset(wait_for)
+        self.wait_for_window = wait_for_window
         self.untracked = list(untracked)
         self.replays = replays
 
@@ -50,13 +53,14 @@ class Stages(Spout):
     ) -> None:
         self.collector = collector
         self.effects = Effects(conf, context)
+        self.folder = Path(conf[EFFECTS])
         self.todo = [*self.stages[0]]
         self.later = [*self.stages[1:]]
         self.ended: set[Hashable] = set()
         self.fails: Counter[Hashable] = Counter()
 
     def next_tuple(self) -> None:
-        if not self.todo and self.later and self.wait_for <= self.ended:
+        if not self.todo and self.later and self.wait_for <= self.ended and self._window_has_fired():
             self.todo = self.later.pop(0)
         if self.todo:
             number = self.todo.pop(0)
@@ -65,6 +69,10 @@ class Stages(Spout):
             number = self.untracked.pop(0)
             self.collector.emit((number,))
             self.collector.emit((number,), "untracked")
+
+    def _window_has_fired(self) -> bool:
+        end = self.wait_for_window
+        return end is None or any(effect[-1] == end for effect in read_effects(self.folder, "windows"))
 
     def ack(self, message_id: Hashable) -> None:
         self.effects.write("ack", message_id)
