@@ -32,7 +32,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", quick_jvm.options(quick_jvm.PLAIN))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What a test draws of Python's own source of randomness is its own, whatever ran before it."""
+    """Long tests run where they are asked for. What a test draws of Python's randomness is its own, whatever ran before it."""
     if item.get_closest_marker("long") is not None and "LONG_TESTS" not in os.environ:
         pytest.skip("`make soak` has the time (LONG_TESTS)")
     random.seed(f"{os.environ.get('TEST_SEED', '1')} {item.nodeid}")

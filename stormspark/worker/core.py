@@ -763,9 +763,8 @@ class Worker:
                 break
             waiting -= done
             if self.guarded and self._listens:
-                self._take_calls(
-                    (bolt,)
-                )  # its threads wait where too many calls do, and it may wait for them
+                # Its threads wait where too many calls do, and it may wait for them.
+                self._take_calls([bolt])
             self._seal_full_lanes(bolt)
             now = self._clock()
             self._at = (bolt.name, now)
@@ -1024,9 +1023,8 @@ class Worker:
 
         In a round that ends the batch it tells them of a fail at once: no committer may act on what the one before it did not do.
         """
-        if (
-            self._unsettled or not self.plan.supersteps
-        ):  # what is left where no edge crosses concerns nobody else
+        # What is left where no edge crosses concerns nobody else.
+        if self._unsettled or not self.plan.supersteps:
             return
         reason = None
         if step.finishes:

@@ -284,22 +284,13 @@ def test_what_a_thread_emits_while_a_timer_waits_for_it_belongs_to_the_batch(wor
     assert dict(sums.state.items()) == dict.fromkeys(range(5), 1)
 
 
-class RaisesLater(Bolt):
+class RaisesLater(Parallel):
     """Acks ten tuples, of each of which a thread has emitted, and raises for the next."""
-
-    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector = collector
 
     def execute(self, tup: Any) -> None:
         if tup[0] == 10:
             raise ValueError("no more")
-        thread = threading.Thread(target=self.collector.emit, args=(tup.values,), kwargs={"anchors": [tup]})
-        thread.start()
-        thread.join()
-        self.collector.ack(tup)
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("value"))
+        super().execute(tup)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
