@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,15 @@ settings.register_profile("soak", deadline=None, max_examples=5000, print_blob=T
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 # Of all drivers that tests start.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", quick_jvm.options(quick_jvm.PLAIN))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A temporary folder of its own for each process that runs tests, as topologies are known by their names there."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` is where it always was
+    folder = tempfile.mkdtemp(prefix="tests-")
+    os.chmod(folder, 0o711)  # some tests have processes of other users
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,8 +19,8 @@ _T = TypeVar("_T")
 #: Nobody waits so long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
 #: until a driver is up, and what a test shows is not how fast the machine is.
 PATIENCE_SECS = 300.0
-#: Its processes have it in their environment from pytest-xdist, which says which of the processes that run tests is theirs.
-_TESTS_PROCESS = "PYTEST_XDIST_WORKER"
+#: They are in the environment of all processes that tests start, from pytest-xdist: the run, and which of its processes it was.
+_OF_TESTS = ("PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER")
 
 
 def wait_for(
@@ -74,9 +74,10 @@ def worker_processes(topology: str) -> dict[int, psutil.Process]:
 
 def _is_of_these_tests(process: psutil.Process) -> bool:
     try:
-        return process.environ().get(_TESTS_PROCESS) == os.environ.get(_TESTS_PROCESS)
+        environment = process.environ()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
+    return all(environment.get(name) == os.environ.get(name) for name in _OF_TESTS)
 
 
 def kill_all_of(topology: str, driver: subprocess.Popen[bytes]) -> None:
