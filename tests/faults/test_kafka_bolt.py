@@ -67,7 +67,9 @@ def numbers_in(broker: KafkaBroker, topic: str) -> Counter[int]:
     return Counter(int(message.value() or b"-1") for message in broker.messages(topic))
 
 
-@pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])
+@pytest.mark.parametrize(
+    "asynchronous", [True, pytest.param(False, marks=pytest.mark.long)], ids=["async", "sync"]
+)
 def test_nothing_is_acked_that_is_not_in_the_topic(kafka: KafkaBroker, asynchronous: bool) -> None:
     """K8: with two topics, a broker that is killed twice, and messages that time out meanwhile."""
     prefix = f"bolt-{asynchronous}-"

@@ -164,7 +164,10 @@ def commits(held: Held, monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
     return [table.replace_schema_metadata(None) for table in found]
 
 
-@pytest.mark.parametrize("read", ["nothing", "some", "all"])
+@pytest.mark.parametrize(
+    "read",
+    [pytest.param("nothing", marks=pytest.mark.long), "some", pytest.param("all", marks=pytest.mark.long)],
+)
 def test_what_an_earlier_version_has_left_open_comes_again(
     read: str, held: Held, spark: SparkSession, commits: list[pa.Table]
 ) -> None:

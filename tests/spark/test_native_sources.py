@@ -153,6 +153,7 @@ def test_a_limit_that_is_wrong_by_a_factor_is_changed_between_two_batches(
     assert (numbers.failed, numbers.worker_lost, numbers.acked) == (0, 0, 2250)
 
 
+@pytest.mark.long
 def test_how_many_restarts_a_bolt_costs_that_is_slower_for_a_while(start: Start, tmp_path: Path) -> None:
     """F10: ten times slower for ten seconds, or for ``SLOW_SECS``; with the limits and pauses that users have."""
     slow_secs = float(os.environ.get("SLOW_SECS", "10"))

@@ -143,10 +143,10 @@ FAULTS = {
     "all frozen for long": Fault(_freeze, {"conf": _SHORT_TIMEOUT}, may_time_out=True),
 }
 
-#: What is injected once, where there is no time for all; these share a run, because starting Spark takes longest.
+#: What is injected once, where there is no time for all; these share a run, because starting Spark takes longest. An executor
+#: that is killed takes its worker along.
 TOGETHER = {
-    "two workers": ["a bolt raises", "worker killed", "driver killed between two commits"],
+    "two executors": ["executor killed", "a bolt raises", "driver killed between two commits"],
     "one worker": ["the only worker killed"],
-    "two executors": ["executor killed"],
     "long outages": ["broker away for long"],
 }
