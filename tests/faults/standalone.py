@@ -31,22 +31,22 @@ class Standalone:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
         self.url = f"spark://127.0.0.1:{self.port}"
-        self._processes: list[psutil.Process] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
         self._run(
             "master", "org.apache.spark.deploy.master.Master",
             "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0",
         )  # fmt: skip
-        wait_for(lambda: "I have been elected leader" in self.output("master"), 60, "the master")
+        wait_for(lambda: "I have been elected leader" in self.output("master"), message="the master")
 
-    def add_worker(self, name: str, cores: int = 1) -> psutil.Process:
-        """A daemon that runs executors."""
+    def add_worker(self, name: str, cores: int = 1, host: str = "127.0.0.1") -> psutil.Process:
+        """A daemon that runs executors; by another address of loopback it is another host to Spark."""
         work = self.folder / f"{name}-work"
         daemon = self._run(
             name, "org.apache.spark.deploy.worker.Worker",
-            "--host", "127.0.0.1", "--webui-port", "0", "--cores", str(cores), "--memory", "1g",
+            "--host", host, "--webui-port", "0", "--cores", str(cores), "--memory", "1g",
             "--work-dir", str(work), self.url,
         )  # fmt: skip
-        wait_for(lambda: "Successfully registered with master" in self.output(name), 60, name)
+        wait_for(lambda: "Successfully registered with master" in self.output(name), message=name)
         return daemon
 
     def output(self, name: str) -> str:
@@ -71,19 +71,22 @@ class Standalone:
                 [str(_SPARK / "bin" / "spark-class"), main, *arguments],
                 env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
             )  # fmt: skip
-        self._processes.append(psutil.Process(process.pid))
-        return self._processes[-1]
+        self._processes.append(process)
+        return psutil.Process(process.pid)
 
     def close(self) -> None:
         """Kill all of it."""
-        left = []
-        for one in self._processes:
+        below: list[psutil.Process] = []
+        for process in self._processes:
             with contextlib.suppress(psutil.NoSuchProcess):
-                left += [*one.children(recursive=True), one]
-        for one in left:
+                below += psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+        for one in below:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
-        psutil.wait_procs(left, 10)
+        psutil.wait_procs(below, 10)
+        for process in self._processes:
+            process.wait()
 
 
 @contextlib.contextmanager

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.faults.exactly_once.test_exactly_once import Run, running
 from tests.faults.standalone import standalone
-from tests.spark.waiting import wait_for, worker_processes
+from tests.spark.waiting import executor_processes, wait_for, worker_processes
 
 #: A worker stands still for so long, and so often at most.
 _SLOW_SECS, _TRIES = 3.0, 10
@@ -33,12 +32,6 @@ def with_settings(**settings: object) -> Callable[[Run], None]:
         run.settings = {name.replace("__", "."): value for name, value in settings.items()}
 
     return prepare
-
-
-def _executors(daemon: psutil.Process) -> list[psutil.Process]:
-    """Those of a standalone worker."""
-    every = daemon.children(recursive=True)
-    return [one for one in every if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())]
 
 
 @pytest.mark.parametrize(("workers", "even"), [(3, [1, 2]), pytest.param(4, [2, 2], marks=pytest.mark.long)])
@@ -68,18 +61,19 @@ def test_executors_that_come_late_are_killed_and_decommissioned(tmp_path: Path) 
         with running(_folder(tmp_path), 2, cluster.url, with_settings(**settings)) as run:
             assert sorted(executors_of_workers(run).values()) == [2], "there is one executor"
             second = cluster.add_worker("second")
-            wait_for(lambda: _executors(second), 60, "the second executor")
+            wait_for(lambda: executor_processes(second), message="the second executor")
             run.goes_on(2)
-            _executors(first)[0].kill()
+            executor_processes(first)[0].kill()
             run.goes_on(2)
-            wait_for(lambda: sorted(executors_of_workers(run).values()) == [1, 1], 60, "an even placement")
+            wait_for(
+                lambda: sorted(executors_of_workers(run).values()) == [1, 1], message="an even placement"
+            )
             third = cluster.add_worker("third")
-            wait_for(lambda: _executors(third), 60, "the third executor")
+            wait_for(lambda: executor_processes(third), message="the third executor")
             cluster.decommission(second)
             wait_for(
-                lambda: not _executors(second),
-                120,
-                f"the end of the second host:\n{cluster.output('second')[-2000:]}",
+                lambda: not executor_processes(second),
+                message=lambda: f"the end of the second host:\n{cluster.output('second')[-2000:]}",
             )
             run.goes_on(2)
             assert len(worker_processes(run.name)) == 2
@@ -123,6 +117,7 @@ def test_dynamic_allocation_leaves_executors_with_workers_alone(tmp_path: Path) 
 def test_speculative_twins_of_slow_tasks_change_nothing(tmp_path: Path) -> None:
     """A worker stands still for some seconds, again and again, so that its tasks are run a second time elsewhere."""
     settings = {
+        "spark__executor__memory": "600m",
         "stormspark__worker__lease__secs": 300,
         "spark__speculation": "true",
         "spark__speculation__interval": "100ms",
@@ -135,19 +130,22 @@ def test_speculative_twins_of_slow_tasks_change_nothing(tmp_path: Path) -> None:
         "spark__eventLog__dir": (tmp_path / "events").as_uri(),
     }
     (tmp_path / "events").mkdir()
-    with running(tmp_path, 2, "local-cluster[2,2,1024]", with_settings(**settings)) as run:
-        for _ in range(_TRIES):  # Spark writes down what it has started when the stage ends
-            slow = worker_processes(run.name)[1]
-            slow.suspend()
-            time.sleep(_SLOW_SECS)
-            slow.resume()
-            run.goes_on(2)
-            if _twins(tmp_path):
-                break
-        run.end()
-        assert run.drivers == 1
-        assert _twins(tmp_path), "Spark has run tasks twice"
-        print(f"{_twins(tmp_path)} twins, {run.check():,} numbers")
+    with standalone(tmp_path / "cluster") as cluster:
+        for host in ("127.0.0.1", "127.0.0.2"):  # a twin is never on its own host
+            cluster.add_worker(host, 2, host)
+        with running(_folder(tmp_path), 2, cluster.url, with_settings(**settings)) as run:
+            for _ in range(_TRIES):  # Spark writes down what it has started when the stage ends
+                slow = worker_processes(run.name)[1]
+                slow.suspend()
+                time.sleep(_SLOW_SECS)
+                slow.resume()
+                run.goes_on(2)
+                if _twins(tmp_path):
+                    break
+            run.end()
+            assert run.drivers == 1
+            assert _twins(tmp_path), "Spark has run no task twice"
+            print(f"{_twins(tmp_path)} twins, {run.check():,} numbers")
 
 
 def _twins(folder: Path) -> int:

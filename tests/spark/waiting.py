@@ -80,6 +80,16 @@ def _is_of_these_tests(process: psutil.Process) -> bool:
     return all(environment.get(name) == os.environ.get(name) for name in _OF_TESTS)
 
 
+def executor_processes(parent: psutil.Process) -> list[psutil.Process]:
+    """The JVMs of Spark's executors below a driver or a standalone worker, the oldest first."""
+    found = []
+    for process in parent.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline():
+                found.append((process.create_time(), process.pid, process))
+    return [process for *_, process in sorted(found, key=lambda one: one[:2])]
+
+
 def kill_all_of(topology: str, driver: subprocess.Popen[bytes]) -> None:
     """Kill the driver, its children, and the topology's workers, whatever of it still runs."""
     left = [*worker_processes(topology).values()]

@@ -22,7 +22,7 @@ from stormspark.checkpoint.barriers import BARRIERS
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from tests.faults.exactly_once.topology import ENOUGH, KEYS, SENDERS
-from tests.spark.waiting import kill_all_of, wait_for, worker_processes
+from tests.spark.waiting import executor_processes, kill_all_of, wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 
@@ -133,10 +133,7 @@ class Run:
     def executors(self) -> list[psutil.Process]:
         """Spark's, where they are processes of their own."""
         assert self.process is not None
-        family = psutil.Process(self.process.pid).children(recursive=True)
-        return [
-            one for one in family if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())
-        ]
+        return executor_processes(psutil.Process(self.process.pid))
 
     def kill_executor_at(self, barrier: str) -> None:
         """While a process stands at that barrier."""

@@ -24,7 +24,7 @@ from tests.faults.nothing_lost.driver import Plan, Status
 from tests.faults.nothing_lost.private_disk import PrivateDisk
 from tests.faults.nothing_lost.topology import SIDES
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import PATIENCE_SECS, wait_until_gone, worker_processes
+from tests.spark.waiting import PATIENCE_SECS, executor_processes, wait_until_gone, worker_processes
 
 __all__ = ["Accounts", "Driver", "Inject", "Scale", "Scenario"]
 
@@ -162,12 +162,8 @@ class Driver:
 
     def executors(self) -> list[psutil.Process]:
         """The JVMs of executors of a local cluster."""
-        found = []
-        for one in self.family():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in one.cmdline():
-                    found.append(one)
-        return sorted(found, key=lambda one: one.pid)
+        assert self.process is not None
+        return executor_processes(self.process)
 
     def kill(self, what: psutil.Process | None = None) -> None:
         """Kill -9 of one process, by default its Python, and wait until all of the rest has noticed."""
