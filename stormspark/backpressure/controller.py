@@ -101,6 +101,8 @@ class _Bolt:
     tasks: Sequence[int]
     tuples: WaterMarks
     bytes: WaterMarks
+    #: The workers in which the spouts are that it hears of.
+    beside: frozenset[int]
     queued: dict[int, int] = field(default_factory=dict)
     queued_bytes: int = 0
     #: Seconds of a tuple, by task.
@@ -141,6 +143,15 @@ class _Bolt:
             self.came[worker] += max(0.0, load.seconds + (load.queued - before) * cost)
         self.tuples.observe(sum(self.queued.values()))
         self.bytes.observe(self.queued_bytes)
+
+    def in_turns(self, seconds: Mapping[int, float]) -> float:
+        """What all its workers have of these seconds, one after the other: those beside its spouts have their tuples at once, each
+        as the other ones of its kind; those elsewhere have them when the first ones have done what they had.
+        """
+        turns = {False: 0.0, True: 0.0}
+        for worker, one in seconds.items():
+            turns[worker in self.beside] = max(turns[worker in self.beside], one)
+        return sum(turns.values())
 
     def time_for(self, tuples: Mapping[int, int], worker_of: Mapping[int, int]) -> Mapping[int, float]:
         """Seconds that so many tuples by task would take, by worker."""
@@ -214,9 +225,12 @@ class _Round:
         self._left = _by_worker(bolt.left for bolt in bolts)
         #: What it took beside the work of the busiest worker.
         self.overhead = max(0.0, seconds - max(_by_worker(bolt.busy for bolt in bolts).values(), default=0.0))
-        #: All bolts one after another, each on its busiest worker.
-        self.path = sum(max(bolt.came.values(), default=0.0) for bolt in bolts)
-        self._work = sum(bolt.work for bolt in bolts)
+        #: All bolts one after another, each in its turns.
+        self.path = sum(bolt.in_turns(bolt.came) for bolt in bolts)
+        self._work = sum(
+            bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()})
+            for bolt in bolts
+        )
         self._most = max((bolt.work for bolt in bolts), default=0.0)
 
     def is_because_of(self, bolt: _Bolt) -> bool:
@@ -263,12 +277,21 @@ class Controller:
         self.target = target
         tasks = [task for component in bolts.values() for task in component]
         self._worker_of = {task: task for task in tasks} if worker_of is None else worker_of
+        self._upstream = {bolt: frozenset(upstream.get(bolt, ())) for bolt in bolts}
         self._bolts = {
-            name: _Bolt(tasks, WaterMarks(*tuple_marks), WaterMarks(*byte_marks))
+            name: _Bolt(
+                tasks,
+                WaterMarks(*tuple_marks),
+                WaterMarks(*byte_marks),
+                frozenset(
+                    self._worker_of.get(task, task)
+                    for spout in self._upstream[name]
+                    for task in spouts.get(spout, ())
+                ),
+            )
             for name, tasks in bolts.items()
         }
         self._spouts = {name: _Spout(tasks, trees=WaterMarks(*tree_marks)) for name, tasks in spouts.items()}
-        self._upstream = {bolt: frozenset(upstream.get(bolt, ())) for bolt in bolts}
         self._downstream = {
             spout: [self._bolts[bolt] for bolt in bolts if spout in self._upstream[bolt]] for spout in spouts
         }

@@ -105,6 +105,8 @@ def rate(rounds: list[Round]) -> float:
 
 # One of two spout tasks has its worker to itself, so it alone is at its limit, which would creep up two tuples at a time.
 @example(Shape((0, 1), 1.079e-06, (1, 2), 8.333e-05, 0.26111455, 0.0, 0.5, 0.2, 55))
+# The bolt's tasks beside the spouts and those elsewhere have half of a round each, one after the other.
+@example(Shape((0, 0, 0), 1.412e-06, (0, 1, 2), 2.441e-03, 0.28947, 0.0, 20, 1.0, 1000))
 @FEWER
 @given(SHAPES)
 def test_a_steady_load_has_a_steady_limit_and_all_of_the_rate(shape: Shape) -> None:
