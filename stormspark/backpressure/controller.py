@@ -145,8 +145,8 @@ class _Bolt:
         self.bytes.observe(self.queued_bytes)
 
     def in_turns(self, seconds: Mapping[int, float]) -> float:
-        """What all its workers have of these seconds, one after the other: those beside its spouts have their tuples at once, each
-        as the other ones of its kind; those elsewhere have them when the first ones have done what they had.
+        """What its workers have of these seconds, one after the other: those beside its spouts have their tuples at once, those
+        elsewhere when the first ones have done what they had.
         """
         turns = {False: 0.0, True: 0.0}
         for worker, one in seconds.items():

@@ -39,6 +39,7 @@ from stormspark.errors import CheckpointError
 
 __all__ = [
     "ORDER",
+    "ROWS",
     "SCHEMA",
     "WINDOW",
     "ChangedRows",
@@ -55,6 +56,8 @@ __all__ = [
 
 #: The kind of what windows hold (C41).
 WINDOW = "window"
+#: And of rows of a source that bolts have kept over the end of their batch.
+ROWS = "rows"
 #: What a file is sorted by; before the batch.
 ORDER = ("component", "task", "kind", "key")
 SCHEMA = pa.schema(
@@ -79,7 +82,8 @@ _RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
 class TaskChanges:
     """What one task changed in a batch: pairs of key and value, None where the key was deleted.
 
-    The last pair of a key counts. ``kind`` is ``state``, ``window``, ``spout``, ``outbox``, ``metadata`` or ``announced``.
+    The last pair of a key counts. ``kind`` is ``state``, ``window``, ``rows``, ``spout``, ``outbox``, ``metadata`` or
+    ``announced``.
     """
 
     component: str

@@ -13,7 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from stormspark.checkpoint.state_components import component_states
-from stormspark.checkpoint.state_files import SCHEMA, WINDOW, TaskChanges, rows_of
+from stormspark.checkpoint.state_files import ROWS, SCHEMA, WINDOW, TaskChanges, rows_of
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 
@@ -77,6 +77,9 @@ class StateHandOver:
         windowed = {name: indices for name, indices in tasks.items() if self._plan.components[name].windowed}
         if windowed:
             yield from self._table.newest(windowed, WINDOW)
+        here = {task.component for task in self._plan.tasks_of_worker(worker)}
+        if sources := here & {source.id for source in self._plan.sources}:
+            yield from self._table.newest(dict.fromkeys(sources), ROWS)
 
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
         """Its tasks, and all those of a component that had another number of them: their keys are dealt out anew."""

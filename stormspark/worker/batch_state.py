@@ -14,11 +14,12 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
 from stormspark.checkpoint.state_components import component_states
-from stormspark.checkpoint.state_files import WINDOW, ChangedRows, changed_rows
+from stormspark.checkpoint.state_files import ROWS, WINDOW, ChangedRows, changed_rows
 from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.recording_inputs import InputRecording
+from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.task import Task
 
 __all__ = ["BatchState", "StateAccess"]
@@ -37,7 +38,8 @@ class StateAccess(NamedTuple):
 
 
 class BatchState:
-    """For the ``tasks`` of one worker. Without ``access`` state is kept in memory only: it ends with the process.
+    """For the ``tasks`` of one worker, of which some ``spouts`` have rows of sources. Without ``access`` state is kept in memory
+    only: it ends with the process.
 
     ``enter`` is told whose code runs from now on, None for nobody's: so that who does not return has a name (B1).
     """
@@ -46,12 +48,14 @@ class BatchState:
         self,
         plan: PhysicalPlan,
         tasks: Iterable[Task],
+        spouts: Iterable[SpoutTask] = (),
         access: StateAccess | None = None,
         *,
         enter: Callable[[Task | None], None] = lambda task: None,
     ) -> None:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
+        self._sources = [spout for spout in spouts if spout.component.source]
         #: Of components with another number of tasks than before: what their tasks here have now; until that is committed.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
@@ -65,7 +69,7 @@ class BatchState:
     def restore(self) -> None:
         """Fill the stores before the tasks begin; raises `CheckpointError`."""
         access = self._access
-        if access is None or access.committed < 0 or not self._tasks:
+        if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
         table: StateTable | HandedState
         if access.by_driver:
@@ -95,6 +99,20 @@ class BatchState:
                     windows = table.restore(name, index, committed, WINDOW) if component.windowed else ()
                     task.state.load(table.restore(name, index, committed), windows)
 
+        for spout in self._sources:
+            spout.restore_rows(self._rows_of(spout, table, committed))
+
+    def _rows_of(
+        self, spout: SpoutTask, table: StateTable | HandedState, committed: int
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        """Rows that bolts had kept, with the task, by index, whose they were: those of tasks that are gone are dealt out."""
+        tasks = len(self._plan.components[spout.component.id].tasks)
+        for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():
+            columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
+            for task, key, value in zip(*columns, strict=True):
+                if task % tasks == spout.index:
+                    yield task, key, value
+
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
         """Batch ``txid`` is worked off here: write what changed, or have it ready for the driver to write.
 
@@ -110,6 +128,8 @@ class BatchState:
             changes += changed
         if self._access is None:
             return None
+        for spout in self._sources:
+            changes += spout.held_rows()
         if self._dealt:
             changes = list(self._with_moves(changes))
         if self.recording is not None:
@@ -130,7 +150,7 @@ class BatchState:
                 )
             except (CheckpointError, OSError) as error:
                 # Storage comes back, and then the batch comes again: it is not a reason to stop.
-                self._tasks[0].abort(f"{type(error).__name__}: {error}", outside=True)
+                [*self._tasks, *self._sources][0].abort(f"{type(error).__name__}: {error}", outside=True)
                 return None
         reached("worker.written")
         return file

@@ -55,7 +55,7 @@ from stormspark.worker.outside import Watch
 from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.row_routing import make_route
 from stormspark.worker.salvage import error_text
-from stormspark.worker.source_rows import Row, decode
+from stormspark.worker.source_rows import readable
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport, Step, TransactionReport, WorkerReport, merge_progress
 from stormspark.worker.stories import Stories
@@ -95,15 +95,6 @@ _LONG_SECONDS = 0.1
 #: One superstep counts for message timeouts with at most this share of one, or as much as a pause: while one long call runs, no
 #: worker can tell the others which tuples merely wait, and that takes up to six supersteps to arrive (W2).
 _STEP_SHARE = 1 / 8
-
-
-def _readable(record: tuple[int, int, int] | None, row: bytes) -> Row:
-    """A row out of the durable acker's table; one that can't be read is a dead letter, with its bytes."""
-    try:
-        return decode(row)
-    except Exception as error:
-        reason = f"what the durable acker has kept of it can't be read: {error_text(error)}"
-        return Row(("record", record or row), (row,), -1, reason)
 
 
 class Worker:
@@ -236,7 +227,7 @@ class Worker:
         self._outside: list[BoltTask] = []
         self._watch = Watch()
         self._transactions = plan.exactly_once
-        self._states = BatchState(plan, self.tasks.values(), state, enter=self._enter)
+        self._states = BatchState(plan, self.tasks.values(), self._spouts, state, enter=self._enter)
         #: In this round some worker still had work when its last tuples left: then no worker prepares in it.
         self._unsettled = False
         #: Why the batch fails, as another worker has told in a round that ends it.
@@ -393,7 +384,7 @@ class Worker:
         """That batch is the last one that is committed; if that is news, states and spouts hear of it."""
         if committed > self._states.last:
             for spout in self._spouts:  # before any code of users runs, which may raise
-                spout.commit(committed)
+                spout.commit()
             self._states.committed(committed)
             self._deliver_verdicts()
 
@@ -410,7 +401,8 @@ class Worker:
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
         spout.adopt(
-            (None if record is None else Record(*record), _readable(record, row)) for record, row in rows
+            (None if record is None else Record(*record), readable(row, "the durable acker's journal"))
+            for record, row in rows
         )
 
     # -- a superstep -----------------------------------------------------------------------------------------
@@ -1112,14 +1104,16 @@ class Worker:
         return bool(aborted) and all(task.aborted_outside for task in aborted)
 
     def _warn_of_held(self) -> None:
-        """What a bolt holds over the end of a batch, and not in its state, is lost with its process."""
+        """What a bolt holds over the end of a batch, and not in its state, ends with its process."""
         for bolt in self._bolts:
             held = bolt.held()
             if held:
                 bolt.tell_failure(
                     "held",
-                    f"holds {len(held)} tuples over the end of a batch outside of its state: they are lost if its worker dies. "
-                    f"Keep what you need of them in the state, and ack them",
+                    f"holds {len(held)} tuples over the end of a batch outside of its state. Where a batch is taken back or a "
+                    f"worker dies, rows of sources among them come again, although the rest of what came of them is committed; "
+                    f"what spouts of your own have emitted is lost with their worker. Keep what you need of them in the state, "
+                    f"and ack them",
                 )
 
     def _acker_changes(self, time: AckerTime) -> Iterator[pa.Table]:

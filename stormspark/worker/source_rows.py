@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import heapq
 import io
-import math
 import pickle
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,8 +27,9 @@ import pyarrow as pa
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import RangeSpout
+from stormspark.worker.salvage import error_text
 
-__all__ = ["Row", "RowKey", "SourceRows", "decode", "encode", "message_id_of"]
+__all__ = ["Row", "RowKey", "SourceRows", "decode", "encode", "message_id_of", "readable"]
 
 #: Rows that are read of a range at once: enough to forget the cost of asking, few enough to be no queue.
 _READ = 512
@@ -119,8 +119,6 @@ class SourceRows:
         self._numbered = 0
         #: Rows, or ranges, since somebody set it to 0.
         self.came = 0
-        #: The last batch that is committed, where batches are transactions.
-        self._committed = -math.inf
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
 
@@ -277,25 +275,27 @@ class SourceRows:
 
     def reopen(self) -> None:
         """The spout's instance has begun anew and knows of no open tree: what was open is emitted again,
-        first of all.
-
-        But for rows of a batch that is committed, with what came of them: a second time would count them twice. One of those
-        that a bolt has kept over the end of its batch, and failed since, was emitted again in a later one.
+        first of all. What a commit has made done is not open any more, whatever the spout has heard of it.
         """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
         every = [kept.row for kept in self._kept.values()] + list(self._fresh.values())
         was_open = [row for row in every if row.id not in queued and not isinstance(row.id, _Range)]
-        for row in was_open:
-            if row.batch <= self._committed and row.id not in self._fails:
-                self.done(row.id)
-        was_open = [row for row in was_open if self._known(row.id) is not None]
         self._waiting.extendleft(reversed(was_open))
 
-    def commit(self, batch: int, ids: Iterable[Hashable]) -> None:
-        """The batch is committed, and with it these rows are done with."""
-        self._committed = batch
+    def commit(self, ids: Iterable[Hashable]) -> None:
+        """A batch is committed, and with it these rows are done with."""
         for id in ids:
             self.done(id)
+
+    @property
+    def open(self) -> int:
+        """How many rows, and ranges, are not done with."""
+        return len(self._fresh) + len(self._kept)
+
+    def open_rows(self, but: Collection[Hashable]) -> dict[Hashable, Row]:
+        """Those that are not done with, ``but`` these, by id."""
+        rows = [kept.row for kept in self._kept.values()] + list(self._fresh.values())
+        return {row.id: row for row in rows if row.id not in but and not isinstance(row.id, _Range)}
 
     def forget_batch(self, batch: int) -> None:
         """The batch is run again and brings its rows again."""
@@ -412,6 +412,19 @@ def decode(data: bytes) -> Row:
     if kind != _PLAIN:
         id = (_Range if kind == _KINDS[_Range] else RowKey)(*id)
     return Row(id, *rest)
+
+
+def readable(data: bytes, place: str) -> Row:
+    """`decode` for what was kept in ``place``: one that can't be read is a dead letter, with its bytes.
+
+    >>> readable(b"no pickle", "a table").unreadable
+    "what a table has of it can't be read: UnpicklingError: unpickling stack underflow"
+    """
+    try:
+        return decode(data)
+    except Exception as error:
+        reason = f"what {place} has of it can't be read: {error_text(error)}"
+        return Row(("record", data), (data,), -1, reason)
 
 
 #: What kind of key a row in the durable acker's table has.

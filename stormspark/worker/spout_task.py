@@ -29,10 +29,12 @@ from stormspark.api import (
     TransactionAttempt,
 )
 from stormspark.backpressure import SpoutLoad
+from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.errors import ComponentError
 from stormspark.metrics import TaskCounters
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.execution import ask_for_tuples
+from stormspark.worker.held_rows import HeldRows
 from stormspark.worker.row_spout import RowSpout
 from stormspark.worker.source_rows import Row, SourceRows, message_id_of
 from stormspark.worker.stories import SpoutStories
@@ -73,6 +75,7 @@ class SpoutTask(Task):
         self._acking = acking
         self._collector: SpoutCollector
         self._rows: SourceRows | None = None  # of a source spout; they outlive its instances
+        self._held = HeldRows(self.component.id, self.index)
         self._reliable = True
         self._runner: greenlet | None = None
         #: ``next_tuple`` is suspended inside an emit.
@@ -292,8 +295,19 @@ class SpoutTask(Task):
         """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
         self.account.attempt += 1
 
-    def commit(self, batch: int) -> None:
-        """The batch is committed: what has ended in it is decided, and its rows are done with.
+    def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
+        """Rows that were open when the last batch was committed, out of the table; see `HeldRows.load`."""
+        self.adopt((None, row) for row in self._held.load(found))
+
+    def held_rows(self) -> list[TaskChanges]:
+        """The batch is prepared: what is to be written of rows that are still open; see `HeldRows`."""
+        rows, ended = self._rows, self.account.ended
+        if rows is None or not self._reliable or (len(ended) == rows.open and not self._held):
+            return []
+        return self._held.changes(rows.open_rows({tree.message_id for tree in ended}))
+
+    def commit(self) -> None:
+        """A batch is committed: what has ended in it is decided, and its rows are done with.
 
         The spout hears of it after this, which may take until its ``next_tuple`` has returned; what a callback of it raises
         changes nothing of this any more.
@@ -305,7 +319,8 @@ class SpoutTask(Task):
         account.ended = [tree for tree in account.ended if tree.attempt >= account.attempt]
         self._decided += ended
         if self._rows is not None:
-            self._rows.commit(batch, [tree.message_id for tree in ended if tree.verdict is ACKED])
+            self._rows.commit([tree.message_id for tree in ended if tree.verdict is ACKED])
+            self._held.commit()
 
     def roll_back(self, batch: int, reason: str) -> None:
         """The batch comes again: all that was emitted in it has failed, acked or not. What was decided before it stays so.
@@ -313,6 +328,7 @@ class SpoutTask(Task):
         A spout with state begins anew after this, and hears of nothing.
         """
         self.forget_batch(batch)
+        self._held.roll_back()
         self.failed_rows.clear()
         lost = Verdict(Outcome.TAKEN_BACK, reason)
         ended, self.account.ended = self.account.ended, []

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from stormspark.checkpoint.handed_state import HandedRows, in_hand
 from stormspark.checkpoint.ordered_keys import decode_key
-from stormspark.checkpoint.state_files import TaskChanges
+from stormspark.checkpoint.state_files import SCHEMA, TaskChanges
 from stormspark.errors import CheckpointError, FencedError
 
 __all__ = ["HandedTable", "MemoryTable", "Storage", "changes_in_memory"]
@@ -140,6 +141,16 @@ class HandedTable:
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
         return MemoryTable(self.storage).metadata()
+
+    def plan_restore(self, component: str, task: int | None, as_of: int | None, kind: str) -> HandedRows:
+        """See `StateTable.plan_restore`."""
+        assert task is None and as_of == self.storage.last
+        found = [
+            {"component": name, "task": of_task, "kind": of_kind, "key": key, "value": value, "txid": as_of}
+            for (name, of_task, of_kind, key), value in self.storage.rows.items()
+            if (name, of_kind) == (component, kind)
+        ]
+        return in_hand(pa.Table.from_pylist(found, SCHEMA))
 
     def restore(self, component: str, task: int, as_of: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""

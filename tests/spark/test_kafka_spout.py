@@ -180,6 +180,7 @@ def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guara
         seen = len(recorded(tmp_path / "out"))
         wait_for(lambda seen=seen: len(recorded(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
         os.kill(worker_processes(topic)[victim].pid, signal.SIGKILL)
+    wait_for_batches(running, 2)  # at most once: what is in the batch that it was killed in may not come
     kafka.produce(topic, [b"%d" % n for n in range(3000, 3500)])
     wait_for(lambda: set(range(3000, 3500)) <= numbers(tmp_path / "out").keys())
     wait_until_idle(running)

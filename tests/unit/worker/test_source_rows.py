@@ -103,20 +103,20 @@ def test_a_batch_that_is_run_again_forgets_its_rows_and_no_others() -> None:
     assert sorted(seen) == [(1, "later"), (1, "open"), (1, "waits"), (2, "again")]
 
 
-def test_a_new_instance_leaves_out_rows_of_committed_batches() -> None:
-    """C39: those that were open then, too; but one that has failed since was emitted again in a later batch."""
+def test_a_new_instance_leaves_out_rows_that_a_commit_has_ended() -> None:
+    """C39: those that were open then, because a bolt had kept their tuples, are open."""
     rows = rows_of()
     rows.add(0, 0, [("done",), ("open",), ("failed",)])
     done, still_open, failed = (row.id for row in iter(lambda: rows.next(0.0), None))
-    rows.commit(0, [done])
+    rows.commit([done])
     assert list(rows.open_ids()) == [still_open, failed]
     rows.failed(failed, 0.0)
     assert (again := rows.next(100.0)) is not None and again.id == failed
     rows.add(1, 0, [("next",)])
     assert (next_row := rows.next(100.0)) is not None
     rows.reopen()
-    assert [row.id for row in iter(lambda: rows.next(100.0), None)] == [failed, next_row.id]
-    assert list(rows.open_ids()) == [failed, next_row.id]
+    assert [row.id for row in iter(lambda: rows.next(100.0), None)] == [still_open, failed, next_row.id]
+    assert list(rows.open_ids()) == [still_open, failed, next_row.id]
 
 
 def test_a_new_instance_emits_what_was_open_first() -> None:
