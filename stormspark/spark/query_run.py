@@ -104,6 +104,8 @@ class QueryRun:
         self._one_more: DataFrame | None = None
         #: The attempt at the batch that runs, or ran last, where batches are transactions.
         self.transaction: Transaction | None = None
+        #: Tuples that bolts keep over the end of the batch that was committed last.
+        self.held = 0
 
     # -- the query's thread ----------------------------------------------------------------------------------
 
@@ -221,6 +223,7 @@ class QueryRun:
         if self.failed_rows is not None:
             self.failed_rows.forget(self.batch_number)
         transaction.failed_rows = {}
+        self.held = transaction.held
         commits.tidy()
         return reports
 

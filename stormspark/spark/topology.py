@@ -304,11 +304,38 @@ class SparkTopology:
     def stop(self) -> None:
         """End it when the batch that runs is committed: spouts are deactivated and closed, bolts cleaned up.
         Waits for that.
+
+        Where batches are transactions, and bolts keep tuples of spouts that are no sources over the end of a batch, spouts are
+        deactivated first, and these tuples have a message timeout to be acked, as in Storm: nobody could emit them again.
         """
+        self._wait_for_held()
         self._stop_wanted.set()
         self._wake.set()
         self._placement.cancel()
         self._ended.wait()
+
+    def _wait_for_held(self) -> None:
+        spouts = (one for one in self._plan.components.values() if one.kind == "spout")
+        if not self._held() or all(spout.source for spout in spouts):
+            return
+        secs = self._settings.message_timeout_secs
+        _log.info("%s waits %g s at most for %d tuples that its bolts keep", self.name, secs, self._held())
+        self.deactivate()
+        until = time.monotonic() + secs
+        while self._held() and time.monotonic() < until and not self._stop_wanted.is_set():
+            if self._ended.wait(0.1):
+                return
+        if self._held():
+            _log.warning(
+                "%s stops while its bolts keep %d tuples of committed batches: those of other spouts than sources are lost",
+                self.name,
+                self._held(),
+            )
+
+    def _held(self) -> int:
+        """Tuples that bolts keep over the end of the batch that was committed last."""
+        run = self._run
+        return 0 if run is None else run.held
 
     def kill(self) -> None:
         """End it at once: workers are killed, nothing is closed, the batch that runs will run again. Waits

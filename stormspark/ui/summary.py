@@ -119,7 +119,8 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
             last_line = component.last_error.strip().splitlines()[-1]
             yield f"{name}: {component.errors:,} errors, the last one: {last_line}"
         if component.last_failure:
-            yield f"{name}: {component.failed:,} failed, the last that was told of: {component.last_failure.splitlines()[0]}"
+            failed = f"{component.failed:,} failed, the last that was told of: " if component.failed else ""
+            yield f"{name}: {failed}{component.last_failure.splitlines()[0]}"
         for metric, points in component.metrics.items():
             shown = [f"{points[task].value} [{task}]" for task in sorted(points)[:_TASKS_SHOWN]]
             more = f", {len(points) - len(shown)} more tasks" if len(points) > len(shown) else ""

@@ -1082,13 +1082,13 @@ class Worker:
         )
         if left or not (step.commits and ended) or self._unsettled or report.aborts or self._fatal():
             return report
-        self._warn_of_held()
+        held = self._held()
         for spout in self._spouts:
             spout.end_attempt()
         file = self._states.prepare(step.batch)
         if self._aborts() is not None or self._fatal() is not None:
             return report._replace(aborts=self._aborts(), outside=self._aborted_outside())
-        self._prepared = report._replace(prepared=True, file=file)
+        self._prepared = report._replace(prepared=True, file=file, held=held)
         return self._prepared
 
     def _announcements(self) -> dict[str, bytes]:
@@ -1103,18 +1103,20 @@ class Worker:
         aborted = [task for task in self.tasks.values() if task.aborts is not None]
         return bool(aborted) and all(task.aborted_outside for task in aborted)
 
-    def _warn_of_held(self) -> None:
-        """What a bolt holds over the end of a batch, and not in its state, ends with its process."""
+    def _held(self) -> int:
+        """How many tuples bolts keep over the end of the batch, outside of their state; which is told."""
+        count = 0
         for bolt in self._bolts:
             held = bolt.held()
             if held:
+                count += len(held)
                 bolt.tell_failure(
                     "held",
-                    f"holds {len(held)} tuples over the end of a batch outside of its state. Where a batch is taken back or a "
-                    f"worker dies, rows of sources among them come again, although the rest of what came of them is committed; "
-                    f"what spouts of your own have emitted is lost with their worker. Keep what you need of them in the state, "
-                    f"and ack them",
+                    f"holds {len(held)} tuples over the end of their batch, outside of its state: if a worker dies, rows of "
+                    f"sources come again, and tuples of other spouts are lost. Keep in the state what you need of them, and ack "
+                    f"them",
                 )
+        return count
 
     def _acker_changes(self, time: AckerTime) -> Iterator[pa.Table]:
         for spout in self._spouts:

@@ -84,6 +84,8 @@ class TransactionReport(NamedTuple):
     announced: Mapping[str, bytes] | None = None
     #: Whether ``aborts`` is storage or a broker that is away, and no user code.
     outside: bool = False
+    #: Tuples that bolts keep over its end, and that are not in their state.
+    held: int = 0
 
 
 @dataclass(frozen=True)

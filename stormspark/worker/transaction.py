@@ -53,6 +53,8 @@ class Transaction:
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
         #: Tuples and rows that wait.
         self.left = 0
+        #: Tuples that bolts keep over its end, where it is prepared.
+        self.held = 0
 
     def observe(self, reports: Iterable[WorkerReport]) -> None:
         """A round has ended."""
@@ -68,6 +70,7 @@ class Transaction:
         self.prepared = self.aborts is None and all(one.prepared for one in told)
         self.files = [one.file for one in told]
         self.left = sum(one.left for one in told)
+        self.held = sum(one.held for one in told)
         self.finishes = 0
         if not self.left and begun and self._ended < self._ending_rounds:
             self._ended += 1
