@@ -496,7 +496,9 @@ class SparkTopology:
             # Not the workers themselves: the executors beside them, who keep the acker query's state.
             otherwise = "set stormspark.acker.durable: false, and rows open in a window or a join are lost with their worker"
         elif plan.exactly_once and (
-            self._settings.record_inputs or any(one.kind_of_state for one in plan.components.values())
+            self._settings.record_inputs
+            or plan.sources  # rows whose tuples bolts keep over the end of their batch
+            or any(one.kind_of_state for one in plan.components.values())
         ):
             if self._drivers_table:
                 return None

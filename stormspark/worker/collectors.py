@@ -128,7 +128,14 @@ class SpoutCollector:
             self._acked_at_once(message_id)
 
     def group(self, message_id: Hashable) -> SpoutGroup:
-        """Emit several tuples under one message id, with one verdict (X68)."""
+        """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on a thread of the spout's own."""
+        if self.guarded and get_ident() != self._task.thread:
+            msg = (
+                f"{self._task.name}: a thread of its own has asked for collector.group, which belongs to the thread that calls "
+                f"next_tuple: let the thread put into a queue.Queue what is to be emitted, and emit it as a group in next_tuple"
+            )
+            self._task.report_error(msg)
+            raise EmitError(msg)
         return SpoutGroup(self, message_id)
 
     def flush(self) -> None:

@@ -73,6 +73,8 @@ class RowSpout(Spout):
         self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
         self._folder = dead_letters
         self._done_by_commit = done_by_commit
+        #: Dead letters of an attempt at a batch that may be taken back.
+        self._unsettled: list[tuple[Row, str]] = []
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
@@ -88,7 +90,7 @@ class RowSpout(Spout):
         """Emit a row; those that nothing is made of are done with, and the next one is taken."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
-                self._give_up(row, row.unreadable or _FAILED_TOO_OFTEN)
+                self._give_up(row, row.unreadable or self._failed_too_often(row))
                 self._done(row.id)
                 continue
             try:
@@ -125,6 +127,26 @@ class RowSpout(Spout):
         """The graceful end."""
         self.source.close()
 
+    def settle(self) -> None:
+        """The attempt at a batch ends well here: its dead letters are written. Where the commit fails they may come again."""
+        letters, self._unsettled = self._unsettled, []
+        for row, reason in letters:
+            self._write(row, reason)
+
+    def take_back(self) -> None:
+        """The attempt comes to nothing, and its rows come again."""
+        self._unsettled.clear()
+
+    def _failed_too_often(self, row: Row) -> str:
+        why = self._rows.why.get(row.id)
+        return _FAILED_TOO_OFTEN if why is None else f"{_FAILED_TOO_OFTEN}, the last time: {why}"
+
     def _give_up(self, row: Row, reason: str) -> None:
+        if self._done_by_commit:
+            self._unsettled.append((row, reason))
+        else:
+            self._write(row, reason)
+
+    def _write(self, row: Row, reason: str) -> None:
         self._dead_letters.add(row, reason)
         self._gave_up(reason)

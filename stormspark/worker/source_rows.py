@@ -114,8 +114,9 @@ class SourceRows:
         self._closed: list[Record] = []  # since the last report
         self._fails: Counter[Hashable] = Counter()
         self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps their order
-        #: Ids of rows that are not to be emitted any more.
+        #: Ids of rows that are not to be emitted any more, and why rows of this batch have failed, as far as it is known here.
         self.skipped: frozenset[Hashable] = frozenset()
+        self.why: dict[Hashable, str] = {}
         self._numbered = 0
         #: Rows, or ranges, since somebody set it to 0.
         self.came = 0
@@ -284,6 +285,7 @@ class SourceRows:
 
     def commit(self, ids: Iterable[Hashable]) -> None:
         """A batch is committed, and with it these rows are done with."""
+        self.why.clear()
         for id in ids:
             self.done(id)
 

@@ -276,6 +276,7 @@ class SpoutTask(Task):
             self.abort(f"message {tree.message_id!r} {tree.verdict}")
             if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
                 self.failed_rows.append(tree.message_id)
+                self._rows.why[tree.message_id] = str(tree.verdict)
 
     def take_failed_rows(self) -> list[Hashable]:
         """Ids of rows of a source whose trees failed in this attempt, some of them."""
@@ -294,6 +295,11 @@ class SpoutTask(Task):
     def end_attempt(self) -> None:
         """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
         self.account.attempt += 1
+        if self.opened and isinstance(self.spout, RowSpout):
+            try:
+                self.spout.settle()
+            except OSError as error:
+                self.abort(f"its dead letters can't be written: {error}", outside=True)
 
     def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
         """Rows that were open when the last batch was committed, out of the table; see `HeldRows.load`."""
@@ -329,6 +335,8 @@ class SpoutTask(Task):
         """
         self.forget_batch(batch)
         self._held.roll_back()
+        if self.opened and isinstance(self.spout, RowSpout):
+            self.spout.take_back()
         self.failed_rows.clear()
         lost = Verdict(Outcome.TAKEN_BACK, reason)
         ended, self.account.ended = self.account.ended, []

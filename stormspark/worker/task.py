@@ -384,9 +384,10 @@ class Task:
         told.append(now)
         text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
         if len(told) == told.maxlen and now - told[0] < interval:
-            text += (
-                f"\n(the last one told for now: more than {told.maxlen} in {interval:g} s are counted only, see "
-                f"topology.max.error.report.per.interval)"
+            # In front: the last line is the error itself, which summaries show.
+            text = (
+                f"(the last one told for now: more than {told.maxlen} in {interval:g} s are counted only, see "
+                f"topology.max.error.report.per.interval)\n{text}"
             )
         self.errors.append(ErrorReport(self.component.id, self.id, text))
         self.logger.error("%s: %s", self.name, text)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
-from stormspark import ArrowBolt, Bolt, Count, FailedException, Fields, TopologyBuilder
+from stormspark import ArrowBolt, BasicBolt, Bolt, Count, FailedException, Fields, TopologyBuilder
 from stormspark.api import ROW_BY_ROW, SourceSpout
 from stormspark.errors import ComponentError, ReportedFailedException
 from stormspark.transactional import (
@@ -448,3 +450,30 @@ def test_without_transactions_what_was_held_fails_with_its_task() -> None:
     rig.batches(1)
     (spout,) = rig.users("a")
     assert [(what, number) for what, number, *_ in spout.heard] == [("fail", 2), ("fail", 0), ("fail", 1)]
+
+
+class Picky(BasicBolt):
+    """Raises for multiples of seven."""
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        if not tup["row"] % 7:
+            raise KeyError(f"not {tup['row']}")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_dead_letter_is_written_once_and_says_why(workers: int, tmp_path: Path) -> None:
+    """K4, C44: with several in a batch, each of which takes it back three times."""
+    builder = TopologyBuilder()
+    builder.set_spout("rows", Rows())
+    builder.set_bolt("picky", Picky()).global_grouping("rows")
+    rig = Rig(
+        builder, workers, **{"stormspark.exactly.once": True, "stormspark.dead.letter.dir": str(tmp_path)}
+    )
+    (source,) = rig.tasks("rows")
+    for batch in range(2):
+        rig.cluster.add_rows(source.id, 0, rows(*range(20 * batch, 20 * batch + 20)))
+        rig.batches(1)
+    letters = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    assert sorted(letter["row"][0] for letter in letters) == [0, 7, 14, 21, 28, 35]
+    assert all(f"not {letter['row'][0]}" in letter["reason"] for letter in letters)
+    assert source.counters.dead_letters == 6

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stormspark import BasicBolt, Bolt, Fields, Spout, TopologyBuilder
+from stormspark.errors import EmitError
 from stormspark.worker import foreign_calls
 from stormspark.worker.foreign_calls import Mailbox
 from tests.unit.worker.components import Collect, Script
@@ -218,3 +219,37 @@ def test_a_mailbox_of_an_ended_instance_takes_nothing_and_holds_nobody() -> None
     assert not thread.is_alive()
     mailbox.post(lambda: None)
     assert len(mailbox) == 0
+
+
+class Grouping(Spout):
+    """Its thread asks for a group."""
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.raised: list[BaseException] = []
+
+    def work(self) -> None:
+        try:
+            self.collector.group("order")
+        except Exception as error:
+            self.raised.append(error)
+
+    def next_tuple(self) -> None:
+        if not self.raised:
+            thread = threading.Thread(target=self.work)
+            thread.start()
+            thread.join(60)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("value"))
+
+
+def test_a_group_belongs_to_the_thread_that_calls_next_tuple() -> None:
+    """X68, W26: its tree would begin at the wrong time, and between two calls of another thread."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Grouping())
+    rig = Rig(builder, 1)
+    rig.batches(1)
+    (spout,) = rig.users("a")
+    (raised,) = spout.raised
+    assert isinstance(raised, EmitError) and "a[0]: a thread of its own" in str(raised)
