@@ -196,7 +196,7 @@ def test_no_row_is_lost_and_those_that_nobody_keeps_come_once(workers: int, step
             elif step == "killed":
                 life = lives.begin()
             elif step == "killed before the commit":
-                life.commits.commit = _is_killed  # type: ignore[method-assign]
+                life.commits.commit = _is_killed  # type: ignore[method-assign, assignment]
                 with suppress(KeyboardInterrupt):
                     give(life, "go")
                 life = lives.begin()
