@@ -218,7 +218,16 @@ class BatchCommits:
         self._told = self._metadata.items() <= known.items()
         for name, before in component_states(known).items():
             component = self._plan.components.get(name)
-            if component is None or not component.kind_of_state or before.tasks == len(component.tasks):
+            if component is None or not component.kind_of_state:
+                _log.warning(
+                    "the state of %r in %s belongs to no component of %s: it stays there, and nobody has it. If the "
+                    "component was renamed, give it its id again",
+                    name,
+                    self.location,
+                    self._plan.topology,
+                )
+                continue
+            if before.tasks == len(component.tasks):
                 continue
             if keys_are_of_grouping(self._plan, component):
                 _log.warning(

@@ -187,6 +187,17 @@ def test_another_number_of_tasks_is_refused_where_nobody_says_what_keys_are(tmp_
         DurableWorkers(counting(tasks=3), tmp_path, {}, 1)
 
 
+def test_state_that_nobody_has_any_more_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """C36: of a component that was renamed, say, whose tasks begin with nothing."""
+    DurableWorkers(counting(), tmp_path, {}).run_batch()
+    builder = TopologyBuilder()
+    builder.set_spout("words", Script(WORDS, ("word",)))
+    builder.set_bolt("tally", Count(), 4).fields_grouping("words", Fields("word"))
+    with caplog.at_level("WARNING"):
+        DurableWorkers(builder.create_topology("counting"), tmp_path, {}, 1).run_batch()
+    assert "the state of 'count' in" in caplog.text and "belongs to no component of counting" in caplog.text
+
+
 def test_a_key_that_no_grouping_asks_for_is_named(tmp_path: Path):
     """C36: keys must be what the user says they are."""
 
