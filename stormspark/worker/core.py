@@ -1047,7 +1047,7 @@ class Worker:
     def _left(self) -> int:
         """Tuples and rows of the batch that wait here, and calls that have to return before it ends."""
         left = self._waiting() + self._at_work() + self._calls_at_hand()
-        return left + sum(spout.rows_waiting + spout.must_finish for spout in self._spouts)
+        return left + sum(spout.rows_left + spout.must_finish for spout in self._spouts)
 
     def _has_ended(self, step: Step) -> bool:
         """Whether all batch bolts here that take part have heard that the batch is over."""

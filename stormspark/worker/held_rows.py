@@ -17,7 +17,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stormspark.checkpoint.state_files import ROWS, TaskChanges
-from stormspark.worker.source_rows import Row, encode, readable
+from stormspark.errors import SerializationError
+from stormspark.worker.salvage import error_text
+from stormspark.worker.source_rows import Row, decode, encode, readable
 
 __all__ = ["HeldRows"]
 
@@ -50,6 +52,9 @@ class HeldRows:
     def __len__(self) -> int:
         return len(self._there)
 
+    def __contains__(self, id: object) -> bool:
+        return id in self._there
+
     def load(self, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Row]:
         """What the table has, as task, key and value: the rows."""
         for task, key, value in found:
@@ -58,7 +63,10 @@ class HeldRows:
             yield row
 
     def changes(self, open: Mapping[Hashable, Row]) -> list[TaskChanges]:
-        """The batch ends, and these rows are open: what that changes in the table."""
+        """The batch ends, and these rows are open: what that changes in the table.
+
+        Raises `SerializationError` for one that could not be read there.
+        """
         by_task: defaultdict[int, list[tuple[bytes, bytes | None]]] = defaultdict(list)
         after: dict[Hashable, _Place] = {}
         for id, place in self._there.items():
@@ -68,8 +76,9 @@ class HeldRows:
                 by_task[place.task].append((place.key, None))
         for id, row in open.items():
             if id not in after:
-                after[id] = _Place(self._index, pickle.dumps(id, 5))
-                by_task[self._index].append((after[id].key, encode(row)))
+                key, value = _encoded(row)
+                after[id] = _Place(self._index, key)
+                by_task[self._index].append((key, value))
         self._prepared = after
         return [TaskChanges(self._component, task, items, ROWS) for task, items in by_task.items()]
 
@@ -81,3 +90,17 @@ class HeldRows:
     def roll_back(self) -> None:
         """It is not to be."""
         self._prepared = None
+
+
+def _encoded(row: Row) -> tuple[bytes, bytes]:
+    """Key and value of a row that can be read again."""
+    try:
+        value = encode(row)
+        decode(value)
+        return pickle.dumps(row.id, 5), value
+    except Exception as error:
+        msg = (
+            f"its row {row.message_id!r:.300} can't be kept until it is acked: {error_text(error)}. Have the source give "
+            f"values as Spark's columns hold them, or ack the tuple in its batch"
+        )
+        raise SerializationError(msg) from error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
+from stormspark.acker import Outcome
 from stormspark.api import (
     DEFAULT_STREAM,
     Routed,
@@ -97,7 +98,7 @@ class RowSpout(Spout):
                 translated = self.source.translate(row.values)
             except Exception as error:
                 self._give_up(row, f"translate raised {type(error).__name__}: {error}")
-                self._rows.done(row.id)
+                (self._done if self._done_by_commit else self._rows.done)(row.id)
                 continue
             if translated is None:
                 self._done(row.id)
@@ -118,10 +119,12 @@ class RowSpout(Spout):
 
     def fail(self, message_id: Hashable) -> None:
         """Emit the row again, or give it up."""
-        given_up = self._rows.failed(message_id, self._clock())
-        self.source.fail(message_id_of(message_id))
+        verdict = self._collector.verdict
+        taken_back = verdict is not None and verdict.outcome is Outcome.TAKEN_BACK
+        given_up = self._rows.failed(message_id, self._clock(), taken_back=taken_back)
         if given_up is not None:
-            self._give_up(given_up, f"given up after its last retry: {self._collector.verdict}")
+            self._write(given_up, f"given up after its last retry: {verdict}")
+        self.source.fail(message_id_of(message_id))
 
     def close(self) -> None:
         """The graceful end."""

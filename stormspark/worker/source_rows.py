@@ -19,7 +19,7 @@ import heapq
 import io
 import pickle
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -138,6 +138,11 @@ class SourceRows:
         if self._spout is not None:
             unread = sum(self._spout.size(row.values) for row in self._unread())
         return len(self._waiting) + unread
+
+    def waiting_but(self, held: Container[Hashable]) -> int:
+        """`len` without rows whose ids are in ``held``."""
+        some = [*self._waiting, *(row for _, _, row in self._later)]
+        return len(self) - sum(row.id in held for row in some)
 
     def take(self, batch: int, partition: int, payload: bytes) -> None:
         """Rows of a partition, as an Arrow IPC stream, in order."""
@@ -258,15 +263,17 @@ class SourceRows:
         if self._fails:
             self._fails.pop(id, None)
 
-    def failed(self, id: Hashable, now: float) -> Row | None:
+    def failed(self, id: Hashable, now: float, *, taken_back: bool = False) -> Row | None:
         """The row is emitted again later; returned where that is given up (K4). One that was forgotten is
-        ignored.
+        ignored. One that was ``taken_back`` with a batch has done nothing wrong: it comes at once.
         """
         row = self._known(id)
         if row is None:
             return None
-        self._fails[id] += 1
-        delay = self._retry.delay(self._fails[id])
+        delay: float | None = 0.0
+        if not taken_back:
+            self._fails[id] += 1
+            delay = self._retry.delay(self._fails[id])
         if delay is None:
             self.done(id)
             return row

@@ -30,7 +30,7 @@ from stormspark.api import (
 )
 from stormspark.backpressure import SpoutLoad
 from stormspark.checkpoint.state_files import TaskChanges
-from stormspark.errors import ComponentError
+from stormspark.errors import ComponentError, SerializationError
 from stormspark.metrics import TaskCounters
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.execution import ask_for_tuples
@@ -211,6 +211,13 @@ class SpoutTask(Task):
         """Rows of a source that wait to be emitted, or to be emitted again."""
         return 0 if self._rows is None else len(self._rows)
 
+    @property
+    def rows_left(self) -> int:
+        """Those of them without which the batch can't end: rows of committed batches wait while the spout is inactive (B13)."""
+        if self._rows is None or self.active or self._has_begun:
+            return self.rows_waiting
+        return self._rows.waiting_but(self._held)
+
     def _rows_for(self, source: SourceSpout) -> SourceRows:
         self._reliable = source.reliable
         if self._rows is None:
@@ -308,9 +315,14 @@ class SpoutTask(Task):
     def held_rows(self) -> list[TaskChanges]:
         """The batch is prepared: what is to be written of rows that are still open; see `HeldRows`."""
         rows, ended = self._rows, self.account.ended
-        if rows is None or not self._reliable or (len(ended) == rows.open and not self._held):
+        if rows is None or (not self._held and (len(ended) == rows.open or not self._reliable)):
             return []
-        return self._held.changes(rows.open_rows({tree.message_id for tree in ended}))
+        acked = {tree.message_id for tree in ended if tree.verdict is ACKED}
+        try:
+            return self._held.changes(rows.open_rows(acked))
+        except SerializationError as error:
+            self.abort(f"a bolt keeps a tuple over the end of its batch, and {error}")
+            return []
 
     def commit(self) -> None:
         """A batch is committed: what has ended in it is decided, and its rows are done with.
