@@ -370,11 +370,17 @@ def test_hundreds_of_silent_strangers(make, key, count, seen):
 def test_a_door_outlives_a_shortage_of_descriptors():
     """And waits for it to end without turning round and round."""
     script = """
-import os, resource, sys, tempfile, threading, time
+import logging, os, resource, sys, tempfile, threading, time
 from stormspark.worker.key import Key
 from stormspark.worker.link import Door, dial
 
 key = Key(b"k" * 32)
+is_short = threading.Event()
+class Tells(logging.StreamHandler):
+    def emit(self, record):
+        super().emit(record)
+        is_short.set()
+logging.getLogger().addHandler(Tells())
 with tempfile.TemporaryDirectory() as folder:
     door = Door(folder + "/door", None, key, lambda connection: connection.send(connection.recv()), "short")
     def call(said):
@@ -393,7 +399,8 @@ with tempfile.TemporaryDirectory() as folder:
     except OSError:
         os.close(hoard.pop())
     first = dial(door.endpoint, key)  # accept has had a descriptor since it began to wait
-    os.close(hoard.pop())  # for the one who dials; there is none for accept any more
+    assert is_short.wait(60)
+    os.close(hoard.pop())  # for the one who dials
     said = []
     caller = threading.Thread(target=call, args=(said,))
     caller.start()
