@@ -401,7 +401,10 @@ class Worker:
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
         spout.adopt(
-            (None if record is None else Record(*record), readable(row, "the durable acker's journal"))
+            (
+                None if record is None else Record(*record),
+                readable(row, record or row, "the durable acker's journal"),
+            )
             for record, row in rows
         )
 

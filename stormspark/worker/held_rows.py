@@ -58,7 +58,7 @@ class HeldRows:
     def load(self, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Row]:
         """What the table has, as task, key and value: the rows."""
         for task, key, value in found:
-            row = readable(value, "the state table")
+            row = readable(value, (task, key), "the state table")
             self._there[row.id] = _Place(task, key)
             yield row
 

@@ -423,17 +423,17 @@ def decode(data: bytes) -> Row:
     return Row(id, *rest)
 
 
-def readable(data: bytes, place: str) -> Row:
-    """`decode` for what was kept in ``place``: one that can't be read is a dead letter, with its bytes.
+def readable(data: bytes, key: Hashable, place: str) -> Row:
+    """`decode` for what was kept under ``key`` in ``place``: one that can't be read is a dead letter, with its bytes.
 
-    >>> readable(b"no pickle", "a table").unreadable[:29]
+    >>> readable(b"no pickle", 7, "a table").unreadable[:29]
     "what a table has of it can't "
     """
     try:
         return decode(data)
     except Exception as error:
         reason = f"what {place} has of it can't be read: {error_text(error)}"
-        return Row(("record", data), (data,), -1, reason)
+        return Row(("record", key), (data,), -1, reason)
 
 
 #: What kind of key a row in the durable acker's table has.
