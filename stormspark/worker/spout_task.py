@@ -191,8 +191,8 @@ class SpoutTask(Task):
         """How far it has come with its source; None for a spout that is its own."""
         if not self.component.source:
             return None
-        source = self.spout.source if self.opened and isinstance(self.spout, RowSpout) else None
-        rows = self._rows
+        spout, rows = self._row_spout, self._rows
+        source = None if spout is None else spout.source
         if rows is None or source is None:
             return SourceProgress(self.rows_waiting)
         came, rows.came = rows.came, 0
@@ -217,6 +217,11 @@ class SpoutTask(Task):
         if self._rows is None or self.active or self._has_begun:
             return self.rows_waiting
         return self._rows.waiting_but(self._held)
+
+    @property
+    def _row_spout(self) -> RowSpout | None:
+        """What makes a spout of the source, once it is open."""
+        return self.spout if self.opened and isinstance(self.spout, RowSpout) else None
 
     def _rows_for(self, source: SourceSpout) -> SourceRows:
         self._reliable = source.reliable
@@ -302,9 +307,9 @@ class SpoutTask(Task):
     def end_attempt(self) -> None:
         """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
         self.account.attempt += 1
-        if self.opened and isinstance(self.spout, RowSpout):
+        if (spout := self._row_spout) is not None:
             try:
-                self.spout.settle()
+                spout.settle()
             except OSError as error:
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
@@ -347,8 +352,8 @@ class SpoutTask(Task):
         """
         self.forget_batch(batch)
         self._held.roll_back()
-        if self.opened and isinstance(self.spout, RowSpout):
-            self.spout.take_back()
+        if (spout := self._row_spout) is not None:
+            spout.take_back()
         self.failed_rows.clear()
         lost = Verdict(Outcome.TAKEN_BACK, reason)
         ended, self.account.ended = self.account.ended, []

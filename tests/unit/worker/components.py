@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from stormspark import BasicBolt, Bolt, Fields, Spout
@@ -34,6 +35,32 @@ class Script(Spout):
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields(*self.fields))
+
+
+class InAThread(Spout):
+    """Has a thread of its own call ``work`` until that raises, which is kept in ``raised``."""
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.raised: list[BaseException] = []
+
+    def work(self) -> None:
+        raise NotImplementedError
+
+    def _work(self) -> None:
+        try:
+            self.work()
+        except Exception as error:
+            self.raised.append(error)
+
+    def next_tuple(self) -> None:
+        if not self.raised:
+            thread = threading.Thread(target=self._work)
+            thread.start()
+            thread.join(120)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("value"))
 
 
 class Collect(BasicBolt):

@@ -13,7 +13,7 @@ from stormspark import BasicBolt, Bolt, Fields, Spout, TopologyBuilder
 from stormspark.errors import EmitError
 from stormspark.worker import foreign_calls
 from stormspark.worker.foreign_calls import Mailbox
-from tests.unit.worker.components import Collect, Script
+from tests.unit.worker.components import Collect, InAThread, Script
 from tests.unit.worker.rig import Rig, two
 
 
@@ -221,27 +221,11 @@ def test_a_mailbox_of_an_ended_instance_takes_nothing_and_holds_nobody() -> None
     assert len(mailbox) == 0
 
 
-class Grouping(Spout):
+class Grouping(InAThread):
     """Its thread asks for a group."""
 
-    def open(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector = collector
-        self.raised: list[BaseException] = []
-
     def work(self) -> None:
-        try:
-            self.collector.group("order")
-        except Exception as error:
-            self.raised.append(error)
-
-    def next_tuple(self) -> None:
-        if not self.raised:
-            thread = threading.Thread(target=self.work)
-            thread.start()
-            thread.join(60)
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("value"))
+        self.collector.group("order")
 
 
 def test_a_group_belongs_to_the_thread_that_calls_next_tuple() -> None:

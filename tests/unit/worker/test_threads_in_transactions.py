@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stormspark import BasicBolt, Bolt, Fields, Spout, TopologyBuilder
+from stormspark import BasicBolt, Bolt, Fields, TopologyBuilder
 from stormspark.api import SourceSpout
 from stormspark.api.state import StatefulComponent
 from stormspark.worker import foreign_calls
-from tests.unit.worker.components import Collect, Script
+from tests.unit.worker.components import Collect, InAThread, Script
 from tests.unit.worker.rig import Rig
 from tests.unit.worker.test_windows_as_state import rows
 
@@ -205,33 +205,17 @@ def test_a_bolt_that_bounds_what_its_thread_has_does_not_wait_for_ever(
     assert sorted(value for _, value in collect.seen) == list(range(8000))
 
 
-class Position(StatefulComponent, Spout):
+class Position(StatefulComponent, InAThread):
     """Its thread emits, and moves the position that is its state."""
 
     def init_state(self, state: Any) -> None:
         self.state = state
 
-    def open(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector = collector
-        self.raised: list[BaseException] = []
-
     def work(self) -> None:
-        try:
-            self.collector.emit((1,))
-        except Exception as error:
-            self.raised.append(error)
-
-    def next_tuple(self) -> None:
-        if not self.raised:
-            thread = threading.Thread(target=self.work)
-            thread.start()
-            thread.join(120)
+        self.collector.emit((1,))
 
     def pre_save(self, checkpoint_id: int) -> None:
         self.state["position"] = 1
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("value"))
 
 
 def test_a_spout_with_state_emits_on_its_own_thread_only() -> None:
