@@ -72,10 +72,19 @@ def _read_first_given(*pairs: _Marks) -> tuple[int, int]:
 
 
 def _setting(
-    key: str, default: Any, *types: type, least: float | None = None, of_components: bool = False
+    key: str,
+    default: Any,
+    *types: type,
+    least: float | None = None,
+    one_of: tuple[str, ...] = (),
+    row: str = "",
+    of_components: bool = False,
 ) -> Any:
-    """``of_components``: our own keys that a component's own configuration may set; Storm's are listed with the rest."""
-    metadata = {"key": key, "types": types, "least": least, "of_components": of_components}
+    """``of_components``: our own keys that a component's own configuration may set; Storm's are listed with the rest.
+    ``row``: where the inventory has the words that it may be ``one_of``.
+    """
+    metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
+    metadata |= {"least": least, "one_of": one_of, "row": row}
     return field(default=default, metadata=metadata)
 
 
@@ -120,7 +129,13 @@ class Settings:
     #: Whether each batch is one transaction; None: where a component has state.
     exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
     #: Heron's word for it is EFFECTIVELY_ONCE (C43).
-    reliability_mode: str | None = _setting("topology.reliability.mode", None, str)
+    reliability_mode: str | None = _setting(
+        "topology.reliability.mode",
+        None,
+        str,
+        one_of=("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE"),
+        row="C43",
+    )
     #: A component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
     #: So many batches before the last one, and all of so many hours, can be restored.
@@ -128,7 +143,9 @@ class Settings:
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: as the checkpoint's location
     #: asks for.
-    state_table: str | None = _setting("stormspark.state.table", None, str)
+    state_table: str | None = _setting(
+        "stormspark.state.table", None, str, one_of=("delta-rs", "driver", "spark")
+    )
     #: ``grouping``: its state's keys are the values of its fields groupings, so they can be dealt out to more or fewer tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
     #: Of the values of a task's state so many bytes are kept as objects.
@@ -171,7 +188,9 @@ class Settings:
     #: A spout with more open trees than this, all of its tasks together, emits one tuple a round and task until half are left.
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: What happens above the marks: spouts are slowed down, or tuples are dropped, or failed (X51).
-    backpressure: str | None = _setting("stormspark.backpressure.strategy", None, str)
+    backpressure: str | None = _setting(
+        "stormspark.backpressure.strategy", None, str, one_of=("slow", "drop", "fail"), row="X51"
+    )
     #: Heron's way to say "drop" (F10).
     drop_tuples: bool = _setting("topology.droptuples.upon.backpressure", False, bool)
     #: So many executions of one task may raise one after another before the topology stops with the error.
@@ -180,7 +199,9 @@ class Settings:
     )
     #: Time between two batches counts for message timeouts up to this much: the running clock.
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
-    fields_ints: str = _setting("stormspark.fields.ints", "long", str)
+    fields_ints: str = _setting(
+        "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
+    )
     #: Storm's default is False; said aloud it means Storm's shuffle here too, which follows load (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
     #: Mean loads, from 0 to 1, at which a shuffle that follows load leaves its worker, and at which it comes back.
@@ -242,7 +263,12 @@ class Settings:
     #: A local checkpoint folder may be somebody else's, or everybody's to write to: what it holds is run as code.
     checkpoint_shared: bool = _setting("stormspark.checkpoint.shared", False, bool)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
-    log_level: str = _setting("stormspark.log.level", "INFO", str)
+    log_level: str = _setting(
+        "stormspark.log.level",
+        "INFO",
+        str,
+        one_of=("DEBUG", "INFO", "WARNING", "WARN", "ERROR", "CRITICAL"),
+    )
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
     #: A batch that user code makes fail (it raises, or its worker dies of it) is tried so many times in a row before the topology
@@ -374,10 +400,11 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
         return f"{key} must be at least {least}, got {value!r}"
     if key.endswith(".port") and value > _LAST_PORT:
         return f"{key} must be at most {_LAST_PORT}, got {value!r}"
-    if key == "stormspark.fields.ints" and value not in ("long", "integer", "json"):
-        return f"stormspark.fields.ints must be 'long', 'integer' or 'json' (D3), got {value!r}"
-    if key == "stormspark.backpressure.strategy" and value not in ("slow", "drop", "fail"):
-        return f"stormspark.backpressure.strategy must be 'slow', 'drop' or 'fail' (X51), got {value!r}"
+    words, row = setting.metadata["one_of"], setting.metadata["row"]
+    if words and value not in words:
+        *others, last = map(repr, words)
+        wanted = f"{', '.join(others)} or {last}" + (f" ({row})" if row else "")
+        return f"{key} must be {wanted}, got {value!r}"
     return None
 
 

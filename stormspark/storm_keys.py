@@ -84,6 +84,10 @@ _NO_TRIDENT = "there is no Trident"
 _LOGGING = "logs are Python's, a file for each task; see stormspark.log.dir"
 _LEASE = "a worker without its driver ends after stormspark.worker.lease.secs"
 _NO_UPDATES = "a topology is not changed while it runs"
+_NO_RECEIVERS = "no thread receives: what comes for a worker is there when its superstep begins"
+_ACKERS_NOW = "it is topology.acker.executors since Storm 0.9"
+_LOAD_AWARE_NOW = "it is topology.disable.loadaware.messaging since Storm 1.0.3"
+_TIMESTAMPS_NOW = "a windowed bolt says it by with_timestamp_field, as since Storm 1.1"
 
 #: Why not -> type -> keys. The keys of the empty reason either mean something to a part of this package that
 #: reads them itself, or need no word.
@@ -123,6 +127,11 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     },
     _LOGGING: {"text": "topology.multilang.log.handler topology.logging.sensitivity topology.logging.config"},
     _LEASE: {"int>0": "topology.worker.timeout.secs"},
+    # Keys of Storm 0.5 to 1.2, and one of 2.3, which 2.8 does not list any more: whoever ports has them in old files.
+    _ACKERS_NOW: {"any": "topology.ackers topology.acker.tasks"},
+    _LOAD_AWARE_NOW: {"any": "topology.disable.loadaware"},
+    _TIMESTAMPS_NOW: {"any": "topology.bolts.tuple.timestamp.field.name"},
+    _NO_RECEIVERS: {"any": "topology.worker.receiver.thread.count topology.receiver.buffer.size"},
     _NO_UPDATES: {"any": "topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs"},
     _RESOURCES: {
         # Storm keeps requests of shared memory beside the configuration and has no key for them; we have.
@@ -134,6 +143,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.metrics.consumer.cpu.pcore.percent""",
         "number>0": "topology.worker.max.heap.size.mb",
         "any": """topology.container.cpu topology.container.ram topology.container.disk topology.container.max.cpu.hint
+            topology.oci.image
             topology.container.max.ram.hint topology.container.max.disk.hint topology.container.padding.percentage
             topology.container.ram.padding topology.component.cpumap topology.component.rammap
             topology.component.diskmap""",
@@ -146,6 +156,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.tuple.compression.enable""",
         "number>=0": "topology.tuple.compression.threshold",
         "number>0": "topology.tuple.compression.max.decompressed.bytes",
+        "any": "topology.serializations topology.skip.missing.serializations",
     },
     _NO_JVM: {
         "text(s)": """topology.worker.childopts topology.worker.gc.childopts topology.worker.logwriter.childopts
@@ -162,11 +173,13 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         "number>=0": """topology.spout.wait.park.microsec topology.spout.wait.progressive.level3.sleep.millis
             topology.bolt.wait.park.microsec topology.bolt.wait.progressive.level3.sleep.millis
             topology.backpressure.wait.park.microsec topology.backpressure.wait.progressive.level3.sleep.millis""",
+        "any": "topology.disruptor.wait.strategy topology.disruptor.wait.timeout.millis topology.optimize",
     },
     _FRAMES: {
         "bool": "topology.producer.batch.dynamic",
         "int>=0": "topology.batch.flush.interval.millis",
         "int>0": "topology.transfer.buffer.size topology.transfer.batch.size topology.producer.batch.size",
+        "any": """topology.disruptor.batch.size topology.disruptor.batch.timeout.millis topology.executor.send.buffer.size""",
     },
     _READ_ANEW: {
         "bool": "topology.upstream.feedback.enable",
@@ -174,7 +187,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
         # JStorm's and Heron's (F13, F9): how often, and in how many of its tasks, a bolt has to be full.
         "any": """topology.backpressure.check.interval topology.backpressure.trigger.sample.rate
             topology.backpressure.trigger.sample.number topology.backpressure.coordinator.trigger.ratio
-            heron.streammgr.network.backpressure.threshold topology.component.output.bps""",
+            heron.streammgr.network.backpressure.threshold topology.component.output.bps
+            topology.bolts.outgoing.overflow.buffer.enable""",
     },
     _NO_SCHEDULER: {
         "text": "topology.scheduler.strategy",

@@ -43,7 +43,6 @@ from stormspark.config import DELTA_PACKAGE
 from stormspark.errors import (
     CheckpointError,
     FencedError,
-    InvalidTopologyError,
     UnsupportedEnvironmentError,
 )
 
@@ -76,14 +75,9 @@ _TABLE_SETTINGS = {
 def is_for_spark(setting: str | None, location: str) -> bool:
     """Whether Spark writes the state table at ``location``, by ``stormspark.state.table`` or by the location's scheme.
 
-    Raises `InvalidTopologyError` for a setting that there is not.
-
     >>> is_for_spark(None, "/checkpoints/count"), is_for_spark(None, "hdfs://name/checkpoints/count")
     (False, True)
     """
-    if setting not in (None, "delta-rs", "driver", "spark"):
-        msg = f"stormspark.state.table is {setting!r}; it may be delta-rs, driver or spark, or is left away"
-        raise InvalidTopologyError(msg)
     scheme, colon, _ = location.partition(":")
     reached = location.startswith("/") or not colon or scheme.lower() in _DELTA_RS
     return setting == "spark" or (setting is None and not reached)

@@ -436,10 +436,10 @@ class Task:
     def _restart(self, what: str, error: Exception) -> bool:
         """After ``error``: begin anew, or give up; true if this task goes on."""
         self._raised_in_row += 1
-        if self._raised_in_row > self._settings.max_restarts_in_row:
-            self.stop_topology(
-                self._component_error(f"raised {self._raised_in_row} times in a row, last in {what}", error)
-            )
+        allowed = self._settings.max_restarts_in_row
+        if self._raised_in_row > allowed:
+            often = f"{self._raised_in_row} times in a row (stormspark.task.max.restarts.in.row is {allowed})"
+            self.stop_topology(self._component_error(f"raised {often}, last in {what}", error))
             return False
         self.counters.restarts += 1
         return self.begin_anew()

@@ -179,6 +179,7 @@ def test_a_bolt_that_always_raises_stops_the_topology_with_its_error(run: Run) -
     builder.set_spout("numbers", Numbers(40))
     builder.set_bolt("record", Record(error=tuple(range(40)))).shuffle_grouping("numbers")
     with pytest.raises(
-        ComponentError, match=r"bolt 'record', task \d+ .* raised 4 times in a row, last in execute: KeyError"
+        ComponentError,
+        match=r"bolt 'record', task \d+ .* raised 4 times in a row \(.*\), last in execute: KeyError",
     ):
         run(builder.create_topology("broken"), {"stormspark.task.max.restarts.in.row": 3})

@@ -20,7 +20,6 @@ from stormspark.checkpoint.state_table import StateTable, write_changes
 from stormspark.errors import (
     CheckpointError,
     FencedError,
-    InvalidTopologyError,
     UnsupportedEnvironmentError,
 )
 from stormspark.spark import spark_state_table, submit
@@ -68,8 +67,6 @@ def test_who_writes_follows_from_the_setting_and_the_place(
 ) -> None:
     """C36: delta-rs where it can, else Spark, unless somebody says otherwise."""
     assert is_for_spark(setting, location) is expected
-    with pytest.raises(InvalidTopologyError, match=r"stormspark\.state\.table is 'rust'"):
-        is_for_spark("rust", location)
 
 
 def test_batches_in_order_and_once(spark: SparkSession, table: SparkStateTable, location: str) -> None:

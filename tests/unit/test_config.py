@@ -186,10 +186,37 @@ def test_a_number_is_no_truth_value():
         Settings.read({"topology.debug": 1})
 
 
-def test_how_integers_are_hashed_is_one_of_three():
-    assert Settings.read({"stormspark.fields.ints": "json"}).fields_ints == "json"
-    with pytest.raises(InvalidTopologyError, match="must be 'long', 'integer' or 'json'"):
-        Settings.read({"stormspark.fields.ints": "short"})
+@pytest.mark.parametrize("key", [key for key, field in SETTINGS.items() if field.metadata["one_of"]])
+def test_a_word_that_there_is_not_is_refused_with_those_that_there_are(key):
+    words = SETTINGS[key].metadata["one_of"]
+    assert [conf_problems({key: word}) for word in words] == [[]] * len(words)
+    with pytest.raises(
+        InvalidTopologyError, match=rf"^{key} must be '{words[0]}', .* or '{words[-1]}'.*, got 'exactly'$"
+    ):
+        Settings.read({key: "exactly"})
+
+
+def test_what_says_who_writes_how_often_and_how_loud_is_one_of_some_words():
+    """C43, D3, X51."""
+    words = {key for key, field in SETTINGS.items() if field.metadata["one_of"]}
+    assert words == {
+        "stormspark.backpressure.strategy",
+        "stormspark.fields.ints",
+        "stormspark.log.level",
+        "stormspark.state.table",
+        "topology.reliability.mode",
+    }
+
+
+def test_keys_of_older_storms_are_no_mistakes_and_come_with_a_reason():
+    """A23: of 0.5 to 1.2; somebody who ports has them in old files."""
+    old = """topology.ackers topology.acker.tasks topology.disable.loadaware topology.bolts.tuple.timestamp.field.name
+        topology.worker.receiver.thread.count topology.receiver.buffer.size topology.disruptor.batch.size
+        topology.disruptor.batch.timeout.millis topology.executor.send.buffer.size topology.disruptor.wait.strategy
+        topology.disruptor.wait.timeout.millis topology.optimize topology.serializations
+        topology.skip.missing.serializations topology.bolts.outgoing.overflow.buffer.enable""".split()
+    assert unknown_keys(dict.fromkeys(old, 1)) == []
+    assert all(STORM_KEYS[key].useless_because for key in old)
 
 
 def test_the_users_own_keys_are_nobodys_business():

@@ -238,7 +238,8 @@ def test_a_spout_that_always_raises_stops_the_topology() -> None:
     assert report.fatal is not None
     assert (
         "spout 'a', task" in report.fatal.text
-        and "raised 11 times in a row, last in next_tuple: OSError" in report.fatal.text
+        and "raised 11 times in a row (stormspark.task.max.restarts.in.row is 10), last in next_tuple: OSError"
+        in report.fatal.text
     )
 
 
