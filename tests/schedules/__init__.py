@@ -15,7 +15,8 @@ Time is a clock that the schedule drives.
 What comes out is held against a plain sequential run of a few lines:
 
 - each row's effects are in the state, and in every sink, exactly once, and all sinks agree on the number that was drawn for
-  it, so nothing is left of an attempt that was taken back;
+  it, so nothing is left of an attempt that was taken back; those of a row whose tuple a bolt kept over the end of its batch
+  (the family ``kept``) are there at least once;
 - a destination never sees two contents of one delivery, and nothing before its batch is committed;
 - a message is acked at most once, after its commit; `post_save` comes once, after the commit;
 - a batch with a failed tree is not committed; a row is given up after as many attempts as were asked for, not before;

@@ -17,6 +17,7 @@ from tests.schedules.world import world
 __all__ = [
     "FIRST_NUMBER",
     "KEYS",
+    "Keep",
     "Noise",
     "Numbers",
     "OutboxSink",
@@ -138,7 +139,7 @@ class _Troubled(Bolt):
 
     def execute(self, tup: Tuple) -> None:
         row, name = tup["row"], self.name
-        if not self.is_new(tup):
+        if not self.is_new(tup) and row not in world().kept:
             world().broken("a row twice", f"{name}[{self.task}] is given {tup.values}, and it had it already")
         trouble = world().trouble(name, row, tup.values[1:3])
         if not trouble:
@@ -178,6 +179,33 @@ class Pass(_Troubled):
         declarer.declare(Fields("row"))
 
 
+class Keep(Pass):
+    """Keeps some tuples over the end of their batch, or of several, and does its work at a tick."""
+
+    name = "keep"
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        super().prepare(conf, context, collector)
+        #: With so many ticks to go.
+        self.kept: list[tuple[Tuple, int]] = []
+
+    def execute(self, tup: Tuple) -> None:
+        if tup.is_tick:
+            kept, self.kept = self.kept, []
+            for one, ticks in kept:
+                if ticks > 1 and not world().schedule.calm:
+                    self.kept.append((one, ticks - 1))
+                else:
+                    super().execute(one)
+            return
+        ticks = world().schedule.choose("shape", f"{world().schedule.place}: {tup['row']} is kept", 4)
+        if ticks:
+            self.kept.append((tup, ticks))
+            world().kept.add(tup["row"])
+        else:
+            super().execute(tup)
+
+
 class Ring(_Troubled):
     """Sends a row around some times, before it goes on."""
 
@@ -215,7 +243,7 @@ class Work(_Troubled, StatefulBolt[KeyValueState[Any, Any]]):
 
     def work(self, tup: Tuple) -> None:
         row = tup["row"]
-        if row in self.state:
+        if row in self.state and row not in world().kept:
             world().broken(
                 "a row twice", f"work[{self.task}] has {row} in its state, from the batch before or this one"
             )

@@ -42,6 +42,8 @@ _LEAPS = (0.6, 6.0)
 #: After so many attempts a run is left in peace, and after so many more, or so many rounds of one, it has no end.
 _EVENTFUL_ATTEMPTS, _MOST_ATTEMPTS, _MOST_ROUNDS = 14, 60, 150
 _CLOSING_BATCHES = 30
+#: What a round takes at least: timers are due some time.
+_ROUND_SECS = 0.1
 
 
 class LostError(BaseException):
@@ -279,6 +281,8 @@ class Engine:
         self._may_lose("before the commit")
         if not self._on_the_table(lambda: self.commits.commit(number, transaction.files), number):
             return False
+        self.failed_rows.forget(number)
+        transaction.failed_rows = {}
         self.commits.tidy()
         self._may_lose("after the commit")
         return True
@@ -302,15 +306,15 @@ class Engine:
         """The attempt that runs has just been committed."""
         now = self.world.now
         self.world.commits[number] = now
-        if self.world.failed[now]:
+        if failed := self.world.failed[now] - self.world.kept:
             raise ViolationError(
-                "a batch with a failed tree is committed",
-                f"rows {sorted(self.world.failed[now])} failed in {now}",
+                "a batch with a failed tree is committed", f"rows {sorted(failed)} failed in {now}"
             )
 
     def _round(self, number: int, transaction: Transaction) -> list[WorkerReport]:
         plan, schedule = self.plan, self.schedule
         self.rounds += 1
+        self.world.clock.advance(_ROUND_SECS)
         round_number, supersteps = transaction.rounds, plan.last_superstep + 1
         limits = {
             task: schedule.choose("limit", f"r{round_number} of task {task}", 4) or 1 << 30

@@ -11,6 +11,7 @@ from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Tree
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.key_value_store import KeyValueStore
+from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.worker.acker_log import AckerLog
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
@@ -247,6 +248,27 @@ def _committers_act_after_a_fail() -> Any:
     return patch.object(Worker, "_tell_if_unsettled", tell)
 
 
+def _kept_rows_are_forgotten() -> Any:
+    """Rows whose tuples a bolt keeps over the end of their batch are nowhere once that is committed."""
+    return patch.object(SpoutTask, "held_rows", lambda self: [])
+
+
+def _kept_rows_that_fail_leave_the_table() -> Any:
+    """As if each tree that has ended were acked."""
+
+    def held_rows(self: SpoutTask) -> list[TaskChanges]:
+        if self._rows is None:
+            return []
+        return self._held.changes(self._rows.open_rows({tree.message_id for tree in self.account.ended}))
+
+    return patch.object(SpoutTask, "held_rows", held_rows)
+
+
+def _kept_rows_stay_with_who_dies() -> Any:
+    """Who begins anew reads none of them out of the table."""
+    return patch.object(SpoutTask, "restore_rows", _nothing)
+
+
 #: By name: the family whose search has to find it, the rule that has to be among the broken ones (empty: any), and the defect.
 PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
     "a worker prepares alone (point 3)": ("exactly-once", "rows in the sink", _prepares_alone),
@@ -282,6 +304,13 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
         _committers_act_after_a_fail,
     ),
     "tuples stay in inboxes": ("exactly-once", "", _tuples_stay_in_inboxes),
+    "kept rows are forgotten": ("kept", "rows in the state", _kept_rows_are_forgotten),
+    "kept rows that fail leave the table": (
+        "kept",
+        "rows in the state",
+        _kept_rows_that_fail_leave_the_table,
+    ),
+    "kept rows stay with who dies": ("kept", "rows in the state", _kept_rows_stay_with_who_dies),
 }
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tests.schedules.at_least_once import run as run_at_least_once
 from tests.schedules.exactly_once import run as run_exactly_once
+from tests.schedules.exactly_once import run_with_kept
 from tests.schedules.schedule import Schedule
 from tests.schedules.transactional import run as run_transactional
 from tests.schedules.world import ViolationError, begin_world
@@ -21,6 +22,7 @@ __all__ = ["FAMILIES", "Found", "search", "simplest", "try_schedule"]
 #: What can be searched: a run of one schedule, in the world that has begun, that raises `ViolationError`.
 FAMILIES: Mapping[str, Callable[[Schedule], None]] = {
     "exactly-once": run_exactly_once,
+    "kept": run_with_kept,
     "transactional": run_transactional,
     "at-least-once": run_at_least_once,
 }

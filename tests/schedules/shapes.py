@@ -12,6 +12,7 @@ from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from tests.schedules.components import (
     FIRST_NUMBER,
+    Keep,
     Noise,
     Numbers,
     OutboxSink,
@@ -31,7 +32,7 @@ _ROWS = (0, 0, 1, 2, 4, 8, 16)
 
 
 class Shape(NamedTuple):
-    """What is planned. ``between``: nothing, `Pass` or `Ring`; ``sinks``: which of the three, by bit."""
+    """What is planned. ``between``: nothing, `Pass`, `Ring` or `Keep`; ``sinks``: which of the three, by bit."""
 
     workers: int
     source_tasks: int
@@ -95,10 +96,12 @@ def plan_of(shape: Shape) -> PhysicalPlan:
         builder.set_spout("numbers", Numbers(at_once=shape.numbers == 2))
         feeds.append("numbers")
     if shape.between:
-        name, bolt = ("pass", Pass()) if shape.between == 1 else ("ring", Ring())
+        name, bolt = (("pass", Pass()), ("ring", Ring()), ("keep", Keep()))[shape.between - 1]
         between = builder.set_bolt(name, bolt, shape.work_tasks)
         for feed in feeds:
             between.shuffle_grouping(feed)
+        if shape.between == 3:
+            between.add_configuration("topology.tick.tuple.freq.secs", 1)
         if shape.between == 2:
             between.fields_grouping("ring", Fields("key"), stream="around")
         feeds = [name]

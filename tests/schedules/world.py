@@ -57,6 +57,8 @@ class World:
         #: Numbers that the spout with a state may have emitted by the end of each batch.
         self.numbers_until: Callable[[int], int] = lambda batch: 0
         self.effects: dict[str, Counter[Any]] = defaultdict(Counter)
+        #: Rows that were kept over the end of a batch once: they come at least once.
+        self.kept: set[int] = set()
         #: Whose threads never pause.
         self.talks: Any = None
         #: Rows by their message ids.
