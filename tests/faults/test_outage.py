@@ -55,7 +55,7 @@ def _settings(run: Run) -> None:
     }
 
 
-@pytest.mark.parametrize("what", ["stormspark/state", "spark"])
+@pytest.mark.parametrize("what", ["stormspark/state", pytest.param("spark", marks=pytest.mark.long)])
 def test_storage_that_is_away_ends_nothing(tmp_path: Path, what: str) -> None:
     """C35, C38, W3: the state's table, with a worker that dies meanwhile and has to read it; Spark's own checkpoint."""
     with running(tmp_path, 2, prepare=_settings) as run:

@@ -89,6 +89,7 @@ def _counts(folder: Path) -> Counter[str]:
     return counts
 
 
+@pytest.mark.long
 def test_modules_in_an_archive(tmp_path):
     text, copy = tmp_path / "text", tmp_path / "copy"
     text.mkdir()

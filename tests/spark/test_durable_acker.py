@@ -203,6 +203,7 @@ def test_pending_says_what_it_needs() -> None:
     assert "no topology 'nobody-knows-it' was started on this host by this user" in told.output
 
 
+@pytest.mark.long
 def test_the_delay_stays_that_of_the_table_when_the_setting_changes(held: Held) -> None:
     """What is open is opened anew by the delay that the acker query has, or its watermark would pass it."""
     held.start(topology_message_timeout_secs=1000, stormspark_acker_delay_secs=2).kill()

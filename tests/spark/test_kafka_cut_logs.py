@@ -90,6 +90,7 @@ def test_cut_logs_and_topics_made_anew_while_it_runs_and_while_it_does_not(
     assert counted(tmp_path / "out") == so_far
 
 
+@pytest.mark.long
 def test_a_topology_may_stop_where_a_log_was_cut(kafka: KafkaBroker, start: Start, tmp_path: Path) -> None:
     """With the component and the user's line, and without another attempt."""
     kafka.create_topic("spark-stops")

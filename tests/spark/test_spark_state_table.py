@@ -159,6 +159,7 @@ def test_what_a_commit_raised_does_not_say_whether_it_happened(
     assert (table.last_txid, state(table)) == (1, {b"a": b"2"})
 
 
+@pytest.mark.long
 def test_compaction_changes_nothing_that_is_retained(
     spark: SparkSession, table: SparkStateTable, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from tests.legacy.flux.running import stormspark
 HERE = Path(__file__).parent
 WORD_COUNT = HERE / "topologies" / "word_count.yaml"
 ENGINES = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+LONG_ON_SPARK = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def run(file: Path, engine: str, out: Path, *options: object, quiet_secs: float 
     return lines, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_a_file_with_includes_and_variables_runs(engine: str, tmp_path: Path, properties: Path) -> None:
     """K13-K19, K10: stock classes, an included file, properties and the environment, and a bolt that is left out."""
     lines, said = run(WORD_COUNT, engine, tmp_path / "out", "--filter", properties)
@@ -63,7 +64,7 @@ def test_shell_components_run(engine: str, tmp_path: Path) -> None:
     assert counts == Counter(dict.fromkeys("wind blows rain falls sun shines again".split(), 5) | {"the": 15})
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_java_class_names_run_by_a_file_of_classes(engine: str, tmp_path: Path) -> None:
     """K14-K16, K23: enums, reflists, factories, properties, a window, a custom grouping and a hook, all by Java's names."""
     lines, _ = run(HERE / "acme" / "orders.yaml", engine, tmp_path / "out", quiet_secs=5)

@@ -15,7 +15,6 @@ import pytest
 HERE = Path(__file__).parent / "projects"
 ROOT = Path(__file__).parents[3]
 WORDS = ("storm", "heron", "spark", "storm", "flink")
-ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
 LONG_ON_SPARK = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
 
 Run = Callable[..., dict[str, Any]]
@@ -67,7 +66,7 @@ def words(n: int) -> Counter[str]:
     return Counter(WORDS[number % len(WORDS)] for number in range(n))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_the_builders_style(run: Run, tmp_path: Path, engine: str) -> None:
     """A40, B21-B24, C20-C22, C43: a script with a main part; what a bolt fails comes again, and is counted once."""
     statistics = run("word_count_topology.py:words", engine)

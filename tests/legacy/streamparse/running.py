@@ -16,7 +16,7 @@ import pytest
 PROJECTS = Path(__file__).parent / "projects"
 _ROOT = Path(__file__).parents[3]
 
-ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
+LONG_ON_SPARK = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.legacy.streamparse.running import ENGINES, PROJECTS, command, run
+from tests.legacy.streamparse.running import LONG_ON_SPARK, PROJECTS, command, run
 
 WORKSHOP = PROJECTS / "workshop" / "topologies"
 WORD_COUNT = PROJECTS / "word_count" / "topologies" / "wordcount.py"
 
-both_engines = pytest.mark.parametrize("engine", ENGINES)
+long_on_spark = pytest.mark.parametrize("engine", LONG_ON_SPARK)
 
 
 def poem() -> list[str]:
@@ -75,7 +75,7 @@ def test_batches(tmp_path: Path) -> None:
     assert Counter(n for (numbers,) in done.notes("timed") for n in numbers) == Counter(range(30))
 
 
-@both_engines
+@long_on_spark
 def test_streams(engine: str, tmp_path: Path) -> None:
     """A33, A34, A35, C15: named and direct streams, all groupings, streams by hand, ticks."""
     done = run(WORKSHOP / "streams.py", engine, tmp_path, "--workers", 2)
@@ -101,7 +101,7 @@ def test_several_topologies_in_one_file(tmp_path: Path) -> None:
     assert len(done.notes("second")) == 30
 
 
-@both_engines
+@long_on_spark
 def test_a_shell_bolt(engine: str, tmp_path: Path) -> None:
     """A32: a command runs in the project's src, and speaks the multilang protocol."""
     done = run(WORKSHOP / "shell.py", engine, tmp_path)
