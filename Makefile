@@ -180,7 +180,7 @@ soak-seed:
 	@echo "TEST_SEED=$(TEST_SEED) repeats what is drawn here: make $(or $(MAKECMDGOALS),soak) TEST_SEED=$(TEST_SEED)"
 
 .PHONY: soak
-soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
+soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure soak-exactly-once soak-originals ## the fault tests ROUNDS times, the state machines with many more steps, random topologies by the hundred
 	@LONG_TESTS=1 $(BIN)/pytest -q -m long --ignore=tests/faults
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
@@ -204,6 +204,22 @@ soak-backpressure: java $(INSTALLED) soak-seed ## bolts that can't keep up, BACK
 .PHONY: soak-exactly-once
 soak-exactly-once: java $(INSTALLED) soak-seed ## kill -9 at every step of the commit protocol, of executors too, and EXACTLY_ONCE_KILLS times at random
 	@EXACTLY_ONCE_KILLS=$(EXACTLY_ONCE_KILLS) $(DRAWN_ANEW) -s tests/faults/exactly_once tests/faults/outputs tests/faults/windows tests/faults/test_dealt_out.py tests/spark/test_transactional.py
+
+# Whole projects of others, as they are: fetched once, at what the tests know, but for those of which a variable names a checkout.
+ORIGINALS := build/originals
+STORM_ORIGINAL := https://github.com/apache/storm 73da988d9ac3f2c9b83ec224bc54edb038654f75
+HERON_ORIGINAL := https://github.com/apache/incubator-heron 1c5779dcdf19eed888412f3d87b31ebb4b00e07e
+STREAMPARSE_ORIGINAL := https://github.com/Parsely/streamparse aabd9d057f0fbf568d29199e3d25a6d30d62f132
+PROJECTS := STORM HERON STREAMPARSE
+$(ORIGINALS)/%:
+	@echo "fetching $($*_ORIGINAL)"
+	@rm -rf $@ $@.new && git init --quiet $@.new && git -C $@.new fetch --quiet --depth 1 $($*_ORIGINAL)
+	@git -C $@.new -c advice.detachedHead=false checkout --quiet FETCH_HEAD && mv $@.new $@
+.PHONY: soak-originals
+soak-originals: java $(INSTALLED) $(foreach name,$(PROJECTS),$(if $($(name)_EXAMPLES),,$(ORIGINALS)/$(name))) ## projects of others run and are ported as their authors wrote them: fetched, or in STORM_EXAMPLES, HERON_EXAMPLES, STREAMPARSE_EXAMPLES
+	@$(foreach name,$(PROJECTS),$(name)_EXAMPLES=$(or $($(name)_EXAMPLES),$(CURDIR)/$(ORIGINALS)/$(name))) $(BIN)/pytest -q \
+	  tests/legacy/flux/test_originals.py tests/legacy/porting/test_originals.py tests/legacy/heronpy/test_examples.py \
+	  tests/legacy/heron_streamlet tests/legacy/streamparse/test_originals.py
 
 .PHONY: ci
 ci: ## all that CI checks, tests last
