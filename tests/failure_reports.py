@@ -52,9 +52,16 @@ def _plain(item: pytest.Item, call: pytest.CallInfo[None], error: Exception) -> 
 
 
 def _text(error: BaseException) -> str:
-    """A traceback, or as much of it as can be had."""
+    """A traceback, or as much of it as can be had: Python 3.13 parses for more of it than 3.12 does."""
     try:
         return "".join(traceback.format_exception(error))
     except Exception:
         last = traceback.extract_tb(error.__traceback__)[-1:]
-        return f"{type(error).__name__}, which can't be shown, at {''.join(map(str, last))}"
+        return f"{_message(error)}, whose traceback can't be shown, at {''.join(map(str, last))}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, which can't be shown"
