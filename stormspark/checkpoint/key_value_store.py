@@ -31,6 +31,7 @@ import sqlite3
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -199,8 +200,6 @@ class KeyValueStore(KeyValueState[Any, Any]):
             found = "none" if self._txid is None else str(self._txid)
             msg = f"{self._owner}: transaction {txid} can't be committed, {found} is prepared; prepare it first (C35)"
             raise StateError(msg)
-        if self._recent_size >= self._most_recent:
-            self._write_recent()
         recent, size = self._recent, self._recent_size
         for data, value in self._prepared.items():
             if data in recent:
@@ -212,6 +211,10 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._recent_size = size
         self._prepared.clear()
         self._txid = None
+        if self._recent_size >= self._most_recent:
+            # The batch is committed, whatever this copy's disk says: what does not fit there stays in memory until it does.
+            with suppress(sqlite3.Error):
+                self._write_recent()
 
     def rollback(self) -> None:
         """See `State.rollback`."""

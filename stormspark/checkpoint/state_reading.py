@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from stormspark.checkpoint.handed_state import HandedRows
 from stormspark.checkpoint.ordered_keys import decode_key, encode_key
+from stormspark.checkpoint.pickled_zones import part_of_zone
 from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_table import Restore, StateTable, WrittenBySparkError
 from stormspark.checkpoint.table_of_spark import TableOfSpark
@@ -39,7 +40,7 @@ _PLAIN = (
     | {("collections", name) for name in ("Counter", "OrderedDict", "deque", "defaultdict")}
     | {("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")}
     | {("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("uuid", "SafeUUID")}
-    | {("zoneinfo", "ZoneInfo._unpickle"), ("_codecs", "encode")}
+    | {("zoneinfo", "ZoneInfo"), ("_codecs", "encode")}
 )
 #: The key of pickled attributes, of a component that knows nothing of state.
 _ATTRIBUTES = "attributes"
@@ -55,6 +56,8 @@ class Entry(NamedTuple):
 
 class _PlainData(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return part_of_zone
         if (module, name) in _PLAIN:
             return super().find_class(module, name)
         msg = f"{module}.{name} is no plain data"

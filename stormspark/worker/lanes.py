@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import pickle
 import struct
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +31,7 @@ from stormspark.worker.collectors import fail_roots
 from stormspark.worker.columns import Column, packed, unpacked
 from stormspark.worker.outlets import Delivery
 from stormspark.worker.salvage import Damaged, error_text, salvage
-from stormspark.worker.weights import exact, weight
+from stormspark.worker.weights import exact, shallow, weight
 
 __all__ = ["Lanes", "unpack"]
 
@@ -137,7 +136,7 @@ class Lanes:
             for lane in lanes:
                 if lane:
                     count += len(lane)
-                    waiting += len(lane) * sum(map(sys.getsizeof, lane[-1][0]))
+                    waiting += len(lane) * shallow(lane[-1][0])
             if count:
                 # Another lane each time: to look into the tuples of all of them would cost more than the tuples.
                 lane = lanes[self._looks % len(lanes)]
@@ -221,7 +220,7 @@ class Lanes:
         """What is taken, cut where a frame has enough bytes; without what can't be sent."""
         try:
             sizes = self._weighed(taken)
-        except Exception:
+        except (Exception, SystemExit):
             taken = self._without(taken, self._unpicklable)
             sizes = self._weighed(taken)
         if sizes and max(sizes) > self._most_bytes:
@@ -278,11 +277,11 @@ class Lanes:
         )
         try:
             return pickle.dumps(blocks, 5)
-        except Exception:
+        except (Exception, SystemExit):
             pass
         try:
             return cloudpickle.dumps(blocks, 5)  # type: ignore[no-any-return]  # classes of a notebook or a script
-        except Exception:
+        except (Exception, SystemExit):
             return None
 
     def _without(self, taken: list[_Taken], problem: Callable[[Delivery], str | None]) -> list[_Taken]:
@@ -555,6 +554,6 @@ def _pickle_error(values: tuple[Any, ...]) -> tuple[str, str] | None:
     for position, value in enumerate(values):
         try:
             cloudpickle.dumps(value)
-        except Exception as error:
-            return f"{position} ({type(value).__name__})", f"{type(error).__name__}: {error}"
+        except (Exception, SystemExit) as error:
+            return f"{position} ({type(value).__name__})", error_text(error)
     return None

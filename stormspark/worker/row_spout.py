@@ -16,11 +16,17 @@ from stormspark.api import (
     SpoutOutputCollector,
     TopologyContext,
 )
+from stormspark.errors import EmitError
 from stormspark.private_files import make_private, open_private
+from stormspark.worker.salvage import error_text
 from stormspark.worker.source_rows import Row, SourceRows, message_id_of
 
 __all__ = ["DeadLetters", "RowSpout"]
 
+#: No fault of the row: it was under way with a batch, or in a worker, that came to nothing.
+_INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
+#: A row whose dead letter can't be written comes again after so many seconds.
+_LETTER_AGAIN_SECS = 5.0
 _FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)"
 
 
@@ -83,7 +89,7 @@ class RowSpout(Spout):
         """Open the source's side in this task; what an earlier instance had open is emitted again."""
         self._collector = collector
         self._dead_letters = DeadLetters(self._folder, context)
-        self.source._report = collector.report_error
+        self.source._report = self._report_error = collector.report_error
         self.source.open(conf, context)
         self._rows.reopen()
 
@@ -91,39 +97,46 @@ class RowSpout(Spout):
         """Emit a row; those that nothing is made of are done with, and the next one is taken."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
-                self._give_up(row, row.unreadable or self._failed_too_often(row))
-                self._done(row.id)
+                if self._give_up(row, row.unreadable or self._failed_too_often(row)):
+                    self._done(row.id)
                 continue
             try:
                 translated = self.source.translate(row.values)
-            except Exception as error:
-                self._give_up(row, f"translate raised {type(error).__name__}: {error}")
-                (self._done if self._done_by_commit else self._rows.done)(row.id)
+            except (Exception, SystemExit) as error:
+                self._give_up_untranslated(row, f"translate raised {error_text(error)}")
                 continue
             if translated is None:
                 self._done(row.id)
                 continue
             values, stream = translated if isinstance(translated, Routed) else (translated, DEFAULT_STREAM)
-            if self.source.reliable:
-                self._collector.emit(values, stream, message_id=row.id)
-            else:
+            try:
+                self._collector.emit(values, stream, message_id=row.id if self.source.reliable else None)
+            except EmitError as error:
+                self._give_up_untranslated(row, f"what translate made of it can't be emitted: {error}")
+                continue
+            if not self.source.reliable:
                 self._rows.done(row.id)
-                self._collector.emit(values, stream)
             return
 
     def ack(self, message_id: Hashable) -> None:
-        """The row is fully processed."""
+        """The row is fully processed. One of an attempt at its batch that was given up comes again, and is acked then."""
         if not self._done_by_commit:
+            if not self._rows.knows(message_id):
+                return
             self._rows.done(message_id)
         self.source.ack(message_id_of(message_id))
 
     def fail(self, message_id: Hashable) -> None:
         """Emit the row again, or give it up."""
+        if not self._done_by_commit and not self._rows.knows(message_id):
+            return
         verdict = self._collector.verdict
-        taken_back = verdict is not None and verdict.outcome is Outcome.TAKEN_BACK
-        given_up = self._rows.failed(message_id, self._clock(), taken_back=taken_back)
-        if given_up is not None:
-            self._write(given_up, f"given up after its last retry: {verdict}")
+        innocent = verdict is not None and verdict.outcome in _INNOCENT
+        given_up = self._rows.failed(message_id, self._clock(), innocent=innocent)
+        if given_up is not None and self._write_or_wait(
+            given_up, f"given up after its last retry: {verdict}"
+        ):
+            self._rows.done(message_id)
         self.source.fail(message_id_of(message_id))
 
     def close(self) -> None:
@@ -144,11 +157,27 @@ class RowSpout(Spout):
         why = self._rows.why.get(row.id)
         return _FAILED_TOO_OFTEN if why is None else f"{_FAILED_TOO_OFTEN}, the last time: {why}"
 
-    def _give_up(self, row: Row, reason: str) -> None:
+    def _give_up_untranslated(self, row: Row, reason: str) -> None:
+        if self._give_up(row, reason):
+            (self._done if self._done_by_commit else self._rows.done)(row.id)
+
+    def _give_up(self, row: Row, reason: str) -> bool:
         if self._done_by_commit:
             self._unsettled.append((row, reason))
-        else:
+            return True
+        return self._write_or_wait(row, reason)
+
+    def _write_or_wait(self, row: Row, reason: str) -> bool:
+        """Whether the dead letter is written; else the row, which stays open, comes again: a disk may be full for a while."""
+        try:
             self._write(row, reason)
+        except OSError as error:
+            self._report_error(
+                f"dead letter of row {row.message_id!r:.300} can't be written, it comes again: {error}"
+            )
+            self._rows.later(row, self._clock() + _LETTER_AGAIN_SECS)
+            return False
+        return True
 
     def _write(self, row: Row, reason: str) -> None:
         self._dead_letters.add(row, reason)

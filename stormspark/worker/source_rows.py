@@ -20,6 +20,7 @@ import io
 import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ import pyarrow as pa
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.source import RangeSpout
+from stormspark.checkpoint.pickled_zones import part_of_zone
 from stormspark.worker.salvage import error_text
 
 __all__ = ["Row", "RowKey", "SourceRows", "decode", "encode", "message_id_of", "readable"]
@@ -37,13 +39,16 @@ _READ = 512
 #: while.
 _DRY = 2
 _ALL_READABLE: Mapping[int, str] = {}
+#: What the numbers of rows differ by from one attempt at a batch to the next.
+_ATTEMPT = 1 << 40
 
 
 class RowKey(NamedTuple):
     """The key of a row whose message id may be another open row's too: the id, and where the row came from.
 
-    Two orders of one customer are two rows, each with a tree of its own, although users see the same message id twice. Keys
-    are the same in every attempt at a batch.
+    Two orders of one customer are two rows, each with a tree of its own, although users see the same message id twice. Where
+    batches are transactions keys are the same in every attempt at a batch. Elsewhere trees of an earlier attempt live on, and
+    rows may come in another order: then the number has the attempt in it, so that no tree speaks for another row.
 
     >>> RowKey(("customer", 7), batch=4, partition=0, number=12)
     ('customer', 7)
@@ -122,6 +127,8 @@ class SourceRows:
         self.came = 0
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
+        #: The batch that was forgotten last while its trees live on, and how often.
+        self._again = (-1, 0)
 
     def read_with(self, spout: RangeSpout) -> None:
         """The spout has begun anew: this instance reads ranges from now on."""
@@ -158,13 +165,10 @@ class SourceRows:
             self.add(batch, partition, rows)
             return
         numbers = self._numbers(batch, partition, len(rows))
-        keys: list[Hashable]
+        ids: Iterable[Hashable] | None = None
         if self._id_columns:
-            parts = [columns[table.column_names.index(name)] for name in self._id_columns]
-            ids = zip(*parts, strict=True)
-            keys = [RowKey(id, batch, partition, number) for id, number in zip(ids, numbers, strict=True)]
-        else:
-            keys = [(batch, partition, number) for number in numbers]
+            ids = zip(*(columns[table.column_names.index(name)] for name in self._id_columns), strict=True)
+        keys = self._keys(ids, batch, partition, numbers)
         self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)], unreadable)
 
     def add(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -175,8 +179,22 @@ class SourceRows:
                 number = self._numbers(batch, name, 1)[0] + 1
                 self._add_range(Row(_Range(name, batch, number), values, batch))
             return
-        keys = [(batch, partition, number) for number in self._numbers(batch, partition, len(rows))]
+        keys = self._keys(None, batch, partition, self._numbers(batch, partition, len(rows)))
         self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)])
+
+    def _keys(
+        self, ids: Iterable[Hashable] | None, batch: int, partition: int, numbers: range
+    ) -> list[Hashable]:
+        """The keys of rows with these message ids, or with none of their own."""
+        again, times = self._again
+        attempt = times * _ATTEMPT if batch == again else 0
+        if ids is None:
+            ids = [(batch, partition, number) for number in numbers]
+            if not attempt:
+                return list(ids)
+        return [
+            RowKey(id, batch, partition, attempt + number) for id, number in zip(ids, numbers, strict=True)
+        ]
 
     def _numbers(self, batch: int, partition: Hashable, count: int) -> range:
         """The numbers of the next rows of a partition in this batch."""
@@ -217,9 +235,11 @@ class SourceRows:
         assert self._spout is not None
         dry = 0
         for partition in list(self._ranges):
-            ranges = self._ranges.pop(partition)
-            range = ranges.popleft()
-            rows, left = self._spout.read(range.values, _READ)
+            ranges = self._ranges[partition]
+            range = ranges[0]
+            rows, left = self._spout.read(range.values, _READ)  # where it raises the range stays
+            ranges.popleft()
+            del self._ranges[partition]
             if left is not None:
                 changed = range._replace(values=left)
                 ranges.appendleft(changed)
@@ -263,23 +283,30 @@ class SourceRows:
         if self._fails:
             self._fails.pop(id, None)
 
-    def failed(self, id: Hashable, now: float, *, taken_back: bool = False) -> Row | None:
-        """The row is emitted again later; returned where that is given up (K4). One that was forgotten is
-        ignored. One that was ``taken_back`` with a batch has done nothing wrong: it comes at once.
+    def failed(self, id: Hashable, now: float, *, innocent: bool = False) -> Row | None:
+        """The row is emitted again later; returned where that is to be given up (K4). One that was forgotten is
+        ignored. An ``innocent`` one comes at once: it was taken back with a batch, or its worker was lost.
         """
         row = self._known(id)
         if row is None:
             return None
         delay: float | None = 0.0
-        if not taken_back:
+        if not innocent:
             self._fails[id] += 1
             delay = self._retry.delay(self._fails[id])
         if delay is None:
-            self.done(id)
             return row
-        self._numbered += 1
-        heapq.heappush(self._later, (now + delay, self._numbered, row))
+        self.later(row, now + delay)
         return None
+
+    def later(self, row: Row, when: float) -> None:
+        """The row, which is open, comes again at that time."""
+        self._numbered += 1
+        heapq.heappush(self._later, (when, self._numbered, row))
+
+    def knows(self, id: Hashable) -> bool:
+        """Whether it is the key of a row that is not done with."""
+        return self._known(id) is not None
 
     def reopen(self) -> None:
         """The spout's instance has begun anew and knows of no open tree: what was open is emitted again,
@@ -306,9 +333,12 @@ class SourceRows:
         rows = [kept.row for kept in self._kept.values()] + list(self._fresh.values())
         return {row.id: row for row in rows if row.id not in but and not isinstance(row.id, _Range)}
 
-    def forget_batch(self, batch: int) -> None:
+    def forget_batch(self, batch: int, *, trees_live_on: bool = False) -> None:
         """The batch is run again and brings its rows again."""
         self._batch = -1
+        if trees_live_on:
+            again, times = self._again
+            self._again = (batch, times + 1 if batch == again else 1)
         for id in [id for id, kept in self._kept.items() if kept.row.batch >= batch]:
             self._closed.append(self._kept.pop(id).record)
         self._fresh = {id: row for id, row in self._fresh.items() if row.batch < batch}
@@ -349,7 +379,7 @@ class SourceRows:
         for row, root, value in zip(opened, numbers, numbers, strict=False):
             record = Record(root, time.at, value or 1)
             self._kept[row.id] = _Kept(row, record)
-            changes.append(Change(record, row.batch, repr(row.id), encode(row)))
+            changes.append(Change(record, row.batch, repr(row.id), _encoded(row)))
         return changes
 
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> int:
@@ -409,7 +439,18 @@ def encode(row: Row) -> bytes:
     """
     kind = _KINDS.get(type(row.id), _PLAIN)
     id = row.id if kind == _PLAIN else tuple(row.id)  # type: ignore[arg-type]
-    return pickle.dumps((kind, id, *row[1:]), 5)
+    file = io.BytesIO()
+    _Pickler(file, 5).dump((kind, id, *row[1:]))
+    return file.getvalue()
+
+
+def _encoded(row: Row) -> bytes:
+    """`encode`; where a value of the row can't be written, it is a dead letter for whoever reads this."""
+    try:
+        return encode(row)
+    except Exception as error:
+        reason = f"it was open when its worker was lost, and could not be kept: {error_text(error)}"
+        return encode(Row(row.id, tuple(f"{value!r:.1000}" for value in row.values), row.batch, reason))
 
 
 def decode(data: bytes) -> Row:
@@ -446,15 +487,16 @@ def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -
 
     Spark's dates and timestamps go far beyond the year 9999, Python's do not.
     """
-    try:
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None and not _is_zone(column.type.tz):
+        # A session's time zone that Java knows and Python does not, as "PST" or "GMT+8": the same instants in UTC.
+        column = column.cast(pa.timestamp(column.type.unit, "UTC"))
+    with suppress(ValueError, ArithmeticError, LookupError, TypeError, pa.ArrowException):
         return column.to_pylist()  # type: ignore[no-any-return]
-    except (ValueError, ArithmeticError, pa.ArrowException):
-        pass
     values: list[Any] = []
     for place, scalar in enumerate(column):
         try:
             values.append(scalar.as_py())
-        except (ValueError, ArithmeticError, pa.ArrowException) as error:
+        except (ValueError, ArithmeticError, LookupError, TypeError, pa.ArrowException) as error:
             unreadable[place] = (
                 f"column {name!r} holds a {column.type} that Python can't hold: {type(error).__name__}: {error}"
             )
@@ -462,16 +504,38 @@ def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -
     return values
 
 
+def _is_zone(name: str) -> bool:
+    """Whether Python's timestamps can have that time zone."""
+    try:
+        pa.array([0], pa.timestamp("s", name)).to_pylist()
+    except (ValueError, LookupError, pa.ArrowException):
+        return False
+    return True
+
+
+class _Pickler(pickle.Pickler):
+    """Writes what Spark's columns can hold: also intervals, of a class that Python finds under no name."""
+
+    def reducer_override(self, value: Any) -> Any:
+        return (_interval, tuple(value)) if type(value) is pa.MonthDayNano else NotImplemented
+
+
+def _interval(months: int, days: int, nanoseconds: int) -> Any:
+    return pa.MonthDayNano([months, days, nanoseconds])
+
+
 class _Values(pickle.Unpickler):
     """Reads what Spark's columns can hold, and no other class."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return part_of_zone
         if (module, name) in _CLASSES:
             return super().find_class(module, name)
         msg = f"{module}.{name} is no value of a row"
         raise pickle.UnpicklingError(msg)
 
 
-_CLASSES = {("decimal", "Decimal"), ("zoneinfo", "ZoneInfo._unpickle")} | {
+_CLASSES = {("decimal", "Decimal"), ("zoneinfo", "ZoneInfo"), (__name__, _interval.__name__)} | {
     ("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")
 }

@@ -204,7 +204,7 @@ class SpoutTask(Task):
     def forget_batch(self, batch: int) -> None:
         """The batch is run again, from its rows on."""
         if self._rows is not None:
-            self._rows.forget_batch(batch)
+            self._rows.forget_batch(batch, trees_live_on=not self.waits_for_commit)
 
     @property
     def rows_waiting(self) -> int:

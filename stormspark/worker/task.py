@@ -240,8 +240,10 @@ class Task:
         """
         assert self.state is not None
         instance = self.instance
+        if not self.state.take_over(txid):
+            return
         try:
-            self.state.committed(instance, txid)
+            self.state.tell_committed(instance, txid)
         except Exception as error:
             self.report_error(error)
             if not self.state.tries_again(instance):

@@ -108,16 +108,23 @@ class TaskState:
             user.pre_commit(txid)
         return changes
 
-    def committed(self, instance: Any, txid: int) -> None:
-        """Batch ``txid`` is committed everywhere; raises what ``post_save`` does."""
+    def take_over(self, txid: int) -> bool:
+        """Batch ``txid`` is committed everywhere: it is so here; false where nothing was prepared of it.
+
+        Who can't do this must end, and begin anew on what the table has.
+        """
         if self.prepared != txid:
-            return
-        self.prepared = None
+            return False
         self.store.commit(txid)
         if self.windows is not None:
             self.windows.commit(txid)
         if self._kind == "pickle":
             self._saved = self.store.get(_ATTRIBUTES)
+        self.prepared = None
+        return True
+
+    def tell_committed(self, instance: Any, txid: int) -> None:
+        """Raises what ``post_save`` does."""
         user = _of_user(instance)
         if isinstance(user, TwoPhaseStatefulComponent):
             user.post_save(txid)

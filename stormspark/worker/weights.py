@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-__all__ = ["exact", "weight"]
+__all__ = ["exact", "shallow", "weight"]
 
 #: Types whose objects hold no others, so that their shallow size is all of it.
 _FLAT = frozenset({int, float, bool, complex, str, bytes, bytearray, type(None)})
@@ -29,8 +29,16 @@ def weight(values: Sequence[Any]) -> int:
     >>> weight(("to", 1)) < 200 and weight(({"key": ["x" * 1000] * 100},)) > 100_000
     True
     """
-    total = sum(map(getsizeof, values))
+    total = shallow(values)
     return total if _FLAT.issuperset(map(type, values)) else max(total, sum(_walk(one, 0) for one in values))
+
+
+def shallow(values: Sequence[Any]) -> int:
+    """What these values take by themselves, whatever they hold."""
+    try:
+        return sum(map(getsizeof, values))
+    except Exception:  # a user's class may do anything in __sizeof__
+        return 0
 
 
 def _walk(value: Any, depth: int) -> int:
@@ -97,7 +105,7 @@ def exact(tuples: Iterable[Sequence[Any]]) -> list[int]:
     tuples = list(tuples)
     try:
         return _sizes(tuples, pickle.Pickler)
-    except Exception:
+    except (Exception, SystemExit):
         return _sizes(tuples, cloudpickle.Pickler)  # classes of a notebook or a script
 
 

@@ -231,8 +231,9 @@ def _errors_of_post_save_are_told_only() -> Any:
 
     def commit_state(self: Task, txid: int) -> None:
         assert self.state is not None
-        with suppress(Exception):
-            self.state.committed(self.instance, txid)
+        if self.state.take_over(txid):
+            with suppress(Exception):
+                self.state.tell_committed(self.instance, txid)
 
     return patch.object(Task, "commit_state", commit_state)
 

@@ -298,3 +298,25 @@ def test_a_store_that_is_forgotten_is_closed() -> None:
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         database.execute("SELECT 1")
+
+
+def test_a_full_disk_takes_no_committed_batch_away() -> None:
+    """C35: the copy that a task has for itself may have no room; what is committed is so, and is written when there is."""
+    store = KeyValueStore(recent_bytes=1 << 16)
+    for n in range(3):
+        store[n] = "x" * 100_000
+        store.prepare_commit(n)
+        store._database.execute("PRAGMA max_page_count=1")
+        store.commit(n)
+    store[3] = 1
+    store.prepare_commit(3)
+    store.commit(3)
+    assert [store[n][:1] for n in range(3)] == ["x"] * 3 and store[3] == 1
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        len(store)
+    store._database.execute("PRAGMA max_page_count=1073741823")
+    assert len(store) == 4
+    store[4] = 1
+    store.prepare_commit(4)
+    store.commit(4)
+    assert sorted(store) == [0, 1, 2, 3, 4]
