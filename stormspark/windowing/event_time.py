@@ -49,6 +49,7 @@ class EventTimeWindows(Generic[_T]):
     ) -> None:
         self.items: Items[_T] = Held[_T](length, expire) if items is None else items
         self._slide = slide.value
+        self._lengths = (length, slide)
         self._by_count = isinstance(slide, Count)
         self._repeats = isinstance(length, Count)
         # With such windows a tuple whose window has fired is in no later one.
@@ -74,12 +75,26 @@ class EventTimeWindows(Generic[_T]):
     @property
     def progress(self) -> tuple[Any, ...]:
         """What there is to know beside the items."""
-        return self._watermark, self._next_end
+        return self._watermark, self._next_end, self._lengths
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Go on from `progress`, maybe by another slide."""
-        self._watermark, next_end = progress
-        self._next_end = next_end if self._by_count else -(-next_end // self._slide) * self._slide
+        """Go on from `progress` with the items that are held by now, maybe by another length or slide.
+
+        What no window has had is in those of now, as if they had begun where the last window ended.
+        """
+        self._watermark, self._next_end, *lengths = progress
+        if not lengths or lengths[0] == self._lengths:
+            return
+        _, slide = lengths[0]
+        if self._by_count:
+            return
+        if isinstance(slide, Count) or not self._next_end:
+            self._next_end = 0
+        else:
+            fired = self._next_end - slide.value
+            self._next_end = (fired // self._slide + 1) * self._slide
+        if self._once:
+            self.items.drop()
 
     def drop(self) -> None:
         """The items of the last window have failed: forget them."""

@@ -39,6 +39,8 @@ class ProcessingTimeWindows(Generic[_T]):
         self.items: Items[_T] = Held[_T](length, expire) if items is None else items
         self._slide: float = slide.value if isinstance(slide, Count) else math.inf
         self._length = length.value
+        self._lengths = (length, slide)
+        self._tumbling = type(length) is type(slide) and slide.value >= length.value
         # A duration that a timer evaluates grows with the timer's drift: what will be too old is not known beforehand.
         self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
         self._added = 0  # since the last evaluation
@@ -64,10 +66,13 @@ class ProcessingTimeWindows(Generic[_T]):
         one began, plus the slide, however late or early the timer is: so tumbling windows leave nothing out and have nothing
         twice. The first one takes all there is (C29).
         """
-        self._added = self._uncompacted = 0
+        self._uncompacted = 0
         held = self.items
         if self.period is None:
-            return held.window(now, len(held))
+            # More than a slide only where there was another slide before: one window after another then, with each item.
+            self._added = max(0, self._added - int(self._slide))
+            return held.window(now, len(held) - self._added)
+        self._added = 0
         end = now - 1
         if not self._drifts:
             return held.window(end, len(held))
@@ -78,11 +83,18 @@ class ProcessingTimeWindows(Generic[_T]):
     @property
     def progress(self) -> tuple[Any, ...]:
         """What there is to know beside the items."""
-        return self._added, self._last_end
+        return self._added, self._last_end, self._lengths
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Go on from `progress`, maybe by another slide."""
-        self._added, self._last_end = progress
+        """Go on from `progress` with the items that are held by now, maybe by another length or slide.
+
+        What no window has had is in those of now.
+        """
+        self._added, self._last_end, *lengths = progress
+        if lengths and lengths[0] != self._lengths:
+            self._added = len(self.items) - self.items.seen
+            if self._tumbling:
+                self.items.drop()
 
     def drop(self) -> None:
         """The items of the last window have failed: forget them."""

@@ -15,11 +15,10 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from stormspark import TopologyBuilder
+from stormspark import TopologyBuilder, private_files
 from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, RangeSpout, Routed, SourceSpout
 from stormspark.checkpoint.state_reading import plain_value
-from stormspark.worker import row_spout
 from stormspark.worker.source_rows import Row, decode, encode
 from tests.unit.worker.components import Call, Collect
 from tests.unit.worker.rig import Rig
@@ -179,14 +178,14 @@ def test_a_dead_letter_that_cannot_be_written_is_written_later(
 ) -> None:
     """K4: neither after the last retry nor where the translator raises; and the topology goes on."""
     full = [True]
-    opened = row_spout.open_private
+    opened = private_files.open_private
 
     def open_private(path: Path) -> Any:
         if full[0]:
             raise OSError(errno.ENOSPC, "No space left on device")
         return opened(path)
 
-    monkeypatch.setattr(row_spout, "open_private", open_private)
+    monkeypatch.setattr("stormspark.worker.row_spout.open_private", open_private)
 
     def translator(row: Any) -> Any:
         return [int(row[0])]

@@ -407,10 +407,43 @@ def test_other_settings_hold_from_then_on_and_another_time_is_refused(tmp_path: 
     """C41: the windows' length and slide may change; times of the other kind would mean nothing."""
     life(durable(Windows().with_tumbling_window(Count(10)), Replayed(rows(*range(8)))), tmp_path, 0)
     life(durable(Windows().with_window(Count(3), Count(5)), Replayed(rows(*range(10)))), tmp_path, 1)
-    assert fired == [[6, 7, 8]]
+    assert fired == [[2, 3, 4], [7, 8, 9]]
     by_event = Windows().with_tumbling_window(Count(10)).with_timestamp_field("value")
     with pytest.raises(ComponentError, match="were in processing time and are in event time now"):
         life(durable(by_event, Replayed(rows(*range(8)))), tmp_path, 2)
+
+
+LENGTHS = [Count(3), Count(10), Duration(10_000), Duration(100_000)]
+
+
+@pytest.mark.parametrize("event", [False, True], ids=["processing time", "event time"])
+@pytest.mark.parametrize("before", LENGTHS, ids=str)
+@pytest.mark.parametrize("after", LENGTHS, ids=str)
+def test_tumbling_windows_of_another_length_have_each_tuple_once(
+    before: Count | Duration, after: Count | Duration, event: bool, tmp_path: Path
+) -> None:
+    """C41: what no window has had in one life, one of the next life has; of a window that has fired none has anything again."""
+    fired.clear()
+    sent: list[int] = []
+    for generation, length in enumerate((before, after)):
+        bolt = Windows().with_tumbling_window(length)
+        if event:
+            bolt.with_timestamp_field("value").with_lag(Duration(1))
+        new = [5_000 + 7_000 * n for n in range(len(sent), len(sent) + (6, 40)[generation])]
+        run = DurableWorkers(
+            durable(bolt, Script([(at,) for at in new])), tmp_path, ONCE, generation, 1000.0 * generation
+        )
+        sent += new
+        for _ in range(12):
+            run.clock.advance(17.1)
+            run.run_batch()
+        run.close()
+    had = [at for window in fired for at in window]
+    assert len(had) == len(set(had)) and set(had) == set(sent[: len(had)])
+    if not event and isinstance(after, Duration):
+        assert had == sent
+    else:  # the last window is still open
+        assert len(sent) - len(had) < (after.value if isinstance(after, Count) else after.value / 7_000) + 2
 
 
 def test_another_number_of_tasks_is_refused(tmp_path: Path) -> None:
