@@ -7,6 +7,7 @@ them on as Arrow. So only the driver's host has to see the folder, and no jar is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,12 +72,22 @@ def _pieces(data: bytes) -> Iterator[bytes]:
         yield data
         return
     with pa.ipc.open_stream(data) as stream:
-        for batch in stream:
+        for batch in chain.from_iterable(map(_small, stream)):
             sink = pa.BufferOutputStream()
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             with pa.ipc.new_stream(sink, batch.schema, options=options) as part:
                 part.write_batch(batch)
             yield sink.getvalue().to_pybytes()
+
+
+def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Its rows, in batches that one task can take; of a row that is larger than that, alone."""
+    if batch.nbytes <= _TASK_BYTES or batch.num_rows < 2:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _small(batch.slice(0, half))
+    yield from _small(batch.slice(half))
 
 
 def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:

@@ -7,6 +7,7 @@ its positions. The local engine asks it before each batch, and what the group ha
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,8 @@ _CHECK_SECS = 10.0
 _SETTLE_SECS = 15.0
 #: The topic of the positions where a pattern has matched nothing yet; no topic can be called so.
 _NO_TOPIC = "*"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -157,10 +160,24 @@ class KafkaPlanner:
         )
         new = [partition for partition in believed if partition not in positions]
         if new:
-            after.update(self._first_positions(new, ends, came_later=bool(start)))
+            first = self._first_positions(new, ends, came_later=bool(start))
+            if not start and self._missing(first):
+                return start
+            after.update(first)
         after = self._moved(after, news, ends)
         topics = self.settings.names or (() if after else (_NO_TOPIC,))
         return as_document(after, topics, self._ids(after, news, ends, known, ids))
+
+    def _missing(self, first: Positions) -> bool:
+        """Whether a partition that is there has not answered. Had the others begun, it would be one that came later."""
+        settings, target = self.settings, self._target
+        wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
+        silent = sorted(name_of(*partition) for partition in set(wanted) - first.keys())
+        if silent:
+            _log.warning(
+                "reading begins when all partitions have answered; waiting for %s", ", ".join(silent[:10])
+            )
+        return bool(silent)
 
     def _only_lost(self, news: News, positions: Positions) -> News:
         """Without the partitions that do have what was read, which can't be read now because of an open transaction.
@@ -246,7 +263,7 @@ class KafkaPlanner:
         if came_later:
             return earliest
         committed = brokers.committed(partitions) if settings.commits else {}
-        since: Positions = {}
+        since: Positions = dict.fromkeys(partitions, -1)
         if settings.start_timestamp is not None and settings.strategy.endswith("TIMESTAMP"):
             since = brokers.at_timestamp(partitions, settings.start_timestamp)
         return {
@@ -254,12 +271,12 @@ class KafkaPlanner:
                 settings.strategy,
                 earliest=earliest[partition],
                 latest=ends[partition],
-                at_timestamp=at if (at := since.get(partition, -1)) >= 0 else None,
+                at_timestamp=at if (at := since[partition]) >= 0 else None,
                 committed=committed.get(partition),
                 deployment=settings.deployment,
             )
             for partition in partitions
-            if partition in earliest  # the others are asked again
+            if partition in earliest and partition in since  # the others are asked again
         }
 
     def prepare_available_now(self) -> None:

@@ -342,6 +342,39 @@ def test_what_there_is_now_and_then_no_more() -> None:
     assert (position, batches) == ({"t": {"0": 100}}, 4)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "at"),
+    [
+        ("TIMESTAMP", 400),
+        ("UNCOMMITTED_TIMESTAMP", 400),
+        ("UNCOMMITTED_EARLIEST", 900),
+        ("UNCOMMITTED_LATEST", 900),
+        ("LATEST", 1000),
+    ],
+)
+@pytest.mark.parametrize("silent", ["its end", "its time"])
+def test_a_partition_that_answers_later_begins_where_the_others_do(
+    strategy: str, at: int, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K3, K5: it was there when the topology began, so it is not read from its beginning, nor from its end."""
+    brokers = Brokers({T0: 1000, T1: 1000})
+    brokers.times = {T0: 400, T1: 400}
+    if not strategy.endswith("TIMESTAMP"):
+        brokers.group = {T0: Committed(900, "mine"), T1: Committed(900, "mine")}
+    rig = Rig(brokers, first_poll_offset_strategy=strategy, start_timestamp=1)
+    asked = brokers.at_timestamp
+    with monkeypatch.context() as patched:
+        if silent == "its end":
+            brokers.silent.add(T1)
+        elif strategy.endswith("TIMESTAMP"):
+            patched.setattr(brokers, "at_timestamp", lambda those, when: {T0: asked(those, when)[T0]})
+        else:
+            patched.setattr(brokers, "earliest", lambda those: {T0: 0})
+        assert rig.latest({}) == {}
+    brokers.silent.clear()
+    assert rig.latest({}) == {"t": {"0": at, "1": at}}
+
+
 def settled(rig: Rig, start: Document) -> Document:
     """What is handed out at last, where Kafka goes on saying what it says."""
     return settled_in(rig, start, 3)
