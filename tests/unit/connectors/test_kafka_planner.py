@@ -360,7 +360,7 @@ def test_a_partition_that_answers_later_begins_where_the_others_do(
     brokers = Brokers({T0: 1000, T1: 1000})
     brokers.times = {T0: 400, T1: 400}
     if not strategy.endswith("TIMESTAMP"):
-        brokers.group = {T0: Committed(900, "mine"), T1: Committed(900, "mine")}
+        brokers.group = {T0: Committed(900, "another"), T1: Committed(900, "another")}
     rig = Rig(brokers, first_poll_offset_strategy=strategy, start_timestamp=1)
     asked = brokers.at_timestamp
     with monkeypatch.context() as patched:
