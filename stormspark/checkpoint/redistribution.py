@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -67,7 +68,7 @@ def deal(
 ) -> dict[int, list[Moved]]:
     """The state of ``component`` as of a batch, for those of its tasks whose indices are ``mine``; in order of the keys.
 
-    Raises `CheckpointError` naming a key that the groupings do not know.
+    Raises `CheckpointError` naming a key that the groupings do not know, or that two tasks have.
     """
     width = next(
         len(edge.grouping.key_fields)
@@ -90,6 +91,15 @@ def deal(
                 dealt[index].append(Moved(before, key, value))
     for moved in dealt.values():
         moved.sort(key=lambda one: one.key)
+        for one, other in pairwise(moved):
+            if one.key == other.key:
+                msg = (
+                    f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be "
+                    f"dealt out to them (stormspark.state.keys: grouping): tasks {one.before} and {other.before} both have the "
+                    f"key {decode_key(one.key)!r}, and one task would have it now. A fields grouping tells 0.0 and -0.0 apart, as "
+                    f"Storm's does, and a state does not. Give it as many tasks as before"
+                )
+                raise CheckpointError(msg)
     return dealt
 
 

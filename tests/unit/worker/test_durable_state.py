@@ -236,3 +236,16 @@ def test_a_setting_that_can_not_hold_is_refused_when_the_topology_is_planned():
         planned("grouping", "shuffle")
     with pytest.raises(InvalidTopologyError, match="may be grouping"):
         planned("groupings", "fields")
+
+
+def test_keys_that_two_tasks_have_are_not_dealt_out(tmp_path: Path) -> None:
+    """C36, D3: 0.0 and -0.0 are two keys to a fields grouping, as in Storm, and one to a state."""
+    keys = {"stormspark_state_keys": "grouping"}
+    run = DurableWorkers(counting([(0.0,), (-0.0,)], 3, **keys), tmp_path, {"topology.workers": 2}, 0)
+    run.run_batch()
+    run.run_batch()
+    run.close()
+    with pytest.raises(
+        CheckpointError, match=r"tasks 1 and 2 both have the key 0.0, .* as many tasks as before"
+    ):
+        DurableWorkers(counting([], 4, **keys), tmp_path, {"topology.workers": 2}, 1).run_batch()
