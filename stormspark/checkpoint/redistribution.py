@@ -96,8 +96,8 @@ def deal(
                 msg = (
                     f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be "
                     f"dealt out to them (stormspark.state.keys: grouping): tasks {one.before} and {other.before} both have the "
-                    f"key {decode_key(one.key)!r}, and one task would have it now. A fields grouping tells 0.0 and -0.0 apart, as "
-                    f"Storm's does, and a state does not. Give it as many tasks as before"
+                    f"key {decode_key(one.key)!r}, and one task would have it now. A fields grouping tells 0.0 and -0.0 apart, "
+                    f"as Storm's does, and a state does not. Give it as many tasks as before"
                 )
                 raise CheckpointError(msg)
     return dealt
