@@ -116,6 +116,8 @@ class Connection:
                     self._ahead = self._sock.recv(1)
             except _WANTS:
                 continue
+            except OSError:  # the end, of a path that was cut: whoever receives hears of it
+                return True
             return True
         return True
 

@@ -46,6 +46,7 @@ class Stage:
             on_trouble=self.trouble.set,
         )
         self.log_folder = str(tmp_path / "logs")
+        self.routes = []
 
     def attempt(self, number=0, nimbus=None, start_timeout_secs=60.0):
         return Attempt(
@@ -62,7 +63,8 @@ class Stage:
         )
 
     def route(self, worker=0, **attempt):
-        return _Route(self.attempt(**attempt), worker)
+        self.routes.append(_Route(self.attempt(**attempt), worker))
+        return self.routes[-1]
 
 
 @pytest.fixture
@@ -75,6 +77,8 @@ def stage(tmp_path):
 
     yield make
     for one in stages:
+        for route in one.routes:
+            route.close()
         one.nimbus.validate()
         one.nimbus.kill_workers()
         one.nimbus.close()

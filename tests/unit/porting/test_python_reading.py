@@ -146,7 +146,7 @@ class Odd(Topology):
 
 def test_config_json_and_modules_that_are_missing(tmp_path):
     """W12: environments, their options, and who asks for a module."""
-    options = {"topology.ackers": 3, "topology.worker.childopts": "-Xmx1g"}
+    options = {"topology.akcers": 3, "topology.worker.childopts": "-Xmx1g"}
     config = {"envs": {"prod": {"user": "me", "options": options}, "test": {}}}
     findings = read_files(
         tmp_path,
@@ -157,8 +157,8 @@ def test_config_json_and_modules_that_are_missing(tmp_path):
             **COMPONENTS,
         },
     )
-    [unknown] = told(findings, "change", "topology.ackers")
-    assert str(unknown.place) == f"config.json:{line_of(tmp_path, 'ackers', 'config.json')}"
+    [unknown] = told(findings, "change", "topology.akcers")
+    assert str(unknown.place) == f"config.json:{line_of(tmp_path, 'akcers', 'config.json')}"
     assert told(findings, "note", "topology.worker.childopts changes nothing")
     [environment] = told(findings, "note", "environment 'prod'")
     assert environment.todo == "run with --environment prod"

@@ -284,9 +284,11 @@ def test_poll_tells_of_a_message_and_of_the_end(make, key):
         assert connection.recv() == "one"
         assert connection.poll(10)
         assert connection.recv() == "two"
-        connection.socket.shutdown(socket.SHUT_WR)
+        socket.socket.shutdown(
+            connection.socket, socket.SHUT_WR
+        )  # not the one that ends TLS, and reads what is encrypted
         assert connection.poll(10)
-        with pytest.raises(EOFError):
+        with pytest.raises((EOFError, ssl.SSLError)):  # TLS tells an end without a good-bye from one with it
             connection.recv()
 
 
@@ -413,7 +415,7 @@ with tempfile.TemporaryDirectory() as folder:
     print(said)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stdout.splitlines() == ["waits True spins False", "['hello']"], done.stderr
     assert done.stderr.count("takes no new connections for now") == 1
