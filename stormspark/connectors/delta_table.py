@@ -108,6 +108,21 @@ class SinkTable:
                 f"write in a topology whose batches are none"
             )
             raise InvalidTopologyError(msg)
+        partitions = self._handle.metadata().partition_columns
+        fields = self._handle.schema().fields
+        what = ""
+        if len(partitions) == len(fields):
+            what = "partition columns only, so that its files would have no columns"
+        elif bytes_in := [
+            f.name for f in fields if f.name in partitions and str(f.type) == 'PrimitiveType("binary")'
+        ]:
+            what = f"the partition column {bytes_in[0]!r} of bytes, which need not be a text"
+        if what:
+            msg = (
+                f"DeltaBolt: the table {self.location} has {what}, and this topology's batches are transactions, which write "
+                f"files by themselves. Change its partitions, or write in a topology whose batches are none"
+            )
+            raise InvalidTopologyError(msg)
 
     def last_commit(self) -> int:
         """The number of this application's last commit in the table as it was opened; -1: it has made none."""

@@ -280,6 +280,23 @@ def test_a_table_that_checks_rows_itself_is_refused(
         Lives(tmp_path / "state", topology(DeltaBolt(sink)))
 
 
+@pytest.mark.parametrize(
+    ("fields", "partitions", "what"),
+    [
+        ([("key", pa.string()), ("n", pa.int64())], ["key", "n"], "partition columns only"),
+        ([("key", pa.binary()), ("n", pa.int64())], ["key"], "the partition column 'key' of bytes"),
+    ],
+)
+def test_partitions_that_its_files_cannot_have_are_refused(
+    tmp_path: Path, fields: list[Any], partitions: list[str], what: str
+) -> None:
+    """C42, J5: rows would be lost, or no batch ever committed."""
+    sink = tmp_path / "sink"
+    deltalake.DeltaTable.create(sink, pa.schema(fields), partition_by=partitions)
+    with pytest.raises(ComponentError, match=f"{what}.*Change its partitions"):
+        Lives(tmp_path / "state", topology(DeltaBolt(sink)))
+
+
 def test_a_table_that_was_changed_while_rows_waited_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
