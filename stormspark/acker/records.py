@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 @dataclass
 class AckerTime:
-    """The time of the next commit in microseconds, and how old a record may get.
+    """The time of the next commit in microseconds, how old a record may get, and which attempts may have been written down.
 
     ``delay`` is the watermark's, in seconds: what is older than that and still open is told by the acker
     query.
@@ -58,6 +58,8 @@ class AckerTime:
 
     delay: float
     at: int = 0
+    #: The last attempt at a batch whose changes may be in the journal; what later attempts told is not.
+    tried: int = -1
 
     def committed(self, seconds: float) -> None:
         """A commit was written ``seconds`` after the one before: time goes on."""

@@ -111,6 +111,7 @@ class DurableAcker:
         self._tidying = Tidying(f"the durable acker's journal {self._journal.files}")
         self._committed_at = time.monotonic()
         self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
+        self._tried = -1  # the last attempt whose reports a commit was tried with
         self._to_close: set[Record] = set()  # a set: closed twice would be open
         # What the last commit that was tried said: numbers, closed.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
@@ -150,7 +151,7 @@ class DurableAcker:
         """That of the next commit, and so of the records that the next batch opens; with the delay that the journal
         began with, which tells workers what is old.
         """
-        return replace(self._time)
+        return replace(self._time, tried=self._tried)
 
     @property
     def query(self) -> StreamingQuery | None:
@@ -165,9 +166,10 @@ class DurableAcker:
 
     # -- the data query's thread -----------------------------------------------------------------------------
 
-    def write(self, reports: Iterable[WorkerReport]) -> None:
-        """Write what the reports of a batch bring and is not written yet. Raises OSError: then it may be written or
-        not, and the next call finds out; `FencedError` where a later driver has written.
+    def write(self, reports: Iterable[WorkerReport], attempt: int) -> None:
+        """Write what the reports of an ``attempt`` at a batch bring and is not written yet.
+
+        Raises OSError: then it may be written or not, and the next call finds out; `FencedError` where a later one has written.
         """
         self._settle()
         tables: list[pa.Table] = []
@@ -185,7 +187,7 @@ class DurableAcker:
             tables.append(change_table("", -1, strikes))
         if not tables:
             return
-        self._unsettled = (numbers, closing)
+        self._unsettled, self._tried = (numbers, closing), attempt
         self._journal.append(pa.concat_tables(tables), self._time.at)
         self._settle(written=True)
         now = time.monotonic()

@@ -133,7 +133,7 @@ class QueryRun:
             reports = self._transact(frames, self.commits)
         if self.acker is not None:
             try:
-                self.acker.write(reports)
+                self.acker.write(reports, self.attempt.attempt)
             except FencedError as error:
                 self.error = error
                 self._to_the_gate()

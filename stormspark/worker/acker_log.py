@@ -7,15 +7,19 @@ of it means something.
 Why it holds. A change set says what changed since the one before, in the order of the batches' ends. It goes
 to the driver with every report until a later batch begins, which Spark starts only when this one is
 committed; the driver writes a number once. A batch that is run again adds a change set of its own: what it
-forgot was opened by the one before, if that was written, and is closed by this one.
+forgot was opened by the one before, if that was written, and is closed by this one. Sets that the driver never
+tried to write become one with the next, without what was opened and closed in them: so an outage, in which
+one attempt follows another, makes them no larger.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import pyarrow as pa
+from pyarrow import compute
 
 from stormspark.acker.records import Change
 
@@ -37,13 +41,19 @@ ACKER_SCHEMA = pa.schema(
 )
 
 
+class _ChangeSet(NamedTuple):
+    attempt: int
+    number: int
+    data: bytes  # an Arrow IPC stream
+
+
 class AckerLog:
     """For one worker process."""
 
     def __init__(self) -> None:
         self._number = 0
         self._batch = -1
-        self._unconfirmed: deque[tuple[int, bytes]] = deque()
+        self._unconfirmed: deque[_ChangeSet] = deque()
 
     def begin_batch(self, batch: int) -> None:
         """A batch begins, perhaps again; those before it are committed."""
@@ -51,20 +61,34 @@ class AckerLog:
             self._unconfirmed.clear()
         self._batch = batch
 
-    def add(self, changes: Iterable[pa.Table]) -> None:
-        """The changes of a batch that ends."""
-        table = pa.concat_tables([ACKER_SCHEMA.empty_table(), *changes])
+    def add(self, changes: Iterable[pa.Table], attempt: int, tried: int) -> None:
+        """The changes of a batch that ends in ``attempt``; of attempts after ``tried`` nothing has been written."""
+        tables = [ACKER_SCHEMA.empty_table(), *changes]
+        merged = False
+        while self._unconfirmed and self._unconfirmed[-1].attempt > tried:
+            tables.append(pa.ipc.open_stream(self._unconfirmed.pop().data).read_all())
+            merged = True
+        table = pa.concat_tables(tables)
+        if merged:
+            table = _without_opened_and_closed(table)
         if table.num_rows:
             self._number += 1
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, ACKER_SCHEMA) as stream:
                 stream.write_table(table)
-            self._unconfirmed.append((self._number, sink.getvalue().to_pybytes()))
+            self._unconfirmed.append(_ChangeSet(attempt, self._number, sink.getvalue().to_pybytes()))
 
     @property
     def unconfirmed(self) -> tuple[tuple[int, bytes], ...]:
         """What may not be in the acker's journal yet: number and Arrow IPC stream of each."""
-        return tuple(self._unconfirmed)
+        return tuple((one.number, one.data) for one in self._unconfirmed)
+
+
+def _without_opened_and_closed(table: pa.Table) -> pa.Table:
+    """Without the changes of records whose opening and whose end are both in it: a record's root is its own."""
+    found = compute.value_counts(table["root"])
+    once = found.field("values").filter(compute.equal(found.field("counts"), 1))
+    return table.filter(compute.is_in(table["root"], once))
 
 
 def change_table(component: str, task: int, changes: list[Change]) -> pa.Table:

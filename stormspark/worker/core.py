@@ -980,7 +980,7 @@ class Worker:
             bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
         transaction = self._transaction(step) if self._transactions else None
         if step.acker_time is not None:
-            self._acker_log.add(self._acker_changes(step.acker_time))
+            self._acker_log.add(self._acker_changes(step.acker_time), step.attempt, step.acker_time.tried)
         counters = {task.id: task.read_counters() for task in self.tasks.values()}
         backlog, before = self.backlog, self._done
         self._done = sum(map(TaskCounters.work_done, counters.values()))

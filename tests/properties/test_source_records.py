@@ -62,6 +62,7 @@ class AckerModel:
         self.rows: dict[tuple[int, int], tuple[int, bytes]] = {}
         self.time = AckerTime(DELAY)
         self.written = 0
+        self.tried = -1
         self.watermark = -(10**12)
 
     def write(self, sets: Sequence[tuple[int, bytes]], close: set[Record], seconds: float) -> None:
@@ -109,6 +110,7 @@ class Life(RuleBasedStateMachine):
         self.acked_in_batch: set[Any] = set()
         self.total = 0
         self.now = 0.0
+        self.attempt = 0
         self.new_worker()
         self.begin_batch()
 
@@ -141,6 +143,12 @@ class Life(RuleBasedStateMachine):
         if (row := self.rows.next(self.now)) is not None:
             self.opened.append(row)
 
+    def tell(self) -> None:
+        """The end of an attempt at a batch, with its report."""
+        time = AckerTime(DELAY, self.acker.time.at, self.acker.tried)
+        changes = change_table("spout", 1, self.rows.changes(time, self.draw))
+        self.log.add([changes], self.attempt, time.tried)
+
     @rule(which=st.integers(0, 50))
     def ack(self, which: int) -> None:
         if self.opened:
@@ -163,19 +171,23 @@ class Life(RuleBasedStateMachine):
         self.spout.away = not self.spout.away
 
     @rule(
-        how=st.sampled_from(["committed", "committed", "committed", "not written", "not committed"]),
+        how=st.sampled_from(
+            ["committed", "committed", "committed", "not tried", "tried, not written", "not committed"]
+        ),
         s=st.floats(0, 100),
     )
     def end_batch(self, how: str, s: float) -> None:
         """It is written and committed; or Spark fails before one of the two, and it is run again by the same worker."""
-        time = AckerTime(DELAY, self.acker.time.at)
-        self.log.add([change_table("spout", 1, self.rows.changes(time, self.draw))])
-        if how != "not written":
+        self.tell()
+        if how != "not tried":
+            self.acker.tried = self.attempt
+        if how in ("committed", "not committed"):
             self.acker.write(self.log.unconfirmed, self.to_close, s)
             self.to_close = set()
         if how == "committed":
             self.batch += 1
         else:
+            self.attempt += 1
             self.rows.forget_batch(self.batch)
             self.opened = [row for row in self.opened if row.batch < self.batch]
         self.begin_batch()
@@ -185,13 +197,14 @@ class Life(RuleBasedStateMachine):
     def kill(self, when: str, s: float) -> None:
         """kill -9 of the worker or of all, at three moments; its next life is given what the acker has open."""
         if when != "in the batch":
-            time = AckerTime(DELAY, self.acker.time.at)
-            self.log.add([change_table("spout", 1, self.rows.changes(time, self.draw))])
+            self.tell()
+            self.acker.tried = self.attempt
             self.acker.write(self.log.unconfirmed, self.to_close, s)
             self.to_close = set()
         if when == "after the commit":
             self.batch += 1
         self.new_worker()
+        self.attempt += 1
         adopted = []
         for record, batch, data in self.acker.open():
             if batch >= self.batch:
@@ -236,6 +249,25 @@ Life.TestCase.settings = settings(stateful_step_count=60)
 TestLife = Life.TestCase
 
 
+@pytest.mark.parametrize("tried", [-1, 0])
+def test_an_outage_makes_no_report_larger(tried: int) -> None:
+    """E10: one attempt at a batch follows another, for minutes, and all that is open is told in each."""
+    rows, log, acker, random = SourceRows(ExponentialBackoff(), ()), AckerLog(), AckerModel(), Random(1)
+    sizes = []
+    for attempt in range(120):
+        log.begin_batch(7)
+        rows.add(7, 0, [(number, "x" * 1000) for number in range(100)])
+        changes = rows.changes(
+            AckerTime(DELAY), lambda count: [random.getrandbits(62) + 1 for _ in range(count)]
+        )
+        log.add([change_table("spout", 1, changes)], attempt, min(tried, attempt - 1))
+        sizes.append(sum(len(data) for _, data in log.unconfirmed))
+        rows.forget_batch(7, trees_live_on=True)
+    assert sizes[-1] < 3 * sizes[0]
+    acker.write(log.unconfirmed, set(), 1.0)
+    assert len(acker.open()) == 100
+
+
 @given(
     st.tuples(
         st.none()
@@ -258,5 +290,5 @@ def test_rows_come_out_of_the_table_as_they_went_in(values: tuple[Any, ...]) -> 
 def test_nothing_but_values_is_read_from_the_table(evil: Any) -> None:
     """The table lies in a folder that others may be able to write to."""
     data = pickle.dumps((False, (1, evil), (), 1))
-    with pytest.raises(pickle.UnpicklingError, match="is no (value of a row|plain data)"):
+    with pytest.raises(pickle.UnpicklingError, match=r"is no (value of a row|plain data)"):
         decode(data)

@@ -132,8 +132,9 @@ class Acker:
         self.to_close: set[Record] = set()
         self.unsettled: tuple[dict[tuple[int, int], int], set[Record]] | None = None
         self.is_written = False
+        self.tried = -1
 
-    def write(self, reports: Sequence[WorkerReport]) -> None:
+    def write(self, reports: Sequence[WorkerReport], attempt: int) -> None:
         """As `DurableAcker.write`; may raise OSError, before the table has it or after."""
         self.settle()
         tables, numbers = [], {}
@@ -146,7 +147,7 @@ class Acker:
         closing = set(self.to_close)
         tables.append(change_table("", -1, [Change(record) for record in closing]))
         refuses = world().schedule.choose("store", "the acker's table", 3)
-        self.unsettled, self.is_written = (numbers, closing), False
+        self.unsettled, self.is_written, self.tried = (numbers, closing), False, attempt
         if refuses == 1:
             raise OSError("the acker's table is away")
         self._append(pa.concat_tables(tables))
@@ -258,7 +259,7 @@ class AtLeastOnce(Engine):
                 return False
         self._may_lose("before the acker's commit")
         try:
-            self.acker.write(reports)
+            self.acker.write(reports, self.attempt)
         except OSError as error:
             self._next_attempt(str(error), number)
             return False
@@ -271,7 +272,7 @@ class AtLeastOnce(Engine):
             for task in self.plan.components["rows"].tasks
             if (limit := self.schedule.choose("limit", f"r{round_number} of task {task}", 4))
         }
-        time = AckerTime(_DELAY, self.acker.time.at) if tell else None
+        time = AckerTime(_DELAY, self.acker.time.at, self.acker.tried) if tell else None
 
         def request(host: Host, superstep: int, partition: int) -> Request:
             at = round_number * (self.plan.last_superstep + 1) + superstep

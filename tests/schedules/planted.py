@@ -213,6 +213,16 @@ def _acker_log_forgets() -> Iterator[None]:
         yield
 
 
+def _what_may_be_written_is_merged() -> Any:
+    """A worker takes change sets for unwritten that the driver has tried to write."""
+    add = AckerLog.add
+
+    def wrong(self: AckerLog, changes: Any, attempt: int, tried: int) -> None:
+        add(self, changes, attempt, -1)
+
+    return patch.object(AckerLog, "add", wrong)
+
+
 @contextmanager
 def _threads_are_always_heard() -> Iterator[None]:
     """What a user's thread emits comes in as long as the batch runs."""
@@ -292,6 +302,7 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[], Any]]] = {
     "trees end at home": ("at-least-once", "an ack before all is done", _trees_end_at_home),
     "rows are not adopted": ("at-least-once", "", _rows_are_not_adopted),
     "the acker's log forgets": ("at-least-once", "", _acker_log_forgets),
+    "the acker's log merges what may be written": ("at-least-once", "", _what_may_be_written_is_merged),
     "announcements are late": ("transactional", "", _announcements_are_late),
     "threads are always heard": ("exactly-once", "no end", _threads_are_always_heard),
     "errors of post_save are told only": (
