@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import multiprocessing
 import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from random import Random
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ import pytest
 from stormspark import BasicBolt, Bolt, FailedException, Fields, Spout, TopologyBuilder
 from stormspark.grouping import key_memo
 from stormspark.local import LocalTopology, SimulatedClock
-from stormspark.metrics import CountMetric
+from stormspark.metrics import CountMetric, TopologyStatistics
 from stormspark.plan import plan_topology
 from stormspark.worker import stories
 
@@ -149,7 +150,7 @@ class Size:
         self.files = _open_files()
 
     def opened(self, before: Size) -> list[str]:
-        """Threads and files that were not there before. What earlier tests left may go meanwhile."""
+        """Threads and files that were not there before."""
         threads = [name for ident, name in self.threads.items() if ident not in before.threads]
         return threads + [what for what in self.files.elements() if self.files[what] > before.files[what]]
 
@@ -159,23 +160,11 @@ class Size:
         return {name: count for name, count in new.items() if count > 60 + before.objects[name] // 20}
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_logged() -> Iterator[None]:
-    """Pytest keeps what is logged."""
+def measured(exactly_once: bool) -> tuple[Size, Size, TopologyStatistics]:
+    """This process after a while, and after many more batches; and what the topology did."""
     logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("exactly_once", [False, True])
-def test_nothing_grows_with_the_number_of_batches(
-    exactly_once: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Restarts, fails, timeouts, replays, errors with texts of their own, keys that never come again, ticks, timers, metrics."""
     # What is bounded is full before the first look.
-    monkeypatch.setattr(key_memo, "MOST_KEYS", 100)
-    monkeypatch.setattr(stories, "_KEPT", 20)
+    key_memo.MOST_KEYS, stories._KEPT = 100, 20
     running = topology(**{"stormspark.exactly.once": True} if exactly_once else {})
 
     def run(batches: int) -> Size:
@@ -189,6 +178,18 @@ def test_nothing_grows_with_the_number_of_batches(
     after = run(_BATCHES)
     statistics = running.statistics()
     running.stop()
+    return before, after, statistics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exactly_once", [False, True])
+def test_nothing_grows_with_the_number_of_batches(exactly_once: bool) -> None:
+    """Restarts, fails, timeouts, replays, errors with texts of their own, keys that never come again, ticks, timers, metrics.
+
+    In a process of its own: what other tests have left behind comes and goes.
+    """
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        before, after, statistics = process.submit(measured, exactly_once).result()
     numbers, trouble = statistics.components["numbers"], statistics.components["trouble"]
     if not exactly_once:
         assert numbers.acked > 10 * _BATCHES and numbers.failed > _BATCHES / 4 and numbers.timed_out > 0
