@@ -84,7 +84,7 @@ class SourceSpout(Component, ABC):
     """
 
     #: Columns that make the row's message id; none: (batch, partition, row). Rows may share an id, open ones too: each
-    #: has a tree of its own, and `ack` or `fail` is called once for each.
+    #: has a tree of its own, and `ack` or `fail` is called once for each. Arrays, structs and maps are tuples in an id.
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None:
     #: Spark's partition.

@@ -167,7 +167,10 @@ class SourceRows:
         numbers = self._numbers(batch, partition, len(rows))
         ids: Iterable[Hashable] | None = None
         if self._id_columns:
-            ids = zip(*(columns[table.column_names.index(name)] for name in self._id_columns), strict=True)
+            ids = zip(
+                *(_as_ids(table[name], columns[table.column_names.index(name)]) for name in self._id_columns),
+                strict=True,
+            )
         keys = self._keys(ids, batch, partition, numbers)
         self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)], unreadable)
 
@@ -506,6 +509,19 @@ def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -
             )
             values.append(None)
     return values
+
+
+def _as_ids(column: pa.ChunkedArray, values: list[Any]) -> list[Hashable]:
+    """The column's values as parts of message ids: arrays, structs and maps as tuples, which can be keys."""
+    return [_as_id(value) for value in values] if pa.types.is_nested(column.type) else values
+
+
+def _as_id(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        value = value.items()
+    elif not isinstance(value, list | tuple):
+        return value  # type: ignore[no-any-return]
+    return tuple(_as_id(one) for one in value)
 
 
 def _is_zone(name: str) -> bool:

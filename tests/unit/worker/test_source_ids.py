@@ -87,6 +87,39 @@ def test_both_come_back_from_the_durable_acker() -> None:
     assert [change.message_id for change in opened] == ["(7,)", "(7,)"], "what people read"
 
 
+@pytest.mark.parametrize(
+    ("value", "type", "id"),
+    [
+        ([1, 2], pa.list_(pa.int64()), (1, 2)),
+        ([[1], None], pa.list_(pa.list_(pa.int64())), ((1,), None)),
+        (
+            {"a": 1, "b": [2]},
+            pa.struct({"a": pa.int64(), "b": pa.list_(pa.int64())}),
+            (("a", 1), ("b", (2,))),
+        ),
+        ([("k", [1])], pa.map_(pa.string(), pa.list_(pa.int64())), (("k", (1,)),)),
+        (None, pa.list_(pa.int64()), None),
+    ],
+    ids=["array", "arrays", "struct", "map", "null"],
+)
+def test_columns_of_many_values_make_ids(value: Any, type: pa.DataType, id: Hashable) -> None:
+    """K2: the row has the values as they are; its message id, a key, has tuples. It comes back from the durable acker."""
+    table = pa.table({"n": pa.array([value, value], type), "text": ["a", "b"]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    rows = rows_of()
+    rows.take(0, 0, sink.getvalue().to_pybytes())
+    found = [rows.next(0.0), rows.next(0.0)]
+    assert [(row.message_id, row.values) for row in found if row] == [
+        ((id,), (value, "a")),
+        ((id,), (value, "b")),
+    ]
+    again = rows_of()
+    assert again.adopt((change.record, decode(change.row)) for change in record(rows, 0) if change.row) == 2
+    assert again.next(0.0) == found[0]
+
+
 @pytest.mark.parametrize("kind", [False, True])
 def test_records_of_before_keys_had_kinds_are_read(kind: bool) -> None:
     """Rows and ranges that an earlier version has written."""
