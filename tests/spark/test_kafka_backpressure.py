@@ -93,6 +93,7 @@ def test_what_a_kafka_spout_is_given_follows_its_limit_batch_by_batch(
     assert running.planned_restarts == 0
 
 
+@pytest.mark.long
 def test_spark_s_kafka_source_has_its_limit_changed(
     kafka: KafkaBroker, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def wait_for_both_to_be_told(running: SparkTopology, cut_at: int) -> None:
     )
 
 
+@pytest.mark.long
 def test_cut_logs_and_topics_made_anew_while_it_runs_and_while_it_does_not(
     kafka: KafkaBroker, start: Start, tmp_path: Path
 ) -> None:

@@ -165,7 +165,8 @@ def produced(kafka: KafkaBroker, topic: str, n: int, partition: int) -> bool:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("guarantee", ["AT_LEAST_ONCE", pytest.param("AT_MOST_ONCE", marks=pytest.mark.long)])
+@pytest.mark.long  # `tests/faults/nothing_lost` kills workers too
+@pytest.mark.parametrize("guarantee", ["AT_LEAST_ONCE", "AT_MOST_ONCE"])
 def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guarantee: Any) -> None:
     """K2: no message is lost, or none comes twice; the other worker's ranges are read on."""
     topic = f"spark-{guarantee}"

@@ -94,6 +94,7 @@ def test_state(run: Run, tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_state_outlives_the_topology(run: Run, tmp_path: Path) -> None:
     """C44: what is run again with its checkpoint goes on where it stopped; the command line's word count wins (A44)."""
     (tmp_path / "raised").touch()
