@@ -92,7 +92,8 @@ test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled, with one worker and three
 	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark and not slow' -k 'not local-2-workers' \
-	  $(addprefix --ignore=tests/properties/test_,state_table.py backpressure.py map_state.py key_value_store.py) \
+	  $(addprefix --ignore=tests/properties/test_,state_table.py backpressure.py map_state.py key_value_store.py kafka_offsets.py) \
+	  $(addprefix --ignore=tests/unit/worker/test_,link.py lifeline.py task_logs.py) \
 	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
 
 .PHONY: wheels
