@@ -70,9 +70,9 @@ def die_after_write(order: Path) -> None:
         commit(*args)
         wrote.set()
 
-    def write_and_die(acker: DurableAcker, reports: Any) -> None:
+    def write_and_die(acker: DurableAcker, reports: Any, attempt: int) -> None:
         wrote.clear()
-        write(acker, reports)
+        write(acker, reports, attempt)
         if wrote.is_set() and order.exists():
             order.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
