@@ -164,7 +164,7 @@ class AckerJournal:
         """Write changes, and a row that moves the watermark to ``at``, in one commit.
 
         Where this raises OSError the commit may be written or not: `settle` tells. Raises `FencedError` where a later driver
-        has written.
+        has written, `CheckpointError` where what another one has written can't be read.
         """
         tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
         rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)
@@ -186,10 +186,12 @@ class AckerJournal:
                 return
 
     def settle(self) -> bool:
-        """After `append` raised: whether it has written all the same."""
+        """After `append` raised: whether it has written all the same. Raises OSError, and `CheckpointError` where what is there
+        can't be read.
+        """
         number = self.last + 1
         try:
-            mine = _Head.read(self.files.read(number)).writer == self._writer
+            mine = self._head(number).writer == self._writer
         except FileNotFoundError:
             return False
         if mine:
@@ -198,7 +200,7 @@ class AckerJournal:
 
     def _look_at(self, number: int) -> None:
         """Somebody else has written this number: a later driver, or an earlier one that was on its way."""
-        generation = _Head.read(self.files.read(number)).generation
+        generation = self._head(number).generation
         if generation >= self._generation:
             msg = (
                 f"the durable acker's journal {self.files} belongs to another driver now: one of generation {generation} has "
@@ -206,6 +208,14 @@ class AckerJournal:
             )
             raise FencedError(msg)
         self._numbers.append(number)
+
+    def _head(self, number: int) -> _Head:
+        data = self.files.read(number)
+        try:
+            return _Head.read(data)
+        except (pa.ArrowException, LookupError, ValueError) as error:
+            msg = f"the durable acker's journal {self.files} can't be read, in its file {number}: {error}"
+            raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> int:
         """Delete the commits up to ``up_to``, but for the newest of all; returns how many. Raises OSError."""

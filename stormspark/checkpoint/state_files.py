@@ -259,6 +259,16 @@ class Folder:
         assert self._remote is not None
         return self._remote.open_input_file(path)
 
+    def size(self, path: str) -> int | None:
+        """Bytes of a file; None where there is none. Raises OSError."""
+        if self.local is not None:
+            with contextlib.suppress(FileNotFoundError):
+                return (self.local / path).stat().st_size
+            return None
+        assert self._remote is not None
+        (found,) = self._remote.get_file_info([path])
+        return int(found.size) if found.is_file else None
+
     def list(self, *sorts: str) -> dict[str, int]:
         """The sizes of the files of these sorts, by default of both that are part of the table."""
         found: dict[str, int] = {}

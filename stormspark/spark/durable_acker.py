@@ -26,7 +26,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -39,15 +38,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stormspark.acker.records import AckerTime, Change, Record
+from stormspark.acker.records import AckerTime, Record
 from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.checkpoint.tidying import Tidying
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.acker_stream import COMMIT, acker_stream
 from stormspark.spark.acker_upgrade import left_by_earlier_version
+from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spark.checkpoint_folder import CheckpointFolder
-from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
+from stormspark.worker.acker_log import ACKER_SCHEMA
 from stormspark.worker.messages import Adopt
 from stormspark.worker.step import WorkerReport
 
@@ -83,7 +83,7 @@ def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
 
 
 class DurableAcker:
-    """For one topology and one generation. `write` is called on the data query's thread, the rest by the
+    """For one topology and one generation. `write` and `time_to_tell` are called on the data query's thread, the rest by the
     supervisor.
 
     ``hand_over`` gives rows to a worker: for those that leave the state open. ``scratch`` is a folder of this driver's own.
@@ -110,12 +110,7 @@ class DurableAcker:
         )
         self._tidying = Tidying(f"the durable acker's journal {self._journal.files}")
         self._committed_at = time.monotonic()
-        self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
-        self._tried = -1  # the last attempt whose reports a commit was tried with
-        self._to_close: set[Record] = set()  # a set: closed twice would be open
-        # What the last commit that was tried said: numbers, closed.
-        self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
-        self._lock = threading.Lock()
+        self._writer = AckerWriter(self._journal)
         self._query: StreamingQuery | None = None
 
     def _open_journal(self, scratch: Path, generation: int) -> AckerJournal:
@@ -151,7 +146,7 @@ class DurableAcker:
         """That of the next commit, and so of the records that the next batch opens; with the delay that the journal
         began with, which tells workers what is old.
         """
-        return replace(self._time, tried=self._tried)
+        return replace(self._time, tried=self._writer.tried)
 
     @property
     def query(self) -> StreamingQuery | None:
@@ -166,51 +161,35 @@ class DurableAcker:
 
     # -- the data query's thread -----------------------------------------------------------------------------
 
+    def time_to_tell(self) -> AckerTime:
+        """`time`, for workers that are about to tell what changed: what became of the last commit is found out before."""
+        self._writer.settle()
+        return self.time
+
     def write(self, reports: Iterable[WorkerReport], attempt: int) -> None:
         """Write what the reports of an ``attempt`` at a batch bring and is not written yet.
 
-        Raises OSError: then it may be written or not, and the next call finds out; `FencedError` where a later one has written.
+        Raises OSError: then it may be written or not, and the next call finds out; `CheckpointError` where the journal, or the
+        acker query, can't be had; `FencedError` where a later driver has written.
         """
-        self._settle()
-        tables: list[pa.Table] = []
-        numbers: dict[tuple[int, int], int] = {}
-        for report in reports:
-            life = (report.worker, report.incarnation)
-            for number, data in report.acker:
-                if number > self._written.get(life, 0):
-                    tables.append(pa.ipc.open_stream(data).read_all())
-                    numbers[life] = number
-        with self._lock:
-            closing = list(self._to_close)
-            strikes = [Change(record) for record in closing]
-        if strikes:
-            tables.append(change_table("", -1, strikes))
-        if not tables:
+        if not self._writer.write(reports, attempt, self._time.at):
             return
-        self._unsettled, self._tried = (numbers, closing), attempt
-        self._journal.append(pa.concat_tables(tables), self._time.at)
-        self._settle(written=True)
         now = time.monotonic()
         self._time.committed(now - self._committed_at)
         self._committed_at = now
         self._look_after_query()
 
-    def _settle(self, *, written: bool = False) -> None:
-        """Count the last commit that was tried, if it was ``written``; where that is not known the journal is asked."""
-        if self._unsettled is not None and (written or self._journal.settle()):
-            numbers, closed = self._unsettled
-            self._written |= numbers
-            with self._lock:
-                self._to_close -= set(closed)
-        self._unsettled = None
-
     def _look_after_query(self) -> None:
-        if self._query is None or not self._query.isActive:
-            if self._query is not None:
-                _log.warning("the acker query is started again: %s", self._query.exception())
-            self._start()
-        assert self._query is not None
-        progress = self._query.lastProgress
+        try:
+            if self._query is None or not self._query.isActive:
+                if self._query is not None:
+                    _log.warning("the acker query is started again: %s", self._query.exception())
+                self._start()
+            assert self._query is not None
+            progress = self._query.lastProgress
+        except (PySparkException, Py4JError) as error:
+            msg = f"the acker query of {self._plan.topology} can't be had: {str(error)[:1000]}"
+            raise CheckpointError(msg) from error
         # A query that begins says "null", as a text.
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
         if read is not None:
@@ -278,8 +257,7 @@ class DurableAcker:
                 count,
                 component,
             )
-        with self._lock:
-            self._to_close |= superseded
+        self._writer.close(superseded)
         result: dict[int, list[Adopt]] = {}
         for (worker, task), left in adopted.items():
             left.sort(key=lambda one: one[0])

@@ -31,7 +31,7 @@ from stormspark.spark.pacing import Pacing
 from stormspark.spark.phases import Phases
 from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.query import data_query, round_query
-from stormspark.spark.retrying import is_outside
+from stormspark.spark.retrying import is_outside, is_outside_error
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
@@ -138,8 +138,8 @@ class QueryRun:
                 self.error = error
                 self._to_the_gate()
             except Exception as error:
-                self.failure = f"the durable acker's journal could not be written: {_text(error)}"
-                self.failed_outside = True
+                self.failure = f"the durable acker's journal could not be written: {type(error).__name__}: {_text(error)}"
+                self.failed_outside = is_outside_error(error)
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports, self.throttle.limit_of)
@@ -257,7 +257,7 @@ class QueryRun:
         """Run one round; goes to the gate where that fails."""
         began = time.monotonic()
         # On the query's own thread: so the tasks of this round have it.
-        acker_time = self.acker.time if self.acker is not None and tell_acker else None
+        acker_time = self.acker.time_to_tell() if self.acker is not None and tell_acker else None
         throttle = self.throttle
         transaction = self.transaction
         completes = self._went_on and self.stop_wanted.is_set()

@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass, field
 
 from stormspark.api import ExponentialBackoff
+from stormspark.errors import CheckpointError, UnavailableError
 
-__all__ = ["Retries", "is_outside"]
+__all__ = ["Retries", "is_outside", "is_outside_error"]
 
 _FIRST_DELAY_SECS = 0.1
 #: So many failures in a row are logged one by one, later ones once a minute.
@@ -40,6 +41,17 @@ def is_outside(text: str) -> bool:
     False
     """
     return _OUTSIDE.search(text) is not None
+
+
+def is_outside_error(error: Exception) -> bool:
+    """Whether something outside of the topology failed: a checkpoint that can't be had is outside, too.
+
+    >>> is_outside_error(BlockingIOError("busy")), is_outside_error(KeyError("key"))
+    (True, False)
+    """
+    return isinstance(error, OSError | UnavailableError | CheckpointError) or is_outside(
+        f"{type(error).__name__}: {error}"
+    )
 
 
 @dataclass

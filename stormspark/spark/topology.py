@@ -58,7 +58,7 @@ from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.placement import Placement
 from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
-from stormspark.spark.retrying import Retries
+from stormspark.spark.retrying import Retries, is_outside_error
 from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import check_session, local_session
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
@@ -416,7 +416,8 @@ class SparkTopology:
             except Exception as error:
                 if attempt == 0 and not isinstance(error, CheckpointError | OSError):
                     raise
-                run.failure, run.failed_outside = str(error)[:_ERROR_TEXT], True
+                run.failure = f"{type(error).__name__}: {error}"[:_ERROR_TEXT]
+                run.failed_outside = is_outside_error(error)
             else:
                 self._placement.place(run.attempt, self._nimbus)
                 self._start(run, first=attempt == 0 and not self._planned_restarts)

@@ -1,15 +1,17 @@
 """Rows of a source and the durable acker's records of them: whatever dies, and whenever, nothing is lost.
 
-The acker is a model here: a dict of XORs, fed with change sets as the driver feeds its table, each number once.
+The acker query is a model here, a dict of XORs; what the driver writes for it is written by the driver's own code.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 import pytest
@@ -17,8 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stormspark.acker.records import AckerTime, Change, Record
+from stormspark.acker.records import AckerTime, Record
 from stormspark.api import ExponentialBackoff, RangeSpout
+from stormspark.checkpoint.acker_journal import AckerJournal
+from stormspark.spark.acker_writer import AckerWriter
 from stormspark.worker.acker_log import ACKER_SCHEMA, AckerLog, change_table
 from stormspark.worker.source_rows import Row, SourceRows, decode, encode
 
@@ -54,33 +58,56 @@ class Numbers(RangeSpout):
 builtin_range = range
 
 
-class AckerModel:
-    """What the table and its query know: the XOR of each record's values, and the rows. Nothing that is late is heard."""
+class Journal:
+    """The journal's files, on a storage that is out of order in one way or another; and what the acker query makes of them: the
+    XOR of each record's values, and the rows. Nothing that is late is heard.
+    """
+
+    folder = Path("nowhere")
 
     def __init__(self) -> None:
+        self.files: dict[int, bytes] = {}
         self.xors: dict[tuple[int, int], int] = {}
         self.rows: dict[tuple[int, int], tuple[int, bytes]] = {}
-        self.time = AckerTime(DELAY)
-        self.written = 0
-        self.tried = -1
         self.watermark = -(10**12)
+        self.fault = ""
+        self.sizes: list[int] = []
 
-    def write(self, sets: Sequence[tuple[int, bytes]], close: set[Record], seconds: float) -> None:
-        """One commit."""
-        tables = [pa.ipc.open_stream(data).read_all() for number, data in sets if number > self.written]
-        self.written = max([self.written, *(number for number, _ in sets)])
-        tables.append(change_table("", -1, [Change(record) for record in close]))
-        for root, at, value, component, _, batch, _, row in zip(
-            *(column.to_pylist() for column in pa.concat_tables(tables).cast(PLAIN).columns), strict=True
-        ):
+    def numbers(self) -> list[int]:
+        return sorted(self.files)
+
+    def read(self, number: int) -> bytes:
+        if self.fault == "gone":
+            raise OSError(self.fault)
+        try:
+            return self.files[number]
+        except KeyError:
+            raise FileNotFoundError(number) from None
+
+    def add(self, number: int, data: bytes) -> None:
+        self.sizes.append(len(data))
+        if self.fault in ("full", "gone"):
+            raise OSError(self.fault)
+        if number in self.files:
+            raise FileExistsError(number)
+        self.files[number] = data
+        self._hear(pa.ipc.open_stream(data).read_all())
+        if self.fault == "no answer":
+            raise OSError(self.fault)
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        raise AssertionError
+
+    def _hear(self, changes: pa.Table) -> None:
+        *changed, tick = zip(*(column.to_pylist() for column in changes.cast(PLAIN).columns), strict=True)
+        for root, at, value, component, _, batch, _, row in changed:
             assert at >= self.watermark, "a change was late"
             self.xors[root, at] = self.xors.get((root, at), 0) ^ value
             if component:
                 self.rows[root, at] = (batch, row)
-        self.watermark = self.time.at - round(DELAY * 1e6)
+        self.watermark = tick[1] - round(DELAY * 1e6)
         for key in [key for key in self.xors if key[1] < self.watermark]:
             assert self.xors.pop(key) == 0, "an open record left the state"
-        self.time.committed(seconds)
 
     def open(self) -> list[tuple[Record, int, bytes]]:
         """The open records."""
@@ -95,6 +122,32 @@ class AckerModel:
 PLAIN = ACKER_SCHEMA.set(1, pa.field("created", pa.int64()))
 
 
+class Report(NamedTuple):
+    """What is the acker's of a worker's report."""
+
+    worker: int
+    incarnation: int
+    acker: tuple[tuple[int, bytes], ...]
+
+
+class Driver:
+    """Its side of the durable acker."""
+
+    def __init__(self, files: Journal) -> None:
+        journal = AckerJournal(files, ACKER_SCHEMA, DELAY, 0)
+        self.writer, self._time = AckerWriter(journal), AckerTime(DELAY)
+
+    def time_to_tell(self) -> AckerTime:
+        """As `DurableAcker.time_to_tell`."""
+        self.writer.settle()
+        return replace(self._time, tried=self.writer.tried)
+
+    def write(self, report: Report, attempt: int, seconds: float) -> None:
+        """One commit; raises OSError."""
+        if self.writer.write([cast("Any", report)], attempt, self._time.at):
+            self._time.committed(seconds)
+
+
 class Life(RuleBasedStateMachine):
     """One task of a source spout, its worker, its driver and the durable acker, batch by batch."""
 
@@ -102,9 +155,10 @@ class Life(RuleBasedStateMachine):
     def begin(self, seed: int, ranges: bool) -> None:
         self.random = Random(seed)
         self.ranges = ranges
-        self.acker = AckerModel()
+        self.acker = Journal()
+        self.driver = Driver(self.acker)
+        self.incarnation = 0
         self.offered: dict[int, list[Any]] = {}  # by batch: what Spark read
-        self.to_close: set[Record] = set()
         self.batch = 0
         self.acked: set[Any] = set()
         self.acked_in_batch: set[Any] = set()
@@ -118,7 +172,7 @@ class Life(RuleBasedStateMachine):
         self.spout = Numbers()
         self.rows = SourceRows(ExponentialBackoff(period=1.0), (), self.spout if self.ranges else None)
         self.log = AckerLog()
-        self.acker.written = 0
+        self.incarnation += 1
         self.opened: list[Row] = []
 
     def begin_batch(self) -> None:
@@ -145,7 +199,7 @@ class Life(RuleBasedStateMachine):
 
     def tell(self) -> None:
         """The end of an attempt at a batch, with its report."""
-        time = AckerTime(DELAY, self.acker.time.at, self.acker.tried)
+        time = self.driver.time_to_tell()
         changes = change_table("spout", 1, self.rows.changes(time, self.draw))
         self.log.add([changes], self.attempt, time.tried)
 
@@ -170,26 +224,37 @@ class Life(RuleBasedStateMachine):
     def the_broker_goes_or_comes(self) -> None:
         self.spout.away = not self.spout.away
 
+    def write(self, seconds: float, fault: str = "") -> bool:
+        """The driver writes the worker's report; whether it knows that it did."""
+        self.acker.fault = fault
+        try:
+            self.driver.write(Report(0, self.incarnation, self.log.unconfirmed), self.attempt, seconds)
+        except OSError:
+            return False
+        return True
+
     @rule(
         how=st.sampled_from(
-            ["committed", "committed", "committed", "not tried", "tried, not written", "not committed"]
+            ["committed", "committed", "committed", "not tried", "full", "gone", "no answer", "not committed"]
         ),
+        back=st.booleans(),
         s=st.floats(0, 100),
     )
-    def end_batch(self, how: str, s: float) -> None:
-        """It is written and committed; or Spark fails before one of the two, and it is run again by the same worker."""
+    def end_batch(self, how: str, back: bool, s: float) -> None:
+        """It is written and committed; or the storage or Spark fails before one of the two, and it is run again by the same
+        worker, when the storage is ``back`` or before.
+        """
         self.tell()
-        if how != "not tried":
-            self.acker.tried = self.attempt
-        if how in ("committed", "not committed"):
-            self.acker.write(self.log.unconfirmed, self.to_close, s)
-            self.to_close = set()
-        if how == "committed":
+        fault = how if how in ("full", "gone", "no answer") else ""
+        written = how != "not tried" and self.write(s, fault)
+        if how == "committed" and written:
             self.batch += 1
         else:
             self.attempt += 1
             self.rows.forget_batch(self.batch)
             self.opened = [row for row in self.opened if row.batch < self.batch]
+        if back:
+            self.acker.fault = ""
         self.begin_batch()
 
     @precondition(lambda self: True)
@@ -198,9 +263,7 @@ class Life(RuleBasedStateMachine):
         """kill -9 of the worker or of all, at three moments; its next life is given what the acker has open."""
         if when != "in the batch":
             self.tell()
-            self.acker.tried = self.attempt
-            self.acker.write(self.log.unconfirmed, self.to_close, s)
-            self.to_close = set()
+            self.write(s)
         if when == "after the commit":
             self.batch += 1
         self.new_worker()
@@ -208,7 +271,7 @@ class Life(RuleBasedStateMachine):
         adopted = []
         for record, batch, data in self.acker.open():
             if batch >= self.batch:
-                self.to_close.add(record)
+                self.driver.writer.close([record])
             else:
                 adopted.append((record, decode(data)))
         self.rows.adopt(adopted)
@@ -241,7 +304,7 @@ class Life(RuleBasedStateMachine):
             self.ack(0)
         assert self.acked >= set(range(self.total))
         self.offered[self.batch + 1] = []
-        self.end_batch("committed", 1.0)
+        self.end_batch("committed", True, 1.0)
         assert self.acker.open() == []
 
 
@@ -249,23 +312,27 @@ Life.TestCase.settings = settings(stateful_step_count=60)
 TestLife = Life.TestCase
 
 
-@pytest.mark.parametrize("tried", [-1, 0])
-def test_an_outage_makes_no_report_larger(tried: int) -> None:
+@pytest.mark.parametrize("fault", ["not tried", "full", "gone"])
+def test_an_outage_makes_no_report_larger(fault: str) -> None:
     """E10: one attempt at a batch follows another, for minutes, and all that is open is told in each."""
-    rows, log, acker, random = SourceRows(ExponentialBackoff(), ()), AckerLog(), AckerModel(), Random(1)
-    sizes = []
+    rows, log, files, random = SourceRows(ExponentialBackoff(), ()), AckerLog(), Journal(), Random(1)
+    driver, sizes = Driver(files), []
     for attempt in range(120):
         log.begin_batch(7)
-        rows.add(7, 0, [(number, "x" * 1000) for number in range(100)])
-        changes = rows.changes(
-            AckerTime(DELAY), lambda count: [random.getrandbits(62) + 1 for _ in range(count)]
-        )
-        log.add([change_table("spout", 1, changes)], attempt, min(tried, attempt - 1))
+        rows.add(7, 0, [(number, random.randbytes(1000)) for number in range(100)])
+        time = driver.time_to_tell()
+        changes = rows.changes(time, lambda count: [random.getrandbits(62) + 1 for _ in range(count)])
+        log.add([change_table("spout", 1, changes)], attempt, time.tried)
         sizes.append(sum(len(data) for _, data in log.unconfirmed))
+        files.fault = fault
+        if fault != "not tried":
+            with pytest.raises(OSError, match=fault):
+                driver.write(Report(0, 1, log.unconfirmed), attempt, 1.0)
         rows.forget_batch(7, trees_live_on=True)
     assert sizes[-1] < 3 * sizes[0]
-    acker.write(log.unconfirmed, set(), 1.0)
-    assert len(acker.open()) == 100
+    files.fault = ""
+    driver.write(Report(0, 1, log.unconfirmed), attempt, 1.0)
+    assert len(files.open()) == 100
 
 
 @given(

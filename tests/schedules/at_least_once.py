@@ -1,24 +1,28 @@
 """Runs of topologies whose batches are none: no row is lost, and acks come when all is done, whatever dies (W1, W24).
 
-The durable acker's table is a model: what it has is the XOR of the change sets that drivers wrote, each number once. It is read
-as `DurableAcker.recover` reads it, by the driver that has lost workers.
+The durable acker's query is a model: what it has is the XOR of what drivers wrote into the journal. It is read as
+`DurableAcker.recover` reads it, by the driver that has lost workers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from stormspark import Bolt, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
-from stormspark.acker.records import AckerTime, Change, Record
+from stormspark.acker.records import AckerTime, Record
 from stormspark.api import SourceSpout
+from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.errors import FailedException
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
+from stormspark.spark.acker_writer import AckerWriter
+from stormspark.worker.acker_log import ACKER_SCHEMA
 from stormspark.worker.messages import Request
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import copies_of
@@ -117,56 +121,64 @@ def _plan(workers: int, source_tasks: int, works: int, sinks: int, max_pending: 
 
 
 class Acker:
-    """The durable acker: its table, which outlives drivers, and what the driver that lives knows of it."""
+    """The durable acker: its journal, which outlives drivers, what its query makes of it, and the writer of the driver that
+    lives.
+    """
+
+    folder = Path("nowhere")
 
     def __init__(self) -> None:
+        self.files: dict[int, bytes] = {}
         self.xors: dict[tuple[int, int], int] = {}
         self.rows: dict[tuple[int, int], tuple[int, int, bytes]] = {}
-        self.at = 0
+        self.generation = 0
         self.begin()
 
     def begin(self) -> None:
         """Another driver."""
-        self.time = AckerTime(_DELAY, self.at)
-        self.written: dict[tuple[int, int], int] = {}
-        self.to_close: set[Record] = set()
-        self.unsettled: tuple[dict[tuple[int, int], int], set[Record]] | None = None
-        self.is_written = False
-        self.tried = -1
+        self.generation += 1
+        self.begins = True
+        journal = AckerJournal(self, ACKER_SCHEMA, _DELAY, self.generation)
+        self.begins = False
+        self.writer, self._time = AckerWriter(journal), AckerTime(_DELAY, journal.last_time or 0)
+
+    def time_to_tell(self) -> AckerTime:
+        """As `DurableAcker.time_to_tell`."""
+        self.writer.settle()
+        return replace(self._time, tried=self.writer.tried)
 
     def write(self, reports: Sequence[WorkerReport], attempt: int) -> None:
-        """As `DurableAcker.write`; may raise OSError, before the table has it or after."""
-        self.settle()
-        tables, numbers = [], {}
-        for report in reports:
-            life = report.worker, report.incarnation
-            for number, data in report.acker:
-                if number > self.written.get(life, 0):
-                    tables.append(pa.ipc.open_stream(data).read_all())
-                    numbers[life] = number
-        closing = set(self.to_close)
-        tables.append(change_table("", -1, [Change(record) for record in closing]))
+        """As `DurableAcker.write`; may raise OSError, before the journal has it or after."""
+        if self.writer.write(reports, attempt, self._time.at):
+            self._time.committed(1.0)
+
+    # -- its files, as the writer sees them
+
+    def numbers(self) -> list[int]:
+        return sorted(self.files)
+
+    def read(self, number: int) -> bytes:
+        if not self.begins and world().schedule.choose("store", "the journal is read", 2):
+            raise OSError("the journal is away")
+        if number not in self.files:
+            raise FileNotFoundError(number)
+        return self.files[number]
+
+    def add(self, number: int, data: bytes) -> None:
         refuses = world().schedule.choose("store", "the acker's table", 3)
-        self.unsettled, self.is_written, self.tried = (numbers, closing), False, attempt
         if refuses == 1:
-            raise OSError("the acker's table is away")
-        self._append(pa.concat_tables(tables))
-        self.is_written = True
+            raise OSError("the journal is away")
+        if number in self.files:
+            raise FileExistsError(number)
+        self.files[number] = data
+        self._hear(pa.ipc.open_stream(data).read_all())
         if refuses == 2:
-            raise OSError("the acker's table does not answer")
-        self.settle()
-        self.time.committed(1.0)
-        self.at = self.time.at
+            raise OSError("the journal does not answer")
 
-    def settle(self) -> None:
-        """What became of the last write."""
-        if self.unsettled is not None and self.is_written:
-            numbers, closed = self.unsettled
-            self.written |= numbers
-            self.to_close -= closed
-        self.unsettled = None
+    def delete(self, numbers: Iterable[int]) -> None:
+        raise NotImplementedError
 
-    def _append(self, changes: pa.Table) -> None:
+    def _hear(self, changes: pa.Table) -> None:
         for root, at, value, component, task, batch, _, row in zip(
             *(column.to_pylist() for column in changes.cast(_PLAIN).columns), strict=True
         ):
@@ -189,7 +201,7 @@ class Acker:
                 continue
             record = Record(root, at, value)
             if batch >= first:
-                self.to_close.add(record)
+                self.writer.close([record])
             else:
                 adopted.setdefault(task, []).append((tuple(record), row))
         return adopted
@@ -272,7 +284,7 @@ class AtLeastOnce(Engine):
             for task in self.plan.components["rows"].tasks
             if (limit := self.schedule.choose("limit", f"r{round_number} of task {task}", 4))
         }
-        time = AckerTime(_DELAY, self.acker.time.at, self.acker.tried) if tell else None
+        time = self.acker.time_to_tell() if tell else None
 
         def request(host: Host, superstep: int, partition: int) -> Request:
             at = round_number * (self.plan.last_superstep + 1) + superstep

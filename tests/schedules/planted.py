@@ -205,7 +205,7 @@ def _acker_log_forgets() -> Iterator[None]:
     """A change set is sent once, whether it was written or not."""
 
     def unconfirmed(self: AckerLog) -> Any:
-        found = tuple(self._unconfirmed)
+        found = tuple((one.number, one.data) for one in self._unconfirmed)
         self._unconfirmed.clear()
         return found
 
