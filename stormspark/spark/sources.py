@@ -7,7 +7,7 @@ from typing import Any
 
 import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import AtomicType, VariantType
+from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructType, VariantType
 
 from stormspark.api import RangeSpout, SourceSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
@@ -77,17 +77,14 @@ def _opened(
     if missing:
         msg = f"{place}: its stream has no column {missing[0]!r}, which it needs; it has {', '.join(rows.columns)}"
         raise InvalidTopologyError(msg)
-    types = {name: rows.schema[name].dataType for name in spout.id_columns}
-    nested = [
-        name for name, of in types.items() if not isinstance(of, AtomicType) or isinstance(of, VariantType)
-    ]
-    if nested:
-        kind = types[nested[0]].simpleString()
-        msg = (
-            f"{place}: its id_columns name {nested[0]!r}, which is of type {kind}: message ids are made of plain values, so "
-            f"select a text, a number or a time out of it in stream()"
-        )
-        raise InvalidTopologyError(msg)
+    for name in spout.id_columns:
+        kind = rows.schema[name].dataType
+        if not _can_be_id(kind):
+            msg = (
+                f"{place}: its id_columns name {name!r}, which is of type {kind.simpleString()}: message ids are made of plain "
+                f"values, and of arrays, structs and maps of them, so select some out of it in stream()"
+            )
+            raise InvalidTopologyError(msg)
     if spout.takes_rows_as_they_are and len(spout.fields) != len(rows.columns):
         msg = (
             f"{place}: its stream has {len(rows.columns)} columns ({', '.join(rows.columns)}), but it declares "
@@ -97,3 +94,13 @@ def _opened(
     tasks = tuple((task, plan.tasks[task].worker) for task in component.tasks)
     native = not isinstance(spout, RangeSpout)
     return SourceStream(component.id, rows, tasks, spout.partition_column, native)
+
+
+def _can_be_id(kind: DataType) -> bool:
+    if isinstance(kind, ArrayType):
+        return _can_be_id(kind.elementType)
+    if isinstance(kind, MapType):
+        return _can_be_id(kind.keyType) and _can_be_id(kind.valueType)
+    if isinstance(kind, StructType):
+        return all(_can_be_id(field.dataType) for field in kind)
+    return isinstance(kind, AtomicType) and not isinstance(kind, VariantType)

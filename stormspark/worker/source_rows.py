@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import heapq
 import io
+import math
 import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ from stormspark.api.source import RangeSpout
 from stormspark.checkpoint.pickled_zones import part_of_zone
 from stormspark.worker.salvage import error_text
 
-__all__ = ["Row", "RowKey", "SourceRows", "decode", "encode", "message_id_of", "readable"]
+__all__ = ["Row", "RowKey", "SourceRows", "comparable", "decode", "encode", "message_id_of", "readable"]
 
 #: Rows that are read of a range at once: enough to forget the cost of asking, few enough to be no queue.
 _READ = 512
@@ -167,10 +168,8 @@ class SourceRows:
         numbers = self._numbers(batch, partition, len(rows))
         ids: Iterable[Hashable] | None = None
         if self._id_columns:
-            ids = zip(
-                *(_as_ids(table[name], columns[table.column_names.index(name)]) for name in self._id_columns),
-                strict=True,
-            )
+            places = [table.column_names.index(name) for name in self._id_columns]
+            ids = zip(*(_as_ids(table.column(place), columns[place]) for place in places), strict=True)
         keys = self._keys(ids, batch, partition, numbers)
         self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)], unreadable)
 
@@ -468,7 +467,7 @@ def decode(data: bytes) -> Row:
     kind, id, *rest = _Values(io.BytesIO(data)).load()
     if kind != _PLAIN:
         id = (_Range if kind == _KINDS[_Range] else RowKey)(*id)
-    return Row(id, *rest)
+    return Row(comparable(id), *rest)
 
 
 def readable(data: bytes, key: Hashable, place: str) -> Row:
@@ -484,6 +483,8 @@ def readable(data: bytes, key: Hashable, place: str) -> Row:
         return Row(("record", key), (data,), -1, reason)
 
 
+#: The one NaN in keys: it equals nothing, but a tuple with this object in it equals another one with it.
+_NAN = float("nan")
 #: What kind of key a row in the durable acker's table has.
 _PLAIN = 0
 _KINDS: dict[type, int] = {_Range: 1, RowKey: 2}
@@ -494,9 +495,9 @@ def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -
 
     Spark's dates and timestamps go far beyond the year 9999, Python's do not.
     """
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None and not _is_zone(column.type.tz):
-        # A session's time zone that Java knows and Python does not, as "PST" or "GMT+8": the same instants in UTC.
-        column = column.cast(pa.timestamp(column.type.unit, "UTC"))
+    readable = _readable(column.type)
+    if readable != column.type:
+        column = column.cast(readable)
     with suppress(ValueError, ArithmeticError, LookupError, TypeError, pa.ArrowException):
         return column.to_pylist()  # type: ignore[no-any-return]
     values: list[Any] = []
@@ -513,15 +514,46 @@ def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -
 
 def _as_ids(column: pa.ChunkedArray, values: list[Any]) -> list[Hashable]:
     """The column's values as parts of message ids: arrays, structs and maps as tuples, which can be keys."""
-    return [_as_id(value) for value in values] if pa.types.is_nested(column.type) else values
+    kind = pa.types
+    if not (kind.is_nested(column.type) or kind.is_floating(column.type)):
+        return values
+    return [_as_id(value) for value in values]
 
 
 def _as_id(value: Any) -> Hashable:
     if isinstance(value, dict):
         value = value.items()
     elif not isinstance(value, list | tuple):
-        return value  # type: ignore[no-any-return]
+        return comparable(value)
     return tuple(_as_id(one) for one in value)
+
+
+def comparable(key: Hashable) -> Hashable:
+    """The key of a row of another process, or of before, as it is here: equal if it is the same, whatever NaN says of itself.
+
+    >>> other = pickle.loads(pickle.dumps(RowKey((float("nan"),), 4, 0, 12)))
+    >>> comparable(other) == comparable(RowKey((float("nan"),), 4, 0, 12))
+    True
+    """
+    if type(key) is tuple:
+        return tuple(map(comparable, key))
+    if isinstance(key, RowKey):
+        return key._replace(message_id=comparable(key.message_id))
+    return _NAN if isinstance(key, float) and math.isnan(key) else key
+
+
+def _readable(type: pa.DataType) -> pa.DataType:
+    """The same instants in UTC, where a session's time zone is one that Java knows and Python does not, as "PST" or "GMT+8"."""
+    if pa.types.is_timestamp(type):
+        return type if type.tz is None or _is_zone(type.tz) else pa.timestamp(type.unit, "UTC")
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(_readable(field.type)) for field in type])
+    if pa.types.is_map(type):
+        key, item = type.key_field, type.item_field
+        return pa.map_(key.with_type(_readable(key.type)), item.with_type(_readable(item.type)))
+    if pa.types.is_list(type):
+        return pa.list_(type.value_field.with_type(_readable(type.value_field.type)))
+    return type
 
 
 def _is_zone(name: str) -> bool:

@@ -36,7 +36,7 @@ from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.execution import ask_for_tuples
 from stormspark.worker.held_rows import HeldRows
 from stormspark.worker.row_spout import RowSpout
-from stormspark.worker.source_rows import Row, SourceRows, message_id_of
+from stormspark.worker.source_rows import Row, SourceRows, comparable, message_id_of
 from stormspark.worker.stories import SpoutStories
 from stormspark.worker.task import Task
 from stormspark.worker.verdicts import tell_acks
@@ -298,7 +298,7 @@ class SpoutTask(Task):
     def skip(self, rows: Iterable[Hashable]) -> None:
         """These rows have failed in too many attempts: they are dead letters."""
         if self._rows is not None:
-            self._rows.skipped = frozenset(rows)
+            self._rows.skipped = frozenset(map(comparable, rows))
 
     def next_batch(self) -> None:
         """Another batch begins than the one before. Where the spout is not active by now, its rows wait until it is (B13)."""

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.source_rows import comparable
 from stormspark.worker.step import WorkerReport
 
 __all__ = ["FailedRows", "Transaction"]
@@ -96,7 +97,7 @@ class FailedRows:
         if batch != self._batch:
             self._batch = batch
             self._attempts.clear()
-        self._attempts.update((task, row) for task, of_task in rows.items() for row in of_task)
+        self._attempts.update((task, comparable(row)) for task, of_task in rows.items() for row in of_task)
 
     def forget(self, committed: int) -> None:
         """That batch and all before it are committed: their rows don't come again.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import pickle
 from collections import Counter
 from collections.abc import Hashable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +18,8 @@ import pytest
 from stormspark import TopologyBuilder
 from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, RangeSpout, SourceSpout
-from stormspark.worker.source_rows import Row, RowKey, SourceRows, decode, encode
+from stormspark.worker.source_rows import Row, RowKey, SourceRows, comparable, decode, encode
+from stormspark.worker.transaction import FailedRows
 from tests.unit.worker.components import Call
 from tests.unit.worker.rig import Rig
 from tests.unit.worker.test_source_rows import payload
@@ -105,11 +108,8 @@ def test_both_come_back_from_the_durable_acker() -> None:
 def test_columns_of_many_values_make_ids(value: Any, type: pa.DataType, id: Hashable) -> None:
     """K2: the row has the values as they are; its message id, a key, has tuples. It comes back from the durable acker."""
     table = pa.table({"n": pa.array([value, value], type), "text": ["a", "b"]})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
     rows = rows_of()
-    rows.take(0, 0, sink.getvalue().to_pybytes())
+    rows.take(0, 0, payload_of(table))
     found = [rows.next(0.0), rows.next(0.0)]
     assert [(row.message_id, row.values) for row in found if row] == [
         ((id,), (value, "a")),
@@ -120,11 +120,60 @@ def test_columns_of_many_values_make_ids(value: Any, type: pa.DataType, id: Hash
     assert again.next(0.0) == found[0]
 
 
+def payload_of(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_nan_in_a_message_id_is_the_same_in_each_attempt(nested: bool) -> None:
+    """K2: the driver counts how often such a row failed, and the worker knows it when it is given up."""
+    ids = pa.array([[math.nan], [1.0]]) if nested else pa.array([math.nan, 1.0])
+    table = pa.table({"n": ids, "text": ["a", "b"]})
+    failed = FailedRows(2)
+    for _ in range(2):
+        rows = rows_of()
+        rows.take(4, 0, payload_of(table))
+        row = rows.next(0.0)
+        assert row is not None and row.values[1] == "a"
+        failed.add(4, pickle.loads(pickle.dumps({3: (row.id,)})))
+    batch, skip = pickle.loads(pickle.dumps(failed.given_up()))
+    assert batch == 4 and len(skip[3]) == 1
+    assert row is not None and row.id in frozenset(map(comparable, skip[3]))
+    opened = record(rows, 4)
+    assert [decode(change.row).id == row.id for change in opened if change.row] == [True, False]
+    assert rows.adopt((change.record, decode(change.row)) for change in opened if change.row) == 0
+
+
+def test_of_two_columns_of_one_name_the_first_makes_the_id() -> None:
+    """As a join of Spark's gives them."""
+    table = pa.table([pa.array([[1]]), pa.array([2])], names=["n", "n"])
+    rows = rows_of()
+    rows.take(0, 0, payload_of(table))
+    row = rows.next(0.0)
+    assert row is not None and row.message_id == ((1,),) and row.values == ([1], 2)
+
+
+def test_times_within_arrays_structs_and_maps_of_a_zone_that_only_java_knows() -> None:
+    """A session's time zone may be "GMT+8": the instants are the same, in UTC."""
+    at = pa.timestamp("us", "GMT+8")
+    types = [at, pa.list_(at), pa.struct([("at", at), ("n", pa.int64())]), pa.map_(pa.string(), pa.list_(at))]
+    values: list[Any] = [60_000_000, [0, None], {"at": 0, "n": 1}, [("k", [0])]]
+    arrays = [pa.array([value, None], type) for value, type in zip(values, types, strict=True)]
+    rows = SourceRows(ExponentialBackoff(), ())
+    rows.take(0, 0, payload_of(pa.table(arrays, names=list("abcd"))))
+    zero = datetime(1970, 1, 1, tzinfo=UTC)
+    first, second = rows.next(0.0), rows.next(0.0)
+    assert first is not None and second is not None and first.unreadable is None
+    assert first.values == (zero + timedelta(minutes=1), [zero, None], {"at": zero, "n": 1}, [("k", [zero])])
+    assert second.values == (None,) * 4 and decode(encode(first)) == first
+
+
 @pytest.mark.parametrize("kind", [False, True])
 def test_records_of_before_keys_had_kinds_are_read(kind: bool) -> None:
     """Rows and ranges that an earlier version has written."""
-    import pickle
-
     row = decode(pickle.dumps((kind, ("p", 3, 1), ("v",), 3), 5))
     assert row[1:] == (("v",), 3, None) and tuple(row.id) == ("p", 3, 1)  # type: ignore[arg-type]
     assert decode(encode(row)) == row and type(decode(encode(row)).id) is type(row.id)
@@ -235,10 +284,7 @@ def times(*seconds: int) -> bytes:
             "at": pa.array([s * 1_000_000 for s in seconds]).cast(pa.timestamp("us")),
         }
     )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue())
+    return payload_of(table)
 
 
 @pytest.mark.parametrize("ids", [(), ("n",), ("at",)])
