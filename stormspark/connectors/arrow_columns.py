@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from stormspark.api import Fields, Tuple
+from stormspark.connectors.delta_files import why_no_partition
 
 __all__ = ["Fit", "columns_of", "inferred_schema"]
 
@@ -64,7 +65,8 @@ def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
 
 
 class Fit:
-    """Whether tuples fit a schema, told one by one as `columns_of` would; ``keys`` may not be None.
+    """Whether tuples fit a schema, told one by one as `columns_of` would; ``keys`` may not be None, and those of
+    ``partitions`` are values that readers can have there.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])
@@ -75,8 +77,8 @@ class Fit:
     field 'word' is None, and it is part of the key
     """
 
-    def __init__(self, schema: pa.Schema, keys: Container[str] = ()) -> None:
-        self.schema = schema
+    def __init__(self, schema: pa.Schema, keys: Container[str] = (), partitions: Sequence[str] = ()) -> None:
+        self.schema, self.partitions = schema, tuple(partitions)
         self._columns = [(field.name, field, _easy(field.type), field.name in keys) for field in schema]
         self._known: set[Fields] = set()
 
@@ -93,8 +95,12 @@ class Fit:
                     return f"field {name!r} is None, and it is part of the key"
                 if not field.nullable:
                     return _NO_NULL.format(name)
-            elif not easy(value) and _misfit(value, field.type):
-                return _misfits(field, value)
+            elif not easy(value):
+                if _misfit(value, field.type):
+                    return _misfits(field, value)
+                why = why_no_partition(pa.array([value], field.type)) if name in self.partitions else None
+                if why is not None:
+                    return f"field {name!r} is {value!r:.100}, {why}, which the table is partitioned by"
         return None
 
 

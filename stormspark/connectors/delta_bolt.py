@@ -200,8 +200,9 @@ class DeltaBolt(TransactionalSink, Bolt):
     def _learn_the_schema(self) -> None:
         self._sink.check_for_transactions()
         schema = self._sink.arrow_schema()
-        if self._fit is None or self._fit.schema != schema:
-            self._fit = Fit(schema, self.merge_on)
+        partitions = () if self.merge_on else self._sink.partitions
+        if self._fit is None or (self._fit.schema, self._fit.partitions) != (schema, tuple(partitions)):
+            self._fit = Fit(schema, self.merge_on, partitions)
 
     def _deliver(self, txid: int, rows: StagedRows) -> None:
         for attempt in range(1, self._tries + 1):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from stormspark.checkpoint.state_files import Folder
 
-__all__ = ["StagedFile", "StagedRows", "staged"]
+__all__ = ["StagedFile", "StagedRows", "staged", "why_no_partition"]
 
 #: Columns that have statistics, and the longest text in them: as Delta's own writers have it.
 _COLUMNS, _TEXT = 32, 32
@@ -45,13 +45,22 @@ class StagedRows(NamedTuple):
         return sum(file.size for file in self.files)
 
     def read(self, location: str, options: Mapping[str, str] | None) -> pa.Table:
-        """The rows again, where they were staged without partitions."""
+        """The rows again, with the columns of their partitions."""
         folder = Folder(location, options)
         tables = []
         for file in self.files:
             with folder.read(file.path) as source:
-                tables.append(pq.read_table(source).cast(self.schema))
+                rows = pq.read_table(source)
+            for name, text in file.partition:
+                column = _from_text(text, self.schema.field(name).type)
+                rows = rows.append_column(name, pa.repeat(column, rows.num_rows))
+            tables.append(rows.select(self.schema.names).cast(self.schema))
         return pa.concat_tables(tables)
+
+    def missing(self, location: str, options: Mapping[str, str] | None) -> str | None:
+        """The first file that is not there as it was written; None: all are. Raises OSError."""
+        folder = Folder(location, options)
+        return next((file.path for file in self.files if folder.size(file.path) != file.size), None)
 
     def delete(self, location: str, options: Mapping[str, str] | None) -> None:
         """Delete the files; raises OSError."""
@@ -66,7 +75,7 @@ def staged(
     """Write ``rows`` into a file for each partition, in the table's own folder.
 
     They are on disk when this returns. Files that no commit makes part of the table are garbage that a ``VACUUM`` takes away, no
-    sooner than a week later. Raises OSError.
+    sooner than a week later. Raises OSError, and ValueError for a partition that readers could not have.
     """
     folder = Folder(location, options)
     files = []
@@ -102,7 +111,39 @@ def _parts(
 def _as_text(column: pa.ChunkedArray) -> list[str | None]:
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us"))  # UTC, without saying so
+    if (why := why_no_partition(column)) is not None:
+        msg = f"a {column.type} by which the table is partitioned is {why}"
+        raise ValueError(msg)
     return [text or None for text in column.cast(pa.string()).to_pylist()]
+
+
+def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
+    """The value of a partition, of which `_as_text` made this."""
+    value = pa.scalar(text, pa.string())
+    return (value.cast(pa.timestamp("us")) if pa.types.is_timestamp(type) else value).cast(type)
+
+
+def why_no_partition(column: pa.ChunkedArray | pa.Array) -> str | None:
+    """Why readers could not have a partition of one of these values; None: they can have all.
+
+    >>> why_no_partition(pa.array([0, None, 2_932_896], pa.date32()))
+    >>> why_no_partition(pa.array([2_932_897], pa.date32()))
+    'beyond the years 1 to 9999'
+    """
+    if pa.types.is_temporal(column.type) and not _is_in_years(column):
+        return "beyond the years 1 to 9999"
+    if pa.types.is_decimal(column.type) and (least := pc.min(column).as_py()) is not None and least < 0:
+        return "negative, which delta-rs can't read there"
+    return None
+
+
+def _is_in_years(column: pa.ChunkedArray | pa.Array) -> bool:
+    """Whether dates or timestamps are such as Python has, and Delta's log."""
+    try:
+        pc.min_max(column).as_py()
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def _statistics(rows: pa.Table) -> str:
@@ -129,6 +170,8 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
             or kind.is_timestamp(type)):  # fmt: skip
         return None
     if kind.is_floating(type) and pc.any(pc.is_nan(column)).as_py():
+        return None
+    if kind.is_temporal(type) and not _is_in_years(column):
         return None
     found = pc.min_max(column).as_py()
     least, most = found["min"], found["max"]

@@ -59,6 +59,7 @@ class SinkTable:
             self._handle = self._opened()
         else:
             self._handle.update_incremental()
+        self._partitions = list(self._handle.metadata().partition_columns)
         return True
 
     def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
@@ -94,12 +95,14 @@ class SinkTable:
 
     def check_for_transactions(self) -> None:
         """Raise `InvalidTopologyError` where rows could be refused when their batch is committed already."""
-        found = [
-            name for name in self._handle.metadata().configuration if name.startswith("delta.constraints.")
-        ]
+        configuration = self._handle.metadata().configuration
+        found = [name for name in configuration if name.startswith("delta.constraints.")]
         for field in self._handle.schema().fields:
             found += [f"{name} of {field.name}" for name in _NEEDS_A_WRITER if name in field.metadata]
-        if self._handle.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        found += [f"NOT NULL in {name}" for name in _never_null_inside(self._columns())]
+        if self._merge_on and configuration.get("delta.appendOnly", "false").lower() == "true":
+            found.append("delta.appendOnly, where rows replace others")
+        if configuration.get("delta.columnMapping.mode", "none") != "none":
             found.append("delta.columnMapping.mode")
         if found:
             msg = (
@@ -145,7 +148,6 @@ class SinkTable:
         if self._partition_by and partitions != self._partition_by:
             msg = f"DeltaBolt: the table {self.location} is partitioned by {partitions}, not by {self._partition_by}"
             raise InvalidTopologyError(msg)
-        self._partitions = partitions
         return table
 
     def _columns(self) -> pa.Schema:
@@ -158,6 +160,11 @@ class SinkTable:
             if name is None or name not in schema.names
             else schema.remove(schema.get_field_index(name))
         )
+
+    @property
+    def partitions(self) -> Sequence[str]:
+        """The columns of the partitions of the table as it was opened."""
+        return self._partitions
 
     # -- commits ---------------------------------------------------------------------------------------------
 
@@ -175,15 +182,27 @@ class SinkTable:
         return staged(self.location, self._options, rows, () if self._merge_on else self._partitions)
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
-        """Make staged rows part of the table as commit ``version``, if that is not in it yet."""
+        """Make staged rows part of the table as commit ``version``, if that is not in it yet.
+
+        Raises ValueError where they can't be that, as the table, or their files, are by now; `check_for_transactions` says more.
+        """
         self.open_or_make()
         if self.last_commit() < version:
-            if self._merge_on:
-                self._merge(rows.read(self.location, self._options), version)
-            else:
+            self.check_for_transactions()
+            if (path := rows.missing(self.location, self._options)) is not None:
+                msg = (
+                    f"the file {path}, with rows of batch {version} for the table {self.location}, is gone, or not as it was "
+                    f"written: was the table removed and made again, or vacuumed, while they waited? Bring the file back; else "
+                    f"these rows are lost, and only a new checkpoint folder goes on without them"
+                )
+                raise ValueError(msg)
+            if not self._merge_on:
                 self._check_staged(rows.schema)
+            if self._is_file_by_file(rows):
                 self._add(rows.files, version)
-        if self._merge_on:
+            else:
+                self.write(rows.read(self.location, self._options), version)
+        if not self._is_file_by_file(rows):
             with contextlib.suppress(OSError):
                 rows.delete(self.location, self._options)
 
@@ -200,6 +219,12 @@ class SinkTable:
             table.schema(),
             partition_by=table.metadata().partition_columns or None,
             commit_properties=self._properties(version),
+        )
+
+    def _is_file_by_file(self, rows: StagedRows) -> bool:
+        """Whether the files can be the table's as they are: they are of its partitions, unless it was partitioned anew."""
+        return not self._merge_on and all(
+            [name for name, _ in file.partition] == self._partitions for file in rows.files
         )
 
     def _check_staged(self, schema: pa.Schema) -> None:
@@ -231,6 +256,17 @@ class SinkTable:
         return self._delta.CommitProperties(
             app_transactions=[self._delta.Transaction(self.application, version)]
         )
+
+
+def _never_null_inside(schema: pa.Schema) -> list[str]:
+    """Fields of structs that may not be null, where the struct itself may be looked at by an ordinary write only."""
+    found = []
+    for field in schema:
+        if pa.types.is_struct(field.type):
+            inside = pa.schema(list(field.type))
+            found += [f"{field.name}.{one.name}" for one in inside if not one.nullable]
+            found += [f"{field.name}.{name}" for name in _never_null_inside(inside)]
+    return found
 
 
 def _quoted(name: str) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from stormspark import Bolt, Fields, Topology, TopologyBuilder
 from stormspark.connectors import DeltaBolt
+from stormspark.connectors.delta_files import staged
 from stormspark.connectors.delta_table import SinkTable
 from stormspark.errors import ComponentError
 from stormspark.testing import make_tuple
@@ -178,11 +179,11 @@ def test_of_two_that_deliver_the_same_batch_one_does(tmp_path: Path, monkeypatch
     for table in both:
         table.application = "topology/sink/name"
         table.open_or_make()
-    staged = both[0].stage(pa.table({"key": ["a"], "n": [1]}, schema=SCHEMA))
-    both[0].commit_staged(staged, 0)
+    waiting = both[0].stage(pa.table({"key": ["a"], "n": [1]}, schema=SCHEMA))
+    both[0].commit_staged(waiting, 0)
     monkeypatch.setattr(both[1], "open_or_make", lambda: None)  # it has looked before that
     with pytest.raises(deltalake.exceptions.CommitFailedError):
-        both[1].commit_staged(staged, 0)
+        both[1].commit_staged(waiting, 0)
     assert rows(tmp_path / "sink") == [("a", 1)]
 
 
@@ -314,6 +315,170 @@ def test_a_table_that_was_changed_while_rows_waited_is_told_of(
     lives.batch()
     lives.now.close()
     assert numbers_in(sink) == list(range(15))
+
+
+def test_a_table_that_is_partitioned_anew_gets_no_row_without_its_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C42: neither those that waited for the old one, nor those that come, with one's partitions or another's."""
+    sink = tmp_path / "sink"
+    monkeypatch.setattr("stormspark.connectors.outbox._FIRST_PAUSE", 0.0)
+    Faulty.raises = []
+    lives = Lives(tmp_path / "state", topology(DeltaBolt(sink, schema=SCHEMA), tasks=1))
+    lives.batch()
+
+    def partition_anew(by: list[str]) -> None:
+        there = deltalake.DeltaTable(sink).to_pyarrow_table()
+        deltalake.write_deltalake(sink, there, mode="overwrite", partition_by=by, schema_mode="overwrite")
+
+    stage = SinkTable.stage
+
+    def meanwhile(self: SinkTable, rows: pa.Table) -> Any:
+        try:
+            return stage(self, rows)
+        finally:
+            monkeypatch.setattr(SinkTable, "stage", stage)
+            partition_anew(["key"])
+
+    monkeypatch.setattr(SinkTable, "stage", meanwhile)
+    assert not lives.batch(2)
+    lives.begin()
+    partition_anew(["n"])
+    assert not lives.batch(2)
+    partition_anew([])
+    assert not lives.batch(2)
+    lives.now.close()
+    assert rows(sink, "key", "n") == sorted((keyed(n) for n in range(5 * lives.batches)), key=repr)
+
+
+@pytest.mark.parametrize(
+    "by", ["key", "n", "day", "at", "there", "price", "x", "yes"], ids=lambda by: f"by-{by}"
+)
+def test_staged_rows_are_read_with_their_partitions(tmp_path: Path, by: str) -> None:
+    """As where a table is partitioned anew while they wait."""
+    at = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+    schema = pa.schema(
+        [("key", pa.string()), ("n", pa.int8()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC")),
+         ("there", pa.timestamp("us")), ("price", pa.decimal128(6, 2)), ("x", pa.float64()), ("yes", pa.bool_())]
+    )  # fmt: skip
+    values = [
+        ("a b/%é", -1, date(1, 1, 2), at, at.replace(tzinfo=None), Decimal("1.50"), 1e-7, True),
+        (None, None, None, None, None, None, None, None),
+        ("b", 2, date(2024, 1, 2), at.replace(year=1), datetime(1969, 1, 1), Decimal(0), -0.1, False),
+    ]
+    table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in values], schema=schema)
+    found = staged(str(tmp_path), None, table, [by]).read(str(tmp_path), None)
+    assert sorted(found.to_pylist(), key=repr) == sorted(table.to_pylist(), key=repr)
+
+
+_BEYOND = 253_402_300_800 * 1_000_000  # the year 10000, in microseconds
+
+
+def test_values_that_readers_can_not_have_in_a_partition_are_in_the_table_but_never_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C42: times beyond the year 9999, which a table has and Python has not; decimals that delta-rs reads wrongly."""
+    Faulty.raises = []
+    schema = pa.schema(
+        [
+            ("key", pa.string()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("day", pa.date32()),
+            ("d", pa.decimal128(6, 2)),
+        ]
+    )
+    values: list[Any] = [("a", 0, 0, 0), ("b", _BEYOND, 2_932_897, Decimal("-1.5")), ("c", None, None, None)]
+    for partition_by in [[], ["at"], ["day"], ["d"]]:
+        name = "-".join(["by", *partition_by])
+        sink = tmp_path / name
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", Numbers(_Until(values), ("key", "at", "day", "d"), 3))
+        builder.set_bolt("sink", DeltaBolt(sink, schema=schema, partition_by=partition_by)).shuffle_grouping(
+            "numbers"
+        )
+        lives = Lives(tmp_path / f"state-{name}", builder.create_topology("beyond"))
+        lives.batch(5)
+        lives.now.close()
+        found = deltalake.DeltaTable(sink).to_pyarrow_table().column("key").to_pylist()
+        assert sorted(found) == (["a", "c"] if partition_by else ["a", "b", "c"])
+        assert ("9999, which the table" in caplog.text) == (partition_by in (["at"], ["day"]))
+        assert ("there, which the table" in caplog.text) == (partition_by == ["d"])
+        caplog.clear()
+
+
+class _Until:
+    """Rows, of which the user lets the second one go when it has come three times."""
+
+    seen: ClassVar[Counter[int]] = Counter()
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+        _Until.seen.clear()
+
+    def __call__(self, n: int) -> Any:
+        _Until.seen[n] += 1
+        if n >= len(self.values) or (n == 1 and _Until.seen[n] > 2):
+            return None
+        return self.values[n]
+
+
+@pytest.mark.parametrize("merge_on", [[], ["key"]])
+@pytest.mark.parametrize("what", ["gone", "cut"])
+def test_files_that_are_gone_are_told_of_and_never_part_of_the_table(
+    tmp_path: Path, merge_on: list[str], what: str
+) -> None:
+    """C42: as after a VACUUM without a retention, or where a table was removed and made again."""
+    sink = SinkTable(str(tmp_path / "sink"), schema=SCHEMA, merge_on=merge_on)
+    sink.application = "topology/sink/name"
+    sink.open_or_make()
+    waiting = sink.stage(pa.table({"key": ["a"], "n": [1]}, schema=SCHEMA))
+    (path,) = (tmp_path / "sink").glob("*.parquet")
+    data = path.read_bytes()
+    path.unlink()
+    if what == "cut":
+        path.write_bytes(data[:-1])
+    with pytest.raises(
+        ValueError, match=rf"the file {path.name}, with rows of batch 0 .* is gone, or not as it was"
+    ):
+        sink.commit_staged(waiting, 0)
+    path.write_bytes(data)
+    sink.commit_staged(waiting, 0)
+    assert rows(tmp_path / "sink") == [("a", 1)]
+
+
+def test_a_table_that_begins_to_check_rows_gets_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """J5: a constraint that is made while the topology runs; its rows come when it is dropped."""
+    sink = tmp_path / "sink"
+    monkeypatch.setattr("stormspark.connectors.outbox._FIRST_PAUSE", 0.0)
+    Faulty.raises = []
+    lives = Lives(tmp_path / "state", topology(DeltaBolt(sink, schema=SCHEMA), tasks=1))
+    lives.batch(2)
+    deltalake.DeltaTable(sink).alter.add_constraint({"small": "n < 7"})
+    errors = lives.batch()
+    assert any("has delta.constraints.small" in error for error in errors)
+    assert numbers_in(sink) == list(range(5))
+    deltalake.DeltaTable(sink).alter.drop_constraint("small")
+    lives.batch()
+    lives.now.close()
+    assert numbers_in(sink) == list(range(20))
+
+
+def test_tables_that_are_never_merged_into_and_structs_that_are_never_null_inside_are_refused(
+    tmp_path: Path,
+) -> None:
+    """C42, J5."""
+    appended = deltalake.DeltaTable.create(
+        tmp_path / "appended", SCHEMA, configuration={"delta.appendOnly": "true"}
+    )
+    bolt = DeltaBolt(tmp_path / "appended", merge_on=["key"])
+    with pytest.raises(ComponentError, match=r"has delta\.appendOnly, where rows replace others, and"):
+        Lives(tmp_path / "state", topology(bolt))
+    Lives(tmp_path / "other", topology(DeltaBolt(tmp_path / "appended"))).now.close()
+    assert appended.version() == 0
+    inside = pa.struct([pa.field("a", pa.struct([pa.field("b", pa.int64(), nullable=False)]))])
+    deltalake.DeltaTable.create(tmp_path / "inside", pa.schema([("key", pa.string()), ("n", inside)]))
+    with pytest.raises(ComponentError, match=r"has NOT NULL in n\.a\.b, and"):
+        Lives(tmp_path / "third", topology(DeltaBolt(tmp_path / "inside")))
 
 
 # -- merge -------------------------------------------------------------------------------------------------------
