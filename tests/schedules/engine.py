@@ -288,6 +288,7 @@ class Engine:
         return True
 
     def _on_the_table(self, write: Any, number: int) -> bool:
+        writing = self.world.now  # what comes of an error may be another attempt, or another driver
         try:
             write()
         except CheckpointError as error:
@@ -295,20 +296,19 @@ class Engine:
             return False
         finally:  # whoever is lost then may have committed the batch
             if self.commits_of(number):
-                self._check_committed(number)
+                self._check_committed(number, writing)
         return True
 
     def commits_of(self, number: int) -> bool:
         """Whether the table has that batch."""
         return self.world.storage.last >= number
 
-    def _check_committed(self, number: int) -> None:
-        """The attempt that runs has just been committed."""
-        now = self.world.now
-        self.world.commits[number] = now
-        if failed := self.world.failed[now] - self.world.kept:
+    def _check_committed(self, number: int, attempt: Moment) -> None:
+        """That attempt has just been committed."""
+        self.world.commits[number] = attempt
+        if failed := self.world.failed[attempt] - self.world.kept:
             raise ViolationError(
-                "a batch with a failed tree is committed", f"rows {sorted(failed)} failed in {now}"
+                "a batch with a failed tree is committed", f"rows {sorted(failed)} failed in {attempt}"
             )
 
     def _round(self, number: int, transaction: Transaction) -> list[WorkerReport]:
