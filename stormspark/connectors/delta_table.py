@@ -200,11 +200,12 @@ class SinkTable:
                 self._check_staged(rows.schema)
             if self._is_file_by_file(rows):
                 self._add(rows.files, version)
-            else:
-                self.write(rows.read(self.location, self._options), version)
-        if not self._is_file_by_file(rows):
-            with contextlib.suppress(OSError):
-                rows.delete(self.location, self._options)
+                return
+            self.write(rows.read(self.location, self._options), version)
+        elif not self._merge_on:
+            return  # its files may be the table's, or have been in a version that somebody may want back
+        with contextlib.suppress(OSError):
+            rows.delete(self.location, self._options)
 
     def _add(self, files: Sequence[StagedFile], version: int) -> None:
         table = self._handle

@@ -351,6 +351,25 @@ def test_a_table_that_is_partitioned_anew_gets_no_row_without_its_partition(
     assert rows(sink, "key", "n") == sorted((keyed(n) for n in range(5 * lives.batches)), key=repr)
 
 
+def test_rows_that_are_delivered_again_leave_what_the_table_was_before(tmp_path: Path) -> None:
+    """C42: a table that was partitioned anew in between can still be brought back."""
+    sink = str(tmp_path / "sink")
+    table = SinkTable(sink, schema=SCHEMA)
+    table.application = "topology/sink/name"
+    table.open_or_make()
+    waiting = table.stage(pa.table({"key": ["a"], "n": [1]}, schema=SCHEMA))
+    table.commit_staged(waiting, 0)
+    there = deltalake.DeltaTable(sink)
+    deltalake.write_deltalake(
+        sink, there.to_pyarrow_table(), mode="overwrite", partition_by=["key"], schema_mode="overwrite"
+    )
+    table.commit_staged(waiting, 0)
+    assert deltalake.DeltaTable(sink, version=there.version()).to_pyarrow_table().to_pylist() == [
+        {"key": "a", "n": 1}
+    ]
+    assert rows(tmp_path / "sink") == [("a", 1)]
+
+
 @pytest.mark.parametrize(
     "by", ["key", "n", "day", "at", "there", "price", "x", "yes"], ids=lambda by: f"by-{by}"
 )
