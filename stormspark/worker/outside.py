@@ -1,4 +1,4 @@
-"""The files that tell when something has come from outside; see `stormspark.api.outside`."""
+"""Waiting for what bolts have at work outside of the worker; see `stormspark.api.outside`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import time
 from collections.abc import Callable, Iterable
 
 from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.current_call import CurrentCall
+from stormspark.worker.departures import Departures
 
-__all__ = ["Watch"]
+__all__ = ["OutsideWork", "Watch"]
 
-#: For so long more is gathered.
+#: How long more answers are gathered.
 _GATHER_SECONDS = 0.0003
+#: How long the worker takes in answers before it returns to its bolts. Each switch costs time.
+_TAKE_IN_SECONDS = 0.002
+#: A look that took less than this brought little. Where some bolt has enough to do, the worker then waits for more: each look
+#: costs time, too.
+_SHORT_SECONDS = 0.00015
+_ENOUGH = 32
+#: If this many tuples wait for a bolt that has room now, the worker returns at once, since the bolt might run dry.
+_WORTH_A_TURN = 25
 
 
 class Watch:
@@ -50,3 +60,69 @@ class Watch:
         """Let more come of these before the next look, unless one asks: who does is waiting."""
         if not any(bolt.asks for bolt in bolts):
             time.sleep(_GATHER_SECONDS)
+
+
+class OutsideWork:
+    """The bolts of one worker that work outside of it, and how the worker waits for them."""
+
+    def __init__(self, clock: Callable[[], float], call: CurrentCall, departures: Departures) -> None:
+        self._clock, self._call, self._departures = clock, call, departures
+        self._watch = Watch()
+        #: Known once the bolts are prepared.
+        self.bolts: list[BoltTask] = []
+
+    @property
+    def at_work(self) -> int:
+        """Tuples that bolts have outside of this process."""
+        return sum(bolt.outside for bolt in self.bolts)
+
+    @property
+    def wants_answers(self) -> bool:
+        """Whether tuples wait for a bolt that has no room: then its answers are wanted, and no more tuples for it."""
+        return any(bolt.waiting and not bolt.ready for bolt in self.bolts)
+
+    def wait(self, until: float) -> bool:
+        """Wait for what is at work outside, and take in what comes; false if there is nothing, or no time.
+
+        Returns after some milliseconds, or when all is done, so that bolts go on with what has come. As long as somebody waits
+        for answers there, only that is listened to: it is cheaper to take in all at once what others send.
+        """
+        busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
+        begun = now = self._clock()
+        if not busy or now >= until:
+            return False
+        turn_ends = min(until, now + _TAKE_IN_SECONDS)
+        watch, clock, enter = self._watch, self._clock, self._call.enter
+        bolts = [bolt for bolt in busy if bolt.asks] or busy
+        watch.set(bolts)
+        while now < turn_ends:
+            done = watch.take_in(turn_ends - now, enter)
+            if done is None:
+                for bolt in busy:  # nothing came: it may ask how far things are
+                    enter(bolt)
+                    bolt.take_in()
+                break
+            if done:
+                busy = [bolt for bolt in busy if bolt.outside and bolt.fatal is None]
+                bolts = [bolt for bolt in busy if bolt.asks] or busy
+                if not bolts or any(bolt.ready >= _WORTH_A_TURN for bolt in self.bolts):
+                    break
+                watch.set(bolts)
+            before, now = now, clock()
+            if now - before < _SHORT_SECONDS and any(bolt.outside >= _ENOUGH for bolt in bolts):
+                watch.gather(bolts)
+                now = clock()
+        waited = self._clock() - begun
+        for bolt in self.bolts:
+            self._departures.seal_full(bolt)
+            if bolt.outside:
+                bolt.waited(waited)
+        enter(None)
+        return True
+
+    def take_in(self) -> None:
+        """Take in what has come, without waiting."""
+        self._watch.set(self.bolts)
+        self._watch.take_in(0, self._call.enter)
+        for bolt in self.bolts:
+            self._departures.seal_full(bolt)

@@ -46,11 +46,14 @@ class Host(Protocol):
     def context(self, task: Task) -> TopologyContext:
         """A new context for a new instance of the task."""
 
-    #: The thread that runs the tasks, and whether user code has other ones.
-    thread: int
+    #: Whether user code has threads of its own.
     guarded: bool
     #: Whose ``execute`` runs now.
     executing: Task | None
+
+    @property
+    def thread(self) -> int:
+        """The thread that runs the tasks."""
 
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None

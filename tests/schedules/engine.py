@@ -86,7 +86,7 @@ class Host:
         )
         self.worker.open()
         if any(edge.stream == "noise" for edge in plan.edges):
-            self.worker.guard()
+            self.worker.services.guard()
         self._inactive = 0  # requests for which its spouts stay deactivated
 
     def deactivate(self, requests: int) -> None:

@@ -21,6 +21,8 @@ from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import TransactionReport
 from stormspark.worker.task import Task
 from stormspark.worker.transaction import FailedRows
+from stormspark.worker.transactions import WorkerTransaction
+from stormspark.worker.turns import Turns
 
 __all__ = ["PLANTED", "planted"]
 
@@ -32,17 +34,17 @@ def _nothing(*_: Any) -> None:
 @contextmanager
 def _prepares_alone() -> Iterator[None]:
     """Point 3 of the issue: a worker that has nothing left prepares, whatever others have, and goes on after that."""
-    whole = Worker._transaction
+    whole = WorkerTransaction.report
 
-    def transaction(self: Worker, step: Any) -> TransactionReport:
-        self._prepared = None
-        report = whole(self, step)
-        self._prepared = None
-        return report
+    def report(self: WorkerTransaction, step: Any) -> TransactionReport:
+        self.prepared = None
+        reported = whole(self, step)
+        self.prepared = None
+        return reported
 
     with (
-        patch.object(Worker, "_transaction", transaction),
-        patch.object(Worker, "_tell_if_unsettled", _nothing),
+        patch.object(WorkerTransaction, "report", report),
+        patch.object(WorkerTransaction, "tell_if_unsettled", _nothing),
     ):
         yield
 
@@ -51,16 +53,16 @@ def _prepares_alone() -> Iterator[None]:
 def _fails_are_late() -> Iterator[None]:
     """Point 4: a fail that a deadline held back is not counted as left over."""
     with _prepares_alone():
-        whole = Worker._transaction
+        whole = WorkerTransaction.report
 
-        def transaction(self: Worker, step: Any) -> TransactionReport:
-            kept, self.ledger.parts_to_send = self.ledger.parts_to_send, {}
+        def report(self: WorkerTransaction, step: Any) -> TransactionReport:
+            kept, self._ledger.parts_to_send = self._ledger.parts_to_send, {}
             try:
                 return whole(self, step)
             finally:
-                self.ledger.parts_to_send = kept
+                self._ledger.parts_to_send = kept
 
-        with patch.object(Worker, "_transaction", transaction):
+        with patch.object(WorkerTransaction, "report", report):
             yield
 
 
@@ -72,29 +74,29 @@ def _lanes_keep_frames() -> Any:
 @contextmanager
 def _commits_are_told_early() -> Iterator[None]:
     """A worker that has prepared takes that for the commit."""
-    whole = Worker._transaction
+    whole = WorkerTransaction.report
 
-    def transaction(self: Worker, step: Any) -> TransactionReport:
-        report = whole(self, step)
-        if report.prepared:
+    def report(self: WorkerTransaction, step: Any) -> TransactionReport:
+        reported = whole(self, step)
+        if reported.prepared:
             self._states.committed(step.batch)
-        return report
+        return reported
 
-    with patch.object(Worker, "_transaction", transaction):
+    with patch.object(WorkerTransaction, "report", report):
         yield
 
 
 @contextmanager
 def _aborted_batches_are_told() -> Iterator[None]:
     """post_save for a batch that is rolled back."""
-    whole = Worker.roll_back
+    whole = WorkerTransaction.roll_back
 
-    def roll_back(self: Worker, batch: int, committed: int, reason: str) -> None:
+    def roll_back(self: WorkerTransaction, batch: int, committed: int, reason: str) -> None:
         self._states.committed(batch)
         self._states.last = min(self._states.last, committed)
         whole(self, batch, committed, reason)
 
-    with patch.object(Worker, "roll_back", roll_back):
+    with patch.object(WorkerTransaction, "roll_back", roll_back):
         yield
 
 
@@ -104,7 +106,7 @@ def _parts_are_dropped_at_the_deadline() -> Iterator[None]:
     whole = Worker._hand_out
 
     def hand_out(self: Worker) -> Any:
-        if any(bolt.waiting for bolt in self._bolts):
+        if any(bolt.waiting for bolt in self.wiring.bolts):
             self.ledger.parts_to_send.clear()
         return whole(self)
 
@@ -226,13 +228,13 @@ def _what_may_be_written_is_merged() -> Any:
 @contextmanager
 def _threads_are_always_heard() -> Iterator[None]:
     """What a user's thread emits comes in as long as the batch runs."""
-    whole = Worker._pass
+    whole = Turns.run_pass
 
-    def with_calls(self: Worker, deadline: float) -> bool:
-        self._takes_calls = self._listens
+    def with_calls(self: Turns, deadline: float) -> bool:
+        self.takes_calls = self.listens
         return whole(self, deadline)
 
-    with patch.object(Worker, "_pass", with_calls):
+    with patch.object(Turns, "run_pass", with_calls):
         yield
 
 
@@ -250,13 +252,13 @@ def _errors_of_post_save_are_told_only() -> Any:
 
 def _committers_act_after_a_fail() -> Any:
     """In a round that ends the batch nobody hears of a fail elsewhere."""
-    whole = Worker._tell_if_unsettled
+    whole = WorkerTransaction.tell_if_unsettled
 
-    def tell(self: Worker, step: Any, phase: int) -> None:
-        if phase == self.plan.supersteps:
+    def tell(self: WorkerTransaction, step: Any, phase: int) -> None:
+        if phase == self._plan.supersteps:
             whole(self, step, phase)
 
-    return patch.object(Worker, "_tell_if_unsettled", tell)
+    return patch.object(WorkerTransaction, "tell_if_unsettled", tell)
 
 
 def _kept_rows_are_forgotten() -> Any:

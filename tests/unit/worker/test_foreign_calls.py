@@ -203,9 +203,9 @@ def test_without_threads_collectors_are_the_plain_ones() -> None:
     rig = Rig(two(Collect(), [(1,)]), 1)
     rig.batches(1)
     threading.Thread(target=lambda: None).start()  # not a task's
-    assert not rig.workers[0].guarded
+    assert not rig.workers[0].services.guarded
     rig = Rig(two(Background(), [(1,)]), 1)
-    assert rig.workers[0].guarded
+    assert rig.workers[0].services.guarded
 
 
 def test_a_mailbox_of_an_ended_instance_takes_nothing_and_holds_nobody() -> None:

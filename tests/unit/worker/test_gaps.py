@@ -134,7 +134,7 @@ def test_what_it_does_meanwhile_is_set_aside_of_its_spouts_time(busy: Any) -> No
     worker, (spout,) = home_of(rig), rig.users("a")
     rig.batches(1)
     rig.clock.advance(0.01)
-    before, quantum = spout.next, worker._quantum.seconds
+    before, quantum = spout.next, worker.round_clock.quantum.seconds
     filled = 0
     report = report_of(rig, worker)  # a gap of 10 ms, and none inside of it
     in_superstep = spout.next - before
@@ -143,7 +143,7 @@ def test_what_it_does_meanwhile_is_set_aside_of_its_spouts_time(busy: Any) -> No
     emitted = spout.next - before
     assert filled and worker.fill_gap() is False, "until what was set aside is used up"
     assert emitted - in_superstep == pytest.approx(10, abs=4)
-    assert emitted * CALL_SECS == pytest.approx(worker._quantum.seconds, abs=0.005), quantum
+    assert emitted * CALL_SECS == pytest.approx(worker.round_clock.quantum.seconds, abs=0.005), quantum
     assert report.filled == 0
     assert report_of(rig, worker).filled == pytest.approx(0.010, abs=0.004), (
         "it is told of with the next report"
@@ -157,7 +157,7 @@ def test_long_gaps_leave_the_superstep_half_of_the_time(busy: Any) -> None:
     rig.clock.advance(60)
     before = spout.next
     rig.batches(1)
-    assert (spout.next - before) * CALL_SECS >= worker._quantum.seconds / 2 - 0.001
+    assert (spout.next - before) * CALL_SECS >= worker.round_clock.quantum.seconds / 2 - 0.001
 
 
 def test_what_is_emitted_meanwhile_is_told_in_the_next_report(busy: Any) -> None:

@@ -227,6 +227,6 @@ def test_a_token_leaves_busy_spouts_their_share() -> None:
     try:
         time.sleep(1.0)
         (worker,) = running.workers.workers
-        until(lambda: worker._quantum.seconds > 0.1 / 4)
+        until(lambda: worker.round_clock.quantum.seconds > 0.1 / 4)
     finally:
         running.stop()

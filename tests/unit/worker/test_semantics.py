@@ -12,6 +12,7 @@ from stormspark import Fields, TopologyBuilder
 from stormspark.config import Settings
 from stormspark.wire.frames import FrameKind
 from stormspark.worker.core import Worker
+from stormspark.worker.random_ids import edge_ids
 from stormspark.worker.step import Step
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig, two
@@ -97,7 +98,7 @@ def test_a_tree_has_one_random_edge_of_64_bits_a_frame() -> None:
     back = workers[homes["b"]].run(Step(0, 0, 1), sent)
     assert [frame.count for frame in back if frame.kind == FrameKind.TUPLES] == [70]
     assert drawn == [0, 7]
-    ids = workers[0]._edge_ids(100_000)
+    ids = edge_ids(Random(0), 100_000)
     assert len(set(ids)) == 100_000 and 0 < min(ids) < 2**48 < 2**63 < max(ids) < 2**64
 
 
@@ -203,4 +204,4 @@ def test_an_ack_or_fail_of_an_unanchored_tuple_sends_nothing_and_changes_no_tabl
     (last,) = [task for core in cores for task in core.tasks.values() if task.component.id == "c"]
     counters = last.read_counters()
     assert (counters.acked, counters.failed) == (3, 3), "it did ack and fail them"
-    assert [t.spout.heard for core in cores for t in core._spouts] == [[]]  # type: ignore[attr-defined]
+    assert [t.spout.heard for core in cores for t in core.wiring.spouts] == [[]]  # type: ignore[attr-defined]

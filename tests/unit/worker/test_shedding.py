@@ -85,7 +85,7 @@ def test_ticks_are_never_shed() -> None:
     """C9, X51: of what is taken out of a queue, ticks stay, and so does the order of the rest."""
     rig = Rig(two(Collect(), []), 1, **sheds("drop", topology_tick_tuple_freq_secs=10))
     (bolt,) = rig.tasks("b")
-    source = rig.workers[0]._sources[rig.tasks("a")[0].id, "default"]
+    source = rig.workers[0].wiring.sources[rig.tasks("a")[0].id, "default"]
 
     def put(*values: int) -> None:
         bolt.inbox.extend(((value,), source, None) for value in values)
@@ -106,7 +106,7 @@ def test_the_oldest_stay_where_a_queue_is_being_worked_off() -> None:
     """X51: what has been taken from the inbox already is older than what is in it."""
     rig = Rig(two(Collect(), []), 1, **sheds("drop"))
     (bolt,) = rig.tasks("b")
-    source = rig.workers[0]._sources[rig.tasks("a")[0].id, "default"]
+    source = rig.workers[0].wiring.sources[rig.tasks("a")[0].id, "default"]
     bolt._taken, bolt._next = [((value,), source, None) for value in range(6)], 2
     bolt.inbox.extend(((value,), source, None) for value in (6, 7))
     assert [values[0] for values, _, _ in bolt.take_newest(4)] == [4, 5, 6, 7]

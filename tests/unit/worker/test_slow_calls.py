@@ -241,7 +241,7 @@ def test_a_look_while_the_task_is_left_does_not_undo_that() -> None:
     rig = Rig(two(Collect(), [(1,)]), 1)
     (worker,) = rig.workers
     (spout,) = rig.tasks("a")
-    worker._enter(spout)
+    worker.call.enter(spout)
     rig.clock.advance(CALL)
     spout.counters.failed += 1
     reads = 0
@@ -250,15 +250,15 @@ def test_a_look_while_the_task_is_left_does_not_undo_that() -> None:
         nonlocal reads
         reads += 1
         if reads == 2:
-            worker._enter(None)
+            worker.call.enter(None)
         return rig.clock()
 
-    worker._clock = now
+    worker.call._clock = now
     worker.look()
-    worker._clock = rig.clock
+    worker.call._clock = rig.clock
     rig.clock.advance(CALL)
     assert reads >= 2 and worker.busy() is None
-    worker._enter(spout)
+    worker.call.enter(spout)
     rig.clock.advance(CALL)
     busy = worker.busy()
     assert (

@@ -106,9 +106,9 @@ def test_the_replay_of_a_failed_message_is_traced_and_names_the_task_that_droppe
 def test_what_waits_is_told_of_too(workers: int, where: str) -> None:
     """W3, W6: tuples in queues here, and those for other workers."""
     rig = Rig(two(Collect(), [(n,) for n in range(5)]), workers)
-    home = next(worker for worker in rig.workers if worker._spouts)
-    home._pass = lambda deadline: True  # type: ignore[method-assign]  # bolts get no turn
-    home._ask_spouts(1.0, home._spouts)
+    home = next(worker for worker in rig.workers if worker.wiring.spouts)
+    home.turns.run_pass = lambda deadline: True  # type: ignore[method-assign]  # bolts get no turn
+    home.turns.ask_spouts(1.0, home.wiring.spouts)
     why = home.stories.explain(list(home.ledger.open_trees()))
     assert len(why) == 5
     assert set(why.values()) == {f"1 tuple {where}"}
@@ -430,9 +430,9 @@ def test_stories_go_to_files_of_the_log_folder_and_can_be_read_from_there(tmp_pa
     rig = Rig(two(Call(fail_odd), [(n,) for n in range(4)]), 1, **TRACE_ALL)
     (worker,) = rig.workers
     logs = TaskLogs(tmp_path, 0, "INFO", 1000, 1)
-    again = Stories(worker.plan, 0, 0, rig.clock, 0.0, lambda: worker._at, logs.directory)
-    again.connect(worker.ledger, worker._spouts, worker._bolts, [])
-    for spout in worker._spouts:
+    again = Stories(worker.plan, 0, 0, rig.clock, 0.0, lambda: worker.call.at, logs.directory)
+    again.connect(worker.ledger, worker.wiring.spouts, worker.wiring.bolts, [])
+    for spout in worker.wiring.spouts:
         spout._stories._stories = again
     worker.stories = again
     rig.batches(2)

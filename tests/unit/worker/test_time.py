@@ -140,7 +140,7 @@ def test_what_a_timer_raises_restarts_the_task_and_its_timers() -> None:
     rig.advance(1.0)
     (task,) = rig.tasks("b")
     assert (task.counters.restarts, task.counters.errors, task.fatal) == (2, 2, None)
-    (timers,) = [worker._timers for worker in rig.workers]
+    (timers,) = [worker.services.timers for worker in rig.workers]
     assert len(timers._timers) == 1
 
 

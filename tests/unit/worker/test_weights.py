@@ -16,7 +16,7 @@ from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker import core
+from stormspark.worker import departures
 from stormspark.worker.batch_lanes import BatchLanes, unpack_batches
 from stormspark.worker.batch_roots import BatchRoots
 from stormspark.worker.collectors import fail_roots
@@ -26,7 +26,7 @@ from tests.unit.worker.rig import Rig, two
 
 _KB, _MB = 1024, 1024 * 1024
 #: A frame is split where it is more than twice what it should be.
-_MOST = 2 * core.FRAME_BYTES
+_MOST = 2 * departures.FRAME_BYTES
 
 
 def flat(kilobytes: int) -> dict[str, str]:

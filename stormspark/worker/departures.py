@@ -1,0 +1,111 @@
+"""What leaves a worker: lanes fill with deliveries for another worker, and are sealed into frames."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from stormspark.acker import Ledger, Roots
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.wire.frames import Frame, FrameKind
+from stormspark.worker.batch_lanes import BatchLanes
+from stormspark.worker.lanes import Lanes
+from stormspark.worker.stories import Stories
+from stormspark.worker.task import Task
+
+__all__ = ["FRAME_BYTES", "Departures"]
+
+#: Lanes are sealed into a frame at about this size, so that no frame is huge and tuples do not pile up as objects.
+_FRAME_TUPLES = 512
+FRAME_BYTES = 4 * 1024 * 1024
+
+
+class Departures:
+    """Of worker ``index``. ``unsent`` is called with the task, trees and reason of tuples that can't be packed."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        index: int,
+        ledger: Ledger,
+        stories: Stories,
+        unsent: Callable[[int, Iterable[Roots], str], None],
+    ) -> None:
+        self._index, self._ledger, self._scene = index, ledger, stories.scene
+        others = [worker for worker in range(plan.workers) if worker != index]
+        most = plan.settings.tuple_max_bytes
+        self.lanes = {worker: Lanes(worker, ledger, unsent, FRAME_BYTES, most) for worker in others}
+        #: The same for record batches, where the topology has vectorised components.
+        vectorised = any(component.vectorised for component in plan.components.values())
+        self.batch_lanes = {
+            worker: BatchLanes(worker, ledger, unsent, FRAME_BYTES, most)
+            for worker in (others if vectorised else ())
+        }
+        self.all_lanes: list[Lanes | BatchLanes] = [*self.lanes.values(), *self.batch_lanes.values()]
+        #: Sealed frames that wait for the end of the superstep; what they hold, and their bytes.
+        self.sealed: list[Frame] = []
+        self.sealed_count = self.sealed_bytes = 0
+        self._sequence = 0
+
+    def seal_full(self, emitter: Task | None = None) -> None:
+        """Make frames of lanes that hold enough for one. ``emitter``: the only task that has emitted since the last call."""
+        for lanes in self.lanes.values():
+            if lanes.is_full(_FRAME_TUPLES, FRAME_BYTES, None if emitter is None else emitter.id):
+                self._seal(lanes)
+        for batches in self.batch_lanes.values():
+            if batches.bytes >= FRAME_BYTES:
+                self._seal_batches(batches)
+
+    def seal_all(self) -> None:
+        """Make frames of everything that waits in lanes."""
+        for lanes in self.lanes.values():
+            self._seal(lanes)
+        for batches in self.batch_lanes.values():
+            self._seal_batches(batches)
+
+    def _seal(self, lanes: Lanes) -> None:
+        self._scene.peer = lanes.worker
+        for tuples, payload in lanes.seal():
+            self.add(lanes.worker, FrameKind.TUPLES, tuples, payload)
+
+    def _seal_batches(self, lanes: BatchLanes) -> None:
+        self._scene.peer = lanes.worker
+        for rows, payload in lanes.seal():
+            self.add(lanes.worker, FrameKind.BATCHES, rows, payload)
+
+    def add(self, worker: int, kind: FrameKind, count: int, payload: bytes) -> None:
+        """A frame for that worker, behind those that wait."""
+        self.sealed.append(Frame(worker, kind, self._index, self._sequence, count, payload))
+        self.sealed_count += count
+        self.sealed_bytes += len(payload)
+        self._sequence += 1
+
+    def hand_out(self) -> list[Frame]:
+        """Everything that waits, in order; acks, fails and parts of trees come last."""
+        self.seal_all()
+        # After the tuples: to seal them may have drained parts, and failed values that can't be pickled.
+        for home, parts in self._ledger.parts_to_send.items():
+            self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
+        self._ledger.parts_to_send.clear()
+        frames, self.sealed = self.sealed, []
+        self.sealed_count = self.sealed_bytes = 0
+        return frames
+
+    def clear(self) -> None:
+        """What waits belongs to a batch that comes again."""
+        for lanes in self.all_lanes:
+            lanes.clear()
+        self.sealed, self.sealed_count, self.sealed_bytes = [], 0, 0
+
+    @property
+    def waiting(self) -> int:
+        """Tuples and rows in lanes, and all that waits in sealed frames."""
+        return sum(map(len, self.all_lanes)) + self.sealed_count
+
+    def waiting_by_task(self) -> Counter[int]:
+        """Tuples in lanes, by the task that they are for."""
+        by_task: Counter[int] = Counter()
+        for lanes in self.all_lanes:
+            by_task.update(lanes.waiting())
+        return by_task

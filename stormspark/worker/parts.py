@@ -1,0 +1,164 @@
+"""The parts of a worker, made and connected once, before its first task begins.
+
+Each part knows only those above it in this list:
+
+    call            the user code that runs now                                  current_call.py
+    stories         who has not acked                                            stories.py
+    ledger          which trees are done                                         acker/ledger.py
+    services        what tasks are offered: contexts, timers, threads            services.py
+    refusals        tuples that can't go where they should                       refusals.py
+    departures      lanes and frames for other workers                           departures.py
+    loads           how much waits for tasks, for choosers that follow it        loads.py
+    wiring          who the tasks are, and where their streams lead              wiring.py
+    states          the state of tasks, batch by batch                           batch_state.py
+    round clock     how the time of a round is divided                           round_clock.py
+    outside         what bolts have at work outside of the worker                outside.py
+    turns           who runs when: bursts, passes, chunks, timers                turns.py
+    transaction     how a batch is prepared, or rolled back                      transactions.py
+    arrivals        what frames bring, and where it belongs                      arrivals.py
+    reporter        what the driver is told at the end of a round                reporting.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from random import Random
+
+from stormspark.acker import Ledger
+from stormspark.checkpoint.recorded_inputs import InputFiles
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.arrivals import Arrivals
+from stormspark.worker.backlog import Backlog
+from stormspark.worker.batch_state import BatchState, StateAccess
+from stormspark.worker.current_call import CurrentCall
+from stormspark.worker.departures import Departures
+from stormspark.worker.loads import Loads
+from stormspark.worker.outside import OutsideWork
+from stormspark.worker.random_ids import edge_ids
+from stormspark.worker.recording_inputs import InputRecording
+from stormspark.worker.refusals import Refusals
+from stormspark.worker.reporting import Reporter
+from stormspark.worker.round_clock import RoundClock
+from stormspark.worker.services import TaskServices
+from stormspark.worker.stories import Stories
+from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.transactions import WorkerTransaction
+from stormspark.worker.turns import Turns
+from stormspark.worker.wiring import Wiring, connect, make_tasks
+
+__all__ = ["Parts", "make_parts"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that one worker consists of."""
+
+    call: CurrentCall
+    stories: Stories
+    ledger: Ledger
+    services: TaskServices
+    refusals: Refusals
+    departures: Departures
+    loads: Loads
+    wiring: Wiring
+    states: BatchState
+    round_clock: RoundClock
+    outside: OutsideWork
+    turns: Turns
+    transaction: WorkerTransaction
+    arrivals: Arrivals
+    reporter: Reporter
+
+
+def make_parts(
+    plan: PhysicalPlan,
+    index: int,
+    *,
+    incarnation: int,
+    clock: Callable[[], float],
+    epoch: float,
+    random: Random,
+    logs: TaskLogs | None,
+    storm_id: str,
+    state: StateAccess | None,
+) -> Parts:
+    """The parts of worker ``index``; the arguments are those of `stormspark.worker.core.Worker`."""
+    settings = plan.settings
+    sheds = settings.backpressure_strategy != "slow"
+
+    # What the tasks find around them.
+    call = CurrentCall(clock, logs)
+    folder = logs.directory if logs is not None else None
+    stories = Stories(plan, index, incarnation, clock, epoch, lambda: call.at, folder)
+    ledger = Ledger(
+        index, partial(edge_ids, random), settings.timeout_secs, stories.part, settings.timeout_buckets
+    )
+    services = TaskServices(
+        plan, index, clock=clock, epoch=epoch, storm_id=storm_id, call=call, ledger=ledger, stories=stories
+    )
+    refusals = Refusals(ledger)
+    departures = Departures(plan, index, ledger, stories, refusals.unsent)
+    loads = Loads(plan, index)
+
+    # The tasks.
+    wiring = make_tasks(plan, index, services, refusals)
+    refusals.follow(wiring.tasks, wiring.bolts)
+    states = BatchState(plan, wiring.tasks.values(), wiring.spouts, state, enter=call.enter)
+    if state is not None and settings.record_inputs:
+        files = InputFiles(state.location, state.storage_options)
+        states.recording = recording = InputRecording(files, state.generation, index, wiring.bolts)
+        for bolt in wiring.bolts:
+            bolt.inputs = recording.tasks[bolt.id]
+    for spout in wiring.spouts:
+        spout.waits_for_commit = plan.exactly_once
+    for bolt in wiring.bolts:
+        bolt.in_transactions = plan.exactly_once
+    stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)
+    connect(wiring, plan, index, departures, loads, stories, random)
+
+    # What runs them.
+    round_clock = RoundClock(plan, sheds=sheds)
+    backlog = Backlog(settings, wiring, departures, sheds=sheds)
+    outside = OutsideWork(clock, call, departures)
+    turns = Turns(
+        wiring,
+        services,
+        call,
+        departures,
+        backlog,
+        outside,
+        refusals,
+        sheds=sheds,
+        most_leaving=inf if sheds else settings.worker_byte_marks[0],
+    )
+    transaction = WorkerTransaction(plan, index, wiring, states, ledger, call, departures, refusals, turns)
+    return Parts(
+        call=call,
+        stories=stories,
+        ledger=ledger,
+        services=services,
+        refusals=refusals,
+        departures=departures,
+        loads=loads,
+        wiring=wiring,
+        states=states,
+        round_clock=round_clock,
+        outside=outside,
+        turns=turns,
+        transaction=transaction,
+        arrivals=Arrivals(plan, wiring, ledger, stories, call, refusals, departures, loads, transaction),
+        reporter=Reporter(
+            index,
+            incarnation,
+            wiring,
+            turns,
+            outside,
+            ledger,
+            round_clock,
+            transaction if plan.exactly_once else None,
+            random,
+        ),
+    )

@@ -1,0 +1,19 @@
+"""Random numbers of 64 bits, drawn by the thousand: edges of trees, and records of the durable acker."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from random import Random
+
+__all__ = ["edge_ids", "record_ids"]
+
+
+def edge_ids(random: Random, count: int) -> Sequence[int]:
+    """Numbers from 0 to 2**64 - 1."""
+    return array("Q", random.randbytes(8 * count))
+
+
+def record_ids(random: Random, count: int) -> Sequence[int]:
+    """Numbers from -2**63 to 2**63 - 1, as Spark's longs are."""
+    return array("q", random.randbytes(8 * count))

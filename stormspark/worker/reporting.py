@@ -1,0 +1,111 @@
+"""What a worker tells the driver at the end of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from random import Random
+
+import pyarrow as pa
+
+from stormspark.acker import Ledger
+from stormspark.acker.records import AckerTime
+from stormspark.api import SourceProgress
+from stormspark.backpressure import TaskLoad
+from stormspark.metrics import TaskCounters
+from stormspark.worker.acker_log import AckerLog, change_table
+from stormspark.worker.outside import OutsideWork
+from stormspark.worker.random_ids import record_ids
+from stormspark.worker.round_clock import RoundClock
+from stormspark.worker.step import Step, WorkerReport, merge_progress
+from stormspark.worker.transactions import WorkerTransaction
+from stormspark.worker.turns import Turns
+from stormspark.worker.wiring import Wiring
+
+__all__ = ["Reporter"]
+
+
+class Reporter:
+    """Of one worker; ``incarnation`` tells its lives apart. ``transaction`` is None where batches are none."""
+
+    def __init__(
+        self,
+        worker: int,
+        incarnation: int,
+        wiring: Wiring,
+        turns: Turns,
+        outside: OutsideWork,
+        ledger: Ledger,
+        round_clock: RoundClock,
+        transaction: WorkerTransaction | None,
+        random: Random,
+    ) -> None:
+        self._worker, self._incarnation, self._random = worker, incarnation, random
+        self._wiring, self._tasks, self._spouts = wiring, wiring.tasks, wiring.spouts
+        self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
+        self._transaction = transaction
+        #: What the durable acker has to hear.
+        self.acker_log = AckerLog()
+        self._work_done = -1
+        #: In the round that ended last nothing happened here.
+        self.was_idle = False
+
+    def report(self, step: Step) -> WorkerReport:
+        """The end of a round. Where batches are transactions, this one is prepared now if it is worked off everywhere."""
+        tasks = self._tasks.values()
+        loads: dict[int, TaskLoad] = {}
+        for spout in self._spouts:
+            loads[spout.id] = held = spout.load()
+            spout.counters.pending, spout.counters.queued = held.open_trees, spout.rows_waiting
+        for bolt in self._wiring.bolts:
+            loads[bolt.id] = waits = bolt.load()
+            bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
+        transaction = None if self._transaction is None else self._transaction.report(step)
+        if step.acker_time is not None:
+            self.acker_log.add(self._changes(step.acker_time), step.attempt, step.acker_time.tried)
+        counters = {task.id: task.read_counters() for task in tasks}
+        backlog, before = self.backlog, self._work_done
+        self._work_done = sum(map(TaskCounters.work_done, counters.values()))
+        self.was_idle = not backlog and self._work_done == before
+        no_tree_open = next(self._ledger.open_trees(), None) is None
+        report = WorkerReport(
+            worker=self._worker,
+            incarnation=self._incarnation,
+            batch=step.batch,
+            counters=counters,
+            errors=tuple(error for task in tasks for error in task.take_errors()),
+            failures=tuple(failure for task in tasks for failure in task.take_failures()),
+            fatal=self._wiring.fatal,
+            backlog=backlog,
+            idle=self.was_idle,
+            at_rest=self.was_idle and not self._outside.bolts and no_tree_open,
+            data_points=tuple(point for task in tasks for point in task.take_data_points()),
+            loads=loads,
+            worked=self._round.worked,
+            filled=self._round.filled,
+            sources=self.source_progress(step.batch),
+            acker=self.acker_log.unconfirmed if step.acker_time is not None else (),
+            transaction=transaction,
+        )
+        self._round.filled = 0.0
+        return report
+
+    @property
+    def backlog(self) -> int:
+        """Tuples, rows, calls and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
+        rows = sum(spout.rows_waiting for spout in self._spouts)
+        calls = sum(len(task.mailbox) for task in self._tasks.values())
+        return self._turns.waiting + rows + calls + self._ledger.statistics().outgoing
+
+    def source_progress(self, batch: int) -> dict[str, SourceProgress]:
+        """How far the tasks of source spouts have come. They read their low marks in every so many batches, and in batch 0."""
+        return merge_progress(
+            {spout.component.id: progress}
+            for spout in self._spouts
+            if (progress := spout.progress(batch)) is not None
+        )
+
+    def _changes(self, time: AckerTime) -> Iterator[pa.Table]:
+        for spout in self._spouts:
+            if changes := spout.acker_changes(time, partial(record_ids, self._random)):
+                yield change_table(spout.component.id, spout.id, changes)

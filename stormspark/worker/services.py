@@ -1,0 +1,133 @@
+"""What a worker offers its tasks: contexts, timers, threads, and the names of the things around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
+
+from stormspark.acker import Ledger
+from stormspark.api import Fields, TopologyContext
+from stormspark.config import Settings, merged
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.current_call import CurrentCall
+from stormspark.worker.foreign_calls import watch_for_threads
+from stormspark.worker.stories import Stories
+from stormspark.worker.task import Task
+from stormspark.worker.timers import Timers
+from stormspark.worker.worker_hooks import WorkerHooks
+
+__all__ = ["TaskServices"]
+
+
+class TaskServices:
+    """The one `Host` of all tasks of a worker; see `stormspark.worker.task.Host`.
+
+    ``epoch`` is the time, in seconds since 1970, at which ``clock`` stood at 0.
+    """
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        index: int,
+        *,
+        clock: Callable[[], float],
+        epoch: float,
+        storm_id: str,
+        call: CurrentCall,
+        ledger: Ledger,
+        stories: Stories,
+    ) -> None:
+        self.clock, self.ledger, self.stories = clock, ledger, stories
+        self._plan, self._index, self._storm_id = plan, index, storm_id
+        self._epoch, self._call = epoch, call
+        self.timers = Timers(clock)
+        self._hooks = WorkerHooks(plan, index, storm_id)
+        self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._tasks: Iterable[Task] = ()
+        #: The task whose ``execute`` runs, or a timer of it, which may wait for its threads.
+        self.executing: Task | None = None
+        #: User code has threads of its own (W26).
+        self.guarded = False
+
+    def start(self, tasks: Iterable[Task]) -> None:
+        """Start the worker hooks, and watch for threads that the code of these tasks starts."""
+        self._tasks = tasks
+        watch_for_threads(self)
+        self._hooks.start()
+
+    def shut_down(self) -> None:
+        """End the worker hooks and the shared threads."""
+        self._hooks.shutdown()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    # -- for tasks -----------------------------------------------------------------------------------------------
+
+    @property
+    def thread(self) -> int:
+        """The thread that runs the tasks."""
+        return self._call.thread
+
+    def epoch(self) -> float:
+        """Seconds since 1970 when the clock was 0."""
+        return self._epoch
+
+    def set_timer(
+        self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
+    ) -> None:
+        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
+        self.timers.add(task, seconds, callback, first)
+
+    def clear_timers(self, task: Task) -> None:
+        """The instance of ``task`` has ended."""
+        self.timers.remove(task)
+
+    @property
+    def shared_executor(self) -> Executor:
+        """A thread pool for all tasks, made when it is first asked for (A28)."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(
+                self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
+            )
+        return self._threads
+
+    def context(self, task: Task) -> TopologyContext:
+        """What a new instance of ``task`` is given."""
+        plan = self._plan
+        placed = plan.tasks[task.id]
+        timeouts = [
+            Settings.read(merged(plan.conf, c.conf)).message_timeout_secs for c in plan.components.values()
+        ]
+        return TopologyContext(
+            topology=plan.topology,
+            storm_id=self._storm_id,
+            component=placed.component,
+            task=task.id,
+            worker=self._index,
+            tasks={component.id: component.tasks for component in plan.components.values()},
+            worker_tasks=tuple(one.id for one in plan.tasks_of_worker(self._index)),
+            streams={
+                component.id: {stream.id: Fields(stream.fields) for stream in component.streams.values()}
+                for component in plan.components.values()
+            },
+            edges=tuple((e.source, e.stream, e.target, e.grouping) for e in plan.edges),
+            services=task,
+            executor_data=self._executor_data.setdefault((placed.component, placed.executor), {}),
+            resources=self._hooks.resources,
+            max_message_timeout=max(timeouts),
+        )
+
+    # -- for `watch_for_threads` ---------------------------------------------------------------------------------
+
+    def runs_user_code(self, thread: int) -> bool:
+        """Whether this thread is in a task's code now."""
+        return self._call.runs_in(thread)
+
+    def guard(self) -> None:
+        """User code has threads from now on."""
+        if not self.guarded:
+            self.guarded = True
+            for task in self._tasks:
+                task.guard()

@@ -1,0 +1,226 @@
+"""How the tasks of a worker are connected: who they are, and where each of their streams leads.
+
+A sender does not know whether a receiver is in this worker. It appends to a list, which is the inbox of a task here or part of a
+lane to another worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from stormspark.api import Fields, TupleSource
+from stormspark.config import merged
+from stormspark.grouping import DirectGrouping, GroupingContext
+from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
+from stormspark.plan.supersteps import forward_order
+from stormspark.worker.arrow_tasks import ArrowBoltTask, ArrowSpoutTask
+from stormspark.worker.batch_outlets import BatchOutlet, BatchReceiver, BatchSubscription, Receive, as_tuples
+from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.departures import Departures
+from stormspark.worker.loads import Loads
+from stormspark.worker.outlets import Delivery, Outlet, Subscription, make_outlet
+from stormspark.worker.refusals import Refusals
+from stormspark.worker.row_routing import make_route
+from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.step import ErrorReport
+from stormspark.worker.stories import Stories
+from stormspark.worker.task import Host, Task
+from stormspark.worker.try_serialize import serializing
+
+__all__ = ["Wiring", "connect", "make_tasks"]
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The tasks of one worker, by id and by kind, and what senders append to."""
+
+    tasks: Mapping[int, Task]
+    spouts: Sequence[SpoutTask]
+    #: Senders before receivers, so that one pass over them carries every tuple to its end, but for loops.
+    bolts: Sequence[BoltTask]
+    vectorised_bolts: Sequence[ArrowBoltTask]
+    inboxes: Mapping[int, list[Delivery]]
+    #: Where rows of record batches go, by task.
+    receivers: Mapping[int, Receive]
+    #: The streams of all tasks of the topology, here and elsewhere: what a tuple says of where it comes from.
+    sources: Mapping[tuple[int, str], TupleSource]
+
+    @property
+    def fatal(self) -> ErrorReport | None:
+        """Why the topology has to stop, as a task here has found; None while it goes on."""
+        return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
+
+    def waiting_for(self, task: int) -> int:
+        """Tuples that wait for a bolt here."""
+        bolt = self.tasks[task]
+        assert isinstance(bolt, BoltTask), bolt.name
+        return bolt.waiting
+
+
+def make_tasks(plan: PhysicalPlan, index: int, host: Host, refusals: Refusals) -> Wiring:
+    """The tasks of worker ``index``, not connected yet."""
+    tasks: dict[int, Task] = {}
+    for placed in plan.tasks_of_worker(index):
+        component = plan.components[placed.component]
+        conf = merged(plan.conf, component.conf)
+        if component.kind == "bolt":
+            bolt = ArrowBoltTask if component.vectorised else BoltTask
+            tasks[placed.id] = bolt(placed, component, conf, host)
+        else:
+            spout = ArrowSpoutTask if component.vectorised else SpoutTask
+            tasks[placed.id] = spout(placed, component, conf, host, acking=plan.settings.acking)
+    order = forward_order(plan.components, plan.edges)
+    downstream = sorted(tasks.values(), key=lambda task: (order[task.component.id], task.id))
+    bolts = [task for task in downstream if isinstance(task, BoltTask)]
+    return Wiring(
+        tasks=tasks,
+        spouts=[task for task in tasks.values() if isinstance(task, SpoutTask)],
+        bolts=bolts,
+        vectorised_bolts=[bolt for bolt in bolts if isinstance(bolt, ArrowBoltTask)],
+        inboxes={bolt.id: bolt.inbox for bolt in bolts},
+        receivers={
+            bolt.id: bolt.receive
+            if isinstance(bolt, ArrowBoltTask)
+            else as_tuples(bolt.id, bolt.inbox, refusals.refuse_later)
+            for bolt in bolts
+        },
+        sources={
+            (task, stream.id): TupleSource(component.id, task, stream.id, Fields(stream.fields))
+            for component in plan.components.values()
+            for task in component.tasks
+            for stream in component.streams.values()
+        },
+    )
+
+
+def connect(
+    wiring: Wiring,
+    plan: PhysicalPlan,
+    index: int,
+    departures: Departures,
+    loads: Loads,
+    stories: Stories,
+    random: Random,
+) -> None:
+    """Give each task the outlets of its streams."""
+    connector = _Connector(wiring, plan, index, departures, loads, stories, random)
+    for task in wiring.tasks.values():
+        connector.connect(task)
+
+
+@dataclass(frozen=True)
+class _Connector:
+    """Makes the outlets of the tasks of one worker."""
+
+    wiring: Wiring
+    plan: PhysicalPlan
+    index: int
+    departures: Departures
+    loads: Loads
+    stories: Stories
+    random: Random
+
+    def connect(self, task: Task) -> None:
+        """Make the outlets of a task's streams."""
+        if isinstance(task, ArrowBoltTask):
+            for edge in self.plan.edges:
+                if edge.target == task.component.id:
+                    task.subscribe(edge.source, edge.stream, self._schema(edge))
+        if isinstance(task, ArrowBoltTask | ArrowSpoutTask):
+            for typed in task.component.streams.values():
+                task.batch_outlets[typed.id] = self._batch_outlet(task, typed)
+        else:
+            for stream in task.component.streams:
+                task.outlets[stream] = self._outlet(task, stream)
+
+    def _schema(self, edge: EdgePlan) -> pa.Schema:
+        return self.plan.components[edge.source].streams[edge.stream].schema
+
+    def _outlet(self, task: Task, stream: str) -> Outlet:
+        source = self.wiring.sources[task.id, stream]
+        outlet = make_outlet(source, [self._subscription(source, edge) for edge in self._edges(source)])
+        outlet = serializing(outlet) if self.plan.settings.try_serialize else outlet
+        if isinstance(task, BoltTask) and task.inputs is not None:
+            outlet = task.inputs.observed(outlet)
+        return outlet
+
+    def _edges(self, source: TupleSource) -> Iterator[EdgePlan]:
+        """The subscriptions to this stream."""
+        for edge in self.plan.edges:
+            if (edge.source, edge.stream) == (source.component, source.stream):
+                yield edge
+
+    def _subscription(self, source: TupleSource, edge: EdgePlan) -> Subscription:
+        inboxes: dict[int, list[Delivery]] = {}
+        for target in self.plan.components[edge.target].tasks:
+            worker = self.plan.tasks[target].worker
+            if worker == self.index:
+                inboxes[target] = self.wiring.inboxes[target]
+            else:
+                inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
+        context, choose = self._chooser(source, edge)
+        # Without a key the values don't matter; a grouping that a user wrote may look at them, and is never single.
+        candidates = edge.grouping.candidates(context.targets, context.local_targets)
+        blind = edge.grouping.single and not edge.grouping.key_fields
+        return Subscription(
+            consumer=edge.target,
+            choose=choose,
+            single=edge.grouping.single,
+            direct=isinstance(edge.grouping, DirectGrouping),
+            inboxes=inboxes,
+            only=candidates[0] if blind and len(candidates) == 1 else None,
+        )
+
+    def _batch_outlet(self, task: Task, stream: StreamPlan) -> BatchOutlet:
+        """The outlet of a stream of a vectorised task."""
+        source = self.wiring.sources[task.id, stream.id]
+        subscriptions = []
+        for edge in self._edges(source):
+            context, choose = self._chooser(source, edge)
+            subscriptions.append(
+                BatchSubscription(
+                    edge.target,
+                    make_route(edge.grouping, choose, context),
+                    isinstance(edge.grouping, DirectGrouping),
+                    {target: self._receiver(target) for target in context.targets},
+                )
+            )
+        return BatchOutlet(source, stream.schema, subscriptions, self.stories.scene)
+
+    def _receiver(self, target: int) -> BatchReceiver:
+        placed = self.plan.tasks[target]
+        here = placed.worker == self.index
+        receive = (
+            self.wiring.receivers[target]
+            if here
+            else self.departures.batch_lanes[placed.worker].inbox(target)
+        )
+        return BatchReceiver(receive, f"{placed.component}[{placed.index}]", here)
+
+    def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:
+        """The chooser of one sender for one subscription, and what it knows."""
+        settings = self.plan.settings
+        targets = self.plan.components[edge.target].tasks
+        context = GroupingContext(
+            source=edge.source,
+            stream=edge.stream,
+            fields=tuple(source.fields),
+            sender=source.task,
+            targets=targets,
+            local_targets=tuple(target for target in targets if target in self.wiring.inboxes),
+            random=self.random,
+            ints=settings.fields_ints,
+            consumer=edge.target,
+            tasks={component.id: component.tasks for component in self.plan.components.values()},
+            conf=self.plan.conf,
+            higher_bound=settings.locality_higher_bound,
+            lower_bound=settings.locality_lower_bound,
+        )
+        choose = edge.grouping.chooser(context)
+        self.loads.follow(edge, choose)
+        return context, choose
