@@ -9,6 +9,8 @@ from random import Random
 from typing import Any
 
 from stormspark.backpressure import Limits
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.transaction import Transaction
 from stormspark.errors import ComponentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
@@ -16,7 +18,6 @@ from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step, WorkerReport, fatal_error, read_report
-from stormspark.worker.transaction import FailedRows, Transaction
 
 __all__ = ["InProcessWorkers"]
 

@@ -20,6 +20,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.tally import Tally
+from stormspark.driver.throttle import Throttle
+from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
@@ -35,9 +39,6 @@ from stormspark.spark.retrying import is_outside, is_outside_error
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
-from stormspark.worker.tally import Tally
-from stormspark.worker.throttle import Throttle
-from stormspark.worker.transaction import FailedRows, Transaction
 
 __all__ = ["QueryRun"]
 

@@ -35,6 +35,9 @@ from stormspark.checkpoint.control import next_generation
 from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.tally import Tally
+from stormspark.driver.throttle import Throttle
 from stormspark.engine import AliveTopologies
 from stormspark.errors import (
     CheckpointError,
@@ -68,9 +71,6 @@ from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.messages import Adopt
 from stormspark.worker.story import Story, read_stories, stories_of
-from stormspark.worker.tally import Tally
-from stormspark.worker.throttle import Throttle
-from stormspark.worker.transaction import FailedRows
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 

@@ -27,6 +27,7 @@ from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent,
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
+from stormspark.driver.transaction import Transaction
 from stormspark.local import SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
@@ -34,7 +35,6 @@ from stormspark.wire.frames import Frame
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
 from stormspark.worker.step import Step, WorkerReport
-from stormspark.worker.transaction import Transaction
 
 MESSAGES, KEYS = 40, 3
 #: What components did outside of their state; cleared for each example.

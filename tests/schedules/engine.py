@@ -17,6 +17,8 @@ from unittest.mock import patch
 
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.config import Settings
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
@@ -27,7 +29,6 @@ from stormspark.worker.messages import Request
 from stormspark.worker.row_spout import DeadLetters
 from stormspark.worker.source_rows import Row
 from stormspark.worker.step import Step, WorkerReport, fatal_error
-from stormspark.worker.transaction import FailedRows, Transaction
 from tests.schedules.components import OutboxSink
 from tests.schedules.memory_table import HandedTable, MemoryTable, changes_in_memory
 from tests.schedules.shapes import Feed, Pieces, payload_of

@@ -18,8 +18,8 @@ import pytest
 from stormspark import TopologyBuilder
 from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, RangeSpout, SourceSpout
+from stormspark.driver.failed_rows import FailedRows
 from stormspark.worker.source_rows import Row, RowKey, SourceRows, comparable, decode, encode
-from stormspark.worker.transaction import FailedRows
 from tests.unit.worker.components import Call
 from tests.unit.worker.rig import Rig
 from tests.unit.worker.test_source_rows import payload
