@@ -29,21 +29,22 @@ class FailedRows:
         """That batch and all before it are committed: their rows don't come again.
 
         >>> rows = FailedRows(1)
-        >>> rows.add(7, {3: ["a"]}); rows.forget(7); rows.given_up()
-        (7, {})
+        >>> rows.add(7, {3: ["a"]}); rows.forget(7); rows.given_up(7)
+        {}
         """
         if self._batch <= committed:
             self._attempts.clear()
 
-    def given_up(self) -> tuple[int, Mapping[int, tuple[Hashable, ...]]]:
-        """The batch, and which of its rows are not to be emitted any more, by task.
+    def given_up(self, batch: int) -> Mapping[int, tuple[Hashable, ...]]:
+        """The rows of ``batch`` that are not emitted any more, by task.
 
         >>> rows = FailedRows(2)
-        >>> rows.add(7, {3: ["a", "b"]}); rows.add(7, {3: ["b"]}); rows.given_up()
-        (7, {3: ('b',)})
+        >>> rows.add(7, {3: ["a", "b"]}); rows.add(7, {3: ["b"]}); rows.given_up(7), rows.given_up(8)
+        ({3: ('b',)}, {})
         """
-        skip: dict[int, tuple[Hashable, ...]] = {}
-        for (task, row), attempts in self._attempts.items():
-            if self._most and attempts >= self._most:
-                skip[task] = (*skip.get(task, ()), row)
-        return self._batch, skip
+        given_up: dict[int, tuple[Hashable, ...]] = {}
+        if batch == self._batch and self._most:
+            for (task, row), attempts in self._attempts.items():
+                if attempts >= self._most:
+                    given_up[task] = (*given_up.get(task, ()), row)
+        return given_up

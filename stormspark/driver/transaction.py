@@ -32,10 +32,10 @@ class Transaction:
         #: that has to repeat what was announced can't be over before that has come. Workers between which no edge crosses
         #: don't hear of each other, so the driver has to see first whether the batch has rounds that end it.
         apart = plan.workers > 1 and not plan.supersteps
-        self.commits = not repeats and not (apart and plan.ending_rounds)
-        self.asks = True
+        self.may_prepare = not repeats and not (apart and plan.ending_rounds)
+        self.asks_spouts = True
         #: Which of the rounds that end a batch the next round is; 0: none.
-        self.finishes = 0
+        self.ending_round = 0
         self.rounds = 0
         self._ending_rounds, self._announces = plan.ending_rounds, plan.announces
         #: To be kept durably before the next round, by component and index of its task; empty: nothing.
@@ -61,7 +61,7 @@ class Transaction:
         self.rounds += 1
         begun = any(one.begun for one in told)
         # A spout that has to repeat is asked until it has: else the batch would be committed without what committers did.
-        self.asks = self._repeats and not begun
+        self.asks_spouts = self._repeats and not begun
         aborted = [one for one in told if one.aborts is not None]
         self.aborts = aborted[0].aborts if aborted else None
         self.aborted_outside = bool(aborted) and all(one.outside for one in aborted)
@@ -70,13 +70,13 @@ class Transaction:
         self.files = [one.file for one in told]
         self.left = sum(one.left for one in told)
         self.held = sum(one.held for one in told)
-        self.finishes = 0
+        self.ending_round = 0
         if not self.left and begun and self._ended < self._ending_rounds:
             self._ended += 1
-            self.finishes = self._ended
+            self.ending_round = self._ended
         last = self._ended == self._ending_rounds
-        self.commits = not self.asks and (last or not begun)
+        self.may_prepare = not self.asks_spouts and (last or not begun)
         self.announcement = {}
-        if self._announces and self.finishes and last and not self._repeats:
+        if self._announces and self.ending_round and last and not self._repeats:
             for one in told:
                 self.announcement.update(one.announced or {})

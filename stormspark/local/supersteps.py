@@ -5,6 +5,7 @@ Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
+from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step, WorkerReport, fatal_error, read_report
 
@@ -105,20 +107,25 @@ class InProcessWorkers:
     def _round(
         self, limits: Limits | None, target: float | None, transaction: Transaction | None = None
     ) -> list[WorkerReport]:
-        batch, skip = self._failed_rows.given_up()
-        first = (self.plan.last_superstep + 1) * (transaction.rounds if transaction is not None else 0)
+        orders = RoundOrders(limits=limits, target_secs=target)
+        if transaction is not None:
+            orders = replace(
+                orders,
+                round=transaction.rounds,
+                committed=self._committed,
+                may_prepare=transaction.may_prepare,
+                asks_spouts=transaction.asks_spouts,
+                ending_round=transaction.ending_round,
+                earlier=EarlierAttempts(
+                    self._batch,
+                    self._failed_rows.given_up(self._batch),
+                    self._announced.get(self._batch, {}),
+                ),
+            )
+        first = (self.plan.last_superstep + 1) * orders.round
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for superstep in range(self.plan.last_superstep + 1):
-            step = Step(self._batch, self._attempt, first + superstep, limits=limits, target=target)
-            if transaction is not None:
-                step = step._replace(
-                    committed=self._committed,
-                    commits=transaction.commits,
-                    asks=transaction.asks,
-                    skip=skip if batch == self._batch else None,
-                    finishes=transaction.finishes,
-                    announced=self._announced.get(self._batch),
-                )
+            step = Step(self._batch, self._attempt, first + superstep, orders)
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
             inbound = [
                 sorted(

@@ -29,7 +29,7 @@ from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
-from stormspark.spark.forwarder import Attempt, round_property
+from stormspark.spark.forwarder import Attempt, orders_property
 from stormspark.spark.gate import Gate
 from stormspark.spark.pacing import Pacing
 from stormspark.spark.phases import Phases
@@ -38,6 +38,7 @@ from stormspark.spark.query import data_query, round_query
 from stormspark.spark.retrying import is_outside, is_outside_error
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
 
 __all__ = ["QueryRun"]
@@ -192,7 +193,7 @@ class QueryRun:
     def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
         """Rounds until nothing of the batch is left anywhere, then its commit; to the gate where it has to run again."""
         prolonging = self._prolonging
-        repeats = self.attempt.announced[0] == self.batch_number
+        repeats = bool(self.attempt.earlier.of(self.batch_number).announced)
         transaction = self.transaction = Transaction(self.plan, repeats=repeats)
         prolonging.begin()
         while not transaction.prepared:
@@ -262,17 +263,17 @@ class QueryRun:
         throttle = self.throttle
         transaction = self.transaction
         completes = self._went_on and self.stop_wanted.is_set()
-        said = round_property(
-            acker_time,
-            throttle.limits,
-            throttle.round_target,
-            number,
+        orders = RoundOrders(
+            round=number,
+            limits=throttle.limits,
+            target_secs=throttle.round_target,
+            acker_time=acker_time,
             committed=-1 if self.commits is None else self.commits.last,
-            commits=transaction is not None and transaction.commits,
-            asks=not completes and (transaction is None or transaction.asks),
-            finishes=0 if transaction is None else transaction.finishes,
+            may_prepare=transaction is not None and transaction.may_prepare,
+            asks_spouts=not completes and (transaction is None or transaction.asks_spouts),
+            ending_round=0 if transaction is None else transaction.ending_round,
         )
-        self.session.sparkContext.setLocalProperty(*said)
+        self.session.sparkContext.setLocalProperty(*orders_property(orders))
         try:
             reports: list[WorkerReport] = [read_report(row.payload) for row in frames.collect()]
         except Exception as error:

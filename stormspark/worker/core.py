@@ -374,11 +374,11 @@ class Worker:
         """A round begins: take back what is not committed, or hear that it is."""
         reason, self._rolls_back = self._rolls_back, None
         if reason is not None:
-            self.roll_back(step.batch, step.committed, reason)
+            self.roll_back(step.batch, step.orders.committed, reason)
         else:
-            self._hear_of_commit(step.committed)
+            self._hear_of_commit(step.orders.committed)
         for spout in self._spouts:
-            spout.skip((step.skip or {}).get(spout.id, ()))
+            spout.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def _hear_of_commit(self, committed: int) -> None:
         """That batch is the last one that is committed; if that is news, states and spouts hear of it."""
@@ -419,6 +419,7 @@ class Worker:
             self._gaps += now - self._ended_at
         self.thread = get_ident()
         phase = self.plan.phase(step.superstep)
+        orders = step.orders
         if phase == 0 and step[:3] != self._begun:
             self._begun = step[:3]
             if self._transactions:
@@ -429,7 +430,7 @@ class Worker:
         self.ledger.rotate(self._running.seconds, self.stories.explain)
         # In a round that ends the batch nobody is cut short: a batch must not end anywhere before all has come.
         turn_ends = now + self._turn_seconds
-        deadline = inf if step.finishes else turn_ends
+        deadline = inf if orders.ending_round else turn_ends
         if self._loads.followed:
             self._refresh_loads(frames)
         if self._prepared is not None:
@@ -448,17 +449,17 @@ class Worker:
             until = deadline
             if not self._sheds:
                 until = min(deadline, self._clock() + self._quantum.seconds - self._left_to_fill)
-            spouts = self._spouts if step.asks else [s for s in self._spouts if s.must_go_on]
+            spouts = self._spouts if orders.asks_spouts else [s for s in self._spouts if s.must_go_on]
             self._quantum_used_up |= self._ask_spouts(until, spouts)
         self._takes_calls = not self._transactions
         # All supersteps of a round together have as long for loops as the spouts for their turn: more would make batches
         # longer than their target, and the quantum, which follows them, would shrink at the spouts' cost.
         share = self._quantum.seconds / (self.plan.last_superstep + 1)
-        if step.finishes and self._prepared is None:
+        if orders.ending_round and self._prepared is None:
             self._finish_outside()
-            self._end_batches(step.finishes, phase)
+            self._end_batches(orders.ending_round, phase)
         self._work(deadline, turn_ends if self._sheds or self._transactions else min(deadline, now + share))
-        if step.finishes:
+        if orders.ending_round:
             self._finish_outside()
         self._refuse_rows()
         self._enter(None)
@@ -495,8 +496,9 @@ class Worker:
 
     def _begin_round(self, now: float, step: Step) -> None:
         self._worked = 0.0
-        if step.target is not None:
-            self._quantum.target = step.target
+        orders = step.orders
+        if orders.target_secs is not None:
+            self._quantum.target = orders.target_secs
         if self._batch_began is not None:
             # A round in which a limit stopped a spout says nothing of how much time spouts may have without.
             used_up = self._quantum_used_up and not any(spout.limited for spout in self._spouts)
@@ -513,16 +515,16 @@ class Worker:
             self._begin_batch(step)
         self._quantum_used_up = self._unsettled = False
         self._fails_elsewhere = ""
-        self._ends = bool(step.finishes)
-        limited = step.limits is not None and any(spout.id in step.limits for spout in self._spouts)
-        fills = self._fills and step.asks and not limited
+        self._ends = bool(orders.ending_round)
+        limited = orders.limits is not None and any(spout.id in orders.limits for spout in self._spouts)
+        fills = self._fills and orders.asks_spouts and not limited
         self._left_to_fill = min(self._gaps, self._quantum.seconds * _MOST_FILLED) if fills else 0.0
         self._gaps = 0.0
         self._running.begin_batch(now)
         assert self._begun is not None
         self._acker_log.begin_batch(self._begun[0])
         for spout in self._spouts:
-            spout.begin_round(now, None if step.limits is None else step.limits.get(spout.id))
+            spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
 
     def _begin_batch(self, step: Step) -> None:
         """Tell those that want to know which attempt at which batch begins (G2)."""
@@ -530,7 +532,7 @@ class Worker:
         # A driver begins to count attempts anew: its generation tells its own from those of the one before.
         attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
         for task in self._batch_aware:
-            said = (step.announced or {}).get(self._place_of(task))
+            said = step.orders.earlier.announced.get(self._place_of(task))
             self._enter(task)
             task.begin_batch(attempt, None if said is None else self._announced(task, said))
 
@@ -979,8 +981,9 @@ class Worker:
             loads[bolt.id] = waits = bolt.load()
             bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
         transaction = self._transaction(step) if self._transactions else None
-        if step.acker_time is not None:
-            self._acker_log.add(self._acker_changes(step.acker_time), step.attempt, step.acker_time.tried)
+        orders = step.orders
+        if orders.acker_time is not None:
+            self._acker_log.add(self._acker_changes(orders.acker_time), step.attempt, orders.acker_time.tried)
         counters = {task.id: task.read_counters() for task in self.tasks.values()}
         backlog, before = self.backlog, self._done
         self._done = sum(map(TaskCounters.work_done, counters.values()))
@@ -1001,7 +1004,7 @@ class Worker:
             worked=self._worked,
             filled=self._filled,
             sources=self.source_progress(step.batch),
-            acker=self._acker_log.unconfirmed if step.acker_time is not None else (),
+            acker=self._acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
         )
         self._filled = 0.0
@@ -1022,13 +1025,13 @@ class Worker:
         if self._unsettled or not self.plan.supersteps:
             return
         reason = None
-        if step.finishes:
+        if step.orders.ending_round:
             self._seal_all_lanes()  # some of it may be what can't be sent
             reason = self._why_it_fails()
         tells = reason is not None
         if phase == self.plan.supersteps and not tells:
             left = self._left() or not self._has_ended(step) or self._aborts() is not None or self._fatal()
-            tells = step.commits and bool(left)
+            tells = step.orders.may_prepare and bool(left)
         if tells:
             self._unsettled = True
             for worker in self._lanes:
@@ -1055,7 +1058,7 @@ class Worker:
     def _has_ended(self, step: Step) -> bool:
         """Whether all batch bolts here that take part have heard that the batch is over."""
         begun = any(task.takes_part for task in self._batch_aware)
-        return not begun or max(self._ended, step.finishes) == self.plan.ending_rounds
+        return not begun or max(self._ended, step.orders.ending_round) == self.plan.ending_rounds
 
     def _refuse_tuples(self, frames: Iterable[Frame]) -> None:
         """Abort the batch where tuples come after it was prepared: they would be lost, or come twice. Nothing should get here."""
@@ -1076,14 +1079,20 @@ class Worker:
         left, ended = self._left(), self._has_ended(step)
         # A fail that is still to be told elsewhere decides about the batch, as a tuple does.
         left += sum(len(parts.fails) for parts in self.ledger.parts_to_send.values())
-        self._ended = max(self._ended, step.finishes)
+        self._ended = max(self._ended, step.orders.ending_round)
         begun = any(task.takes_part for task in self._batch_aware)
         announces = self.plan.announces and self._ended < self.plan.ending_rounds
         announced = self._announcements() if announces else None
         report = TransactionReport(
             left, self._aborts(), False, None, failed, begun, announced, self._aborted_outside()
         )
-        if left or not (step.commits and ended) or self._unsettled or report.aborts or self._fatal():
+        if (
+            left
+            or not (step.orders.may_prepare and ended)
+            or self._unsettled
+            or report.aborts
+            or self._fatal()
+        ):
             return report
         held = self._held()
         for spout in self._spouts:

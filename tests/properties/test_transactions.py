@@ -34,6 +34,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import Step, WorkerReport
 
 MESSAGES, KEYS = 40, 3
@@ -209,9 +210,12 @@ class Engine:
                     number,
                     self.attempt,
                     transaction.rounds * (self.plan.last_superstep + 1) + phase,
-                    committed=self.commits.last,
-                    commits=transaction.commits,
-                    asks=transaction.asks,
+                    RoundOrders(
+                        transaction.rounds,
+                        committed=self.commits.last,
+                        may_prepare=transaction.may_prepare,
+                        asks_spouts=transaction.asks_spouts,
+                    ),
                 )
                 replies.append(worker.run(step, inbound[worker.index]))
             inbound = [[f for reply in replies for f in reply if f.target == w.index] for w in self.workers]

@@ -24,6 +24,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.worker.acker_log import ACKER_SCHEMA
 from stormspark.worker.messages import Request
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import copies_of
 from tests.schedules.engine import Engine, Host, LostError, in_small_pieces
@@ -285,6 +286,7 @@ class AtLeastOnce(Engine):
             if (limit := self.schedule.choose("limit", f"r{round_number} of task {task}", 4))
         }
         time = self.acker.time_to_tell() if tell else None
+        orders = RoundOrders(round=round_number, limits=limits or None, acker_time=time)
 
         def request(host: Host, superstep: int, partition: int) -> Request:
             at = round_number * (self.plan.last_superstep + 1) + superstep
@@ -296,8 +298,7 @@ class AtLeastOnce(Engine):
                 at,
                 partition,
                 self.reason,
-                acker_time=time,
-                limits=limits or None,
+                orders,
             )
 
         return self._supersteps(request, round_number, number)

@@ -26,9 +26,10 @@ from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
 from stormspark.worker.desk import Desk, RefusedError
 from stormspark.worker.messages import Request
+from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
 from stormspark.worker.row_spout import DeadLetters
 from stormspark.worker.source_rows import Row
-from stormspark.worker.step import Step, WorkerReport, fatal_error
+from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import OutboxSink
 from tests.schedules.memory_table import HandedTable, MemoryTable, changes_in_memory
 from tests.schedules.shapes import Feed, Pieces, payload_of
@@ -106,27 +107,9 @@ class Host:
             if request.attempt > self.attempt:
                 self.attempt = request.attempt
                 self.worker.begin_attempt(request.reason, request.batch)
-            self.desk.finish(errand, self.worker.run(_step(request), frames))  # type: ignore[arg-type] # they are kept as they are
+            self.desk.finish(errand, self.worker.run(request.step, frames))  # type: ignore[arg-type] # they are kept as they are
         _, kept = self.desk.reply(errand)
         return list(kept)  # type: ignore[arg-type]
-
-
-def _step(request: Request) -> Step:
-    """As in `stormspark.worker.process`."""
-    return Step(
-        request.batch,
-        request.attempt,
-        request.superstep,
-        request.acker_time,
-        request.limits,
-        request.target,
-        request.committed,
-        request.commits,
-        request.asks,
-        request.skip,
-        request.finishes,
-        request.announced,
-    )
 
 
 class Batches(Protocol):
@@ -161,7 +144,7 @@ class Engine:
         self.commits.open(self.offsets)
         self.failed_rows = FailedRows(self.plan.settings.poison_attempts)
         self.transaction: Transaction | None = None
-        self.announced = self.commits.announced()
+        self.earlier = self._earlier_attempts()
         self._note(self.offsets + 1)
         self.hosts = [self._new_host(index) for index in range(self.plan.workers)]
 
@@ -241,10 +224,18 @@ class Engine:
         if self.transaction is not None:
             self.failed_rows.add(number, self.transaction.failed_rows)
         self.commits.reopen()
-        self.announced = self.commits.announced()
+        self.earlier = self._earlier_attempts()
         for host in self.hosts:
             if host.index == lost or host.dead:
                 self.hosts[host.index] = self._new_host(host.index)
+
+    def _earlier_attempts(self) -> EarlierAttempts:
+        """As `SparkTopology._earlier_attempts`."""
+        batch = self.commits.last + 1
+        announced_batch, announced = self.commits.announced()
+        return EarlierAttempts(
+            batch, self.failed_rows.given_up(batch), announced if announced_batch == batch else {}
+        )
 
     def _new_host(self, index: int) -> Host:
         self.incarnations += 1
@@ -261,7 +252,9 @@ class Engine:
 
     def _transact(self, number: int) -> bool:
         """As `QueryRun._transact`: true if it is committed."""
-        transaction = self.transaction = Transaction(self.plan, repeats=self.announced[0] == number)
+        transaction = self.transaction = Transaction(
+            self.plan, repeats=bool(self.earlier.of(number).announced)
+        )
         while not transaction.prepared:
             reports = self._round(number, transaction)
             if fatal_error(reports) is not None:
@@ -324,7 +317,15 @@ class Engine:
             for task in component.tasks
         }
         limited = {task: limit for task, limit in limits.items() if limit < 1 << 30} or None
-        of_batch, skip = self.failed_rows.given_up()
+        orders = RoundOrders(
+            round=round_number,
+            limits=limited,
+            committed=self.commits.last,
+            may_prepare=transaction.may_prepare,
+            asks_spouts=transaction.asks_spouts,
+            ending_round=transaction.ending_round,
+            earlier=self.earlier.of(number),
+        )
 
         def request(host: Host, superstep: int, partition: int) -> Request:
             return Request(
@@ -335,13 +336,7 @@ class Engine:
                 round_number * supersteps + superstep,
                 partition,
                 self.reason,
-                limits=limited,
-                committed=self.commits.last,
-                commits=transaction.commits,
-                asks=transaction.asks,
-                skip=skip if of_batch == number else None,
-                finishes=transaction.finishes,
-                announced=self.announced[1] if self.announced[0] == number else None,
+                orders,
             )
 
         return self._supersteps(request, round_number, number)
