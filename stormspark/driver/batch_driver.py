@@ -61,7 +61,7 @@ class BatchDriver:
             self._engine.round_ended(transaction)
         self._engine.commit(batch, transaction.files)
         self._failed_rows.forget(batch)
-        transaction.failed_rows = {}
+        transaction.committed()
         return reports
 
     def _orders(self, transaction: Transaction, earlier: EarlierAttempts) -> RoundOrders:
