@@ -27,6 +27,7 @@ from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.plan import plan_topology
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import Step, WorkerReport
 
 
@@ -108,7 +109,8 @@ def _batch(worker: Worker, commits: BatchCommits, number: int) -> int:
     rounds = 0
     before = _executed(worker)
     while True:
-        step = Step(number, 0, rounds, committed=number - 1, commits=rounds > 0, asks=rounds == 0)
+        orders = RoundOrders(rounds, committed=number - 1, may_prepare=rounds > 0, asks_spouts=rounds == 0)
+        step = Step(number, 0, rounds, orders)
         report: WorkerReport = pickle.loads(worker.run(step, [])[0].payload)
         assert report.transaction is not None and report.transaction.aborts is None, report
         rounds += 1

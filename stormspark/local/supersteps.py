@@ -4,19 +4,24 @@ Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from stormspark.backpressure import Limits
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
+from stormspark.driver.batch_driver import BatchDriver
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.transaction import Transaction
 from stormspark.errors import ComponentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
+from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, PLAIN_ORDERS, RoundOrders
 from stormspark.worker.spout_task import SpoutTask
-from stormspark.worker.step import Step, WorkerReport, fatal_error, read_report
-from stormspark.worker.transaction import FailedRows, Transaction
+from stormspark.worker.step import Step, WorkerReport, read_report
 
 __all__ = ["InProcessWorkers"]
 
@@ -48,76 +53,83 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
-        self._announced: dict[int, dict[str, bytes]] = {}
+        #: What attempts at the batch that runs have left.
+        self._earlier = NO_EARLIER_ATTEMPTS
+        self._plain_orders = PLAIN_ORDERS
         #: Of sources, in the batch that is next or runs: task, partition and rows, to be read again with it.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
         self._failed_rows = FailedRows(plan.settings.poison_attempts)
+        self._driver = BatchDriver(plan, self, self._failed_rows)
 
     def open(self, active: bool = True) -> None:
         """Prepare every task, open the spouts if ``active``; raises `ComponentError`."""
         for worker in self.workers:
             worker.open(active)
 
-    def run_batch(self, limits: Limits | None = None, target: float | None = None) -> list[WorkerReport]:
+    def run_batch(self, limits: Limits | None = None, target: float | None = None) -> Sequence[WorkerReport]:
         """Run one batch, in which spouts may emit ``limits`` and which should take ``target`` seconds; return what every worker
         reports at its end. A batch that is a transaction goes on until it is done, as often as it fails.
 
         Raises `ComponentError` where it has failed ``stormspark.max.attempts`` times.
         """
+        self._plain_orders = RoundOrders(limits=limits, target_secs=target, committed=self._committed)
         if not self.plan.exactly_once:
-            reports = self._round(limits, target)
+            reports: Sequence[WorkerReport] = self.run_round(self._plain_orders)
         else:
-            while not (reports := self._transact(limits, target)):
+            while not (reports := self._transact()):
                 pass
         self._batch += 1
         return reports
 
-    def _transact(self, limits: Limits | None, target: float | None) -> list[WorkerReport]:
+    def _transact(self) -> Sequence[WorkerReport]:
         """An attempt at a batch; no reports where it has to run again."""
-        transaction = Transaction(self.plan, repeats=self._batch in self._announced)
-        while not transaction.prepared:
-            reports = self._round(limits, target, transaction)
-            transaction.observe(reports)
-            if transaction.announcement and transaction.aborts is None:
-                self._announced[self._batch] = transaction.announcement
-            if fatal_error(reports) is not None:
-                return reports
-            if transaction.aborts is None:
-                continue
-            self._failed_rows.add(self._batch, transaction.failed_rows)
-            self._failures += 1
-            if self._failures >= self.plan.settings.max_attempts:
-                msg = f"batch {self._batch} failed {self._failures} times (stormspark.max.attempts): {transaction.aborts}"
-                raise ComponentError(msg)
-            self._attempt += 1
-            for worker in self.workers:
-                worker.roll_back(self._batch, self._committed, str(transaction.aborts))
-            for task, partition, rows in self._rows:
-                self._spout(task).add_rows(self._batch, partition, rows)
-            return []
-        self._committed, self._failures = self._batch, 0
-        self._failed_rows.forget(self._committed)
-        self._announced.clear()
-        self._rows.clear()
-        return reports
+        reports = self._driver.attempt(self._batch, self._earlier.of(self._batch))
+        transaction = self._driver.transaction
+        assert transaction is not None
+        if transaction.aborts is None:
+            return reports
+        self._failed_rows.add(self._batch, transaction.failed_rows)
+        self._earlier = replace(
+            self._earlier.of(self._batch),
+            batch=self._batch,
+            given_up=self._failed_rows.given_up(self._batch),
+        )
+        self._failures += 1
+        if self._failures >= self.plan.settings.max_attempts:
+            msg = f"batch {self._batch} failed {self._failures} times (stormspark.max.attempts): {transaction.aborts}"
+            raise ComponentError(msg)
+        self._attempt += 1
+        for worker in self.workers:
+            worker.roll_back(self._batch, self._committed, transaction.aborts)
+        for task, partition, rows in self._rows:
+            self._spout(task).add_rows(self._batch, partition, rows)
+        return []
 
-    def _round(
-        self, limits: Limits | None, target: float | None, transaction: Transaction | None = None
-    ) -> list[WorkerReport]:
-        batch, skip = self._failed_rows.given_up()
-        first = (self.plan.last_superstep + 1) * (transaction.rounds if transaction is not None else 0)
+    # -- for the batch driver --------------------------------------------------------------------------------
+
+    def plain_orders(self) -> RoundOrders:
+        """The orders that hold for each round of the batch that runs."""
+        return self._plain_orders
+
+    def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
+        """Keep what another attempt at the batch has to know."""
+        self._earlier = replace(self._earlier.of(batch), batch=batch, announced=announcement)
+
+    def round_ended(self, transaction: Transaction) -> None:
+        """Go on, however many rounds the batch takes."""
+
+    def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
+        """Let the batch be the last one that is committed; workers hear of it with the next one."""
+        self._committed, self._failures = batch, 0
+        self._earlier = NO_EARLIER_ATTEMPTS
+        self._rows.clear()
+
+    def run_round(self, orders: RoundOrders) -> list[WorkerReport]:
+        """Run every superstep once, over all workers; return what each of them reports at the end."""
+        first = (self.plan.last_superstep + 1) * orders.round
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for superstep in range(self.plan.last_superstep + 1):
-            step = Step(self._batch, self._attempt, first + superstep, limits=limits, target=target)
-            if transaction is not None:
-                step = step._replace(
-                    committed=self._committed,
-                    commits=transaction.commits,
-                    asks=transaction.asks,
-                    skip=skip if batch == self._batch else None,
-                    finishes=transaction.finishes,
-                    announced=self._announced.get(self._batch),
-                )
+            step = Step(self._batch, self._attempt, first + superstep, orders)
             replies = [worker.run(step, inbound[worker.index]) for worker in self.workers]
             inbound = [
                 sorted(

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
+from stormspark.driver.tally import Tally
+from stormspark.driver.throttle import Throttle
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import InProcessWorkers
@@ -17,8 +19,6 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.garbage import GarbageBetweenBatches
 from stormspark.worker.step import fatal_error
 from stormspark.worker.story import Story, merge_stories, stories_of
-from stormspark.worker.tally import Tally
-from stormspark.worker.throttle import Throttle
 
 __all__ = ["LocalTopology", "steps"]
 

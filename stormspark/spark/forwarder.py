@@ -29,11 +29,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
+import pickle
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from multiprocessing import AuthenticationError
@@ -42,8 +43,6 @@ from typing import NoReturn
 import pyarrow as pa
 from pyspark import TaskContext
 
-from stormspark.acker.records import AckerTime
-from stormspark.backpressure import Limits
 from stormspark.errors import UnsupportedEnvironmentError, WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
 from stormspark.worker.addresses import ANY_PORT, Ports, command_line, executor_hosts
@@ -66,11 +65,12 @@ from stormspark.worker.messages import (
     StartHere,
     There,
 )
+from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, PLAIN_ORDERS, EarlierAttempts, RoundOrders
 
-__all__ = ["Attempt", "forwarder", "round_property", "source_forwarder", "start_offered"]
+__all__ = ["Attempt", "forwarder", "orders_property", "source_forwarder", "start_offered"]
 
-#: The local property of a round's tasks that holds what `round_property` makes.
-ROUND = "stormspark.round"
+#: The local property through which the orders for a round reach its tasks.
+_ORDERS = "stormspark.round.orders"
 
 #: Rows of a source travel in frames of about this size.
 _FRAME_ROWS = 4096
@@ -97,10 +97,9 @@ class Attempt:
     #: None: each worker's default one, of its own user and host.
     log_folder: str | None
     start_timeout_secs: float
-    #: A batch, and which of its rows are given up, by task.
-    skip: tuple[int, Mapping[int, tuple[Hashable, ...]]] = (-1, {})
-    #: A batch, and what an earlier attempt at it has announced (`stormspark.worker.step.Step`).
-    announced: tuple[int, Mapping[str, bytes]] = (-1, {})
+    #: What earlier attempts have left for this one. It may be as large as a batch, and it stays the same for the whole attempt.
+    #: So it travels here, in the closure, which Spark sends once to each executor and logs nowhere, and not with each round.
+    earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
     #: Where workers take requests from other hosts, and how long a path between two hosts may be silent.
     ports: Ports = ANY_PORT
     silence_secs: float = SILENCE_SECS
@@ -154,56 +153,31 @@ def source_forwarder(
 
 
 def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int, partition: int) -> Request:
-    said = _read_round(task.getLocalProperty(ROUND))
-    number, acker_time, limits, target, committed, commits, asks, finishes = said
     batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
-    of_batch, skip = attempt.skip
+    orders = _read_orders(task.getLocalProperty(_ORDERS))
     return Request(
         attempt.generation,
         route.incarnation,
         batch,
         attempt.attempt,
-        number * attempt.supersteps + superstep,
+        orders.round * attempt.supersteps + superstep,
         partition,
         attempt.reason,
-        acker_time,
-        limits,
-        target,
-        committed,
-        commits,
-        asks,
-        skip if batch == of_batch else None,
-        finishes,
-        attempt.announced[1] if batch == attempt.announced[0] else None,
+        replace(orders, earlier=attempt.earlier.of(batch)),
     )
 
 
-def round_property(
-    acker_time: AckerTime | None,
-    limits: Limits | None,
-    target: float | None,
-    number: int = 0,
-    *,
-    committed: int = -1,
-    commits: bool = False,
-    asks: bool = True,
-    finishes: int = 0,
-) -> tuple[str, str]:
-    """The local property, name and value, by which the tasks of a round hear what the driver has to say of it; ``number`` is
-    its own, in its batch.
-    """
-    time = None if acker_time is None else asdict(acker_time)
-    pairs = None if limits is None else list(limits.items())
-    return ROUND, json.dumps([number, time, pairs, target, committed, commits, asks, finishes])
+def orders_property(orders: RoundOrders) -> tuple[str, str]:
+    """The local property, name and value, that takes the orders for a round to its tasks; `Attempt.earlier` is not in it."""
+    # Pickled: the closure of the forwarder reaches the tasks in the same way, so whoever could forge one could forge the other.
+    return _ORDERS, b64encode(pickle.dumps(replace(orders, earlier=NO_EARLIER_ATTEMPTS))).decode()
 
 
-def _read_round(
-    said: str | None,
-) -> tuple[int, AckerTime | None, Limits | None, float | None, int, bool, bool, int]:
-    nothing_said = "[0, null, null, null, -1, false, true, 0]"
-    number, time, limits, target, *transaction = json.loads(said or nothing_said)
-    read_time = None if time is None else AckerTime(**time)
-    return number, read_time, None if limits is None else dict(limits), target, *transaction
+def _read_orders(value: str | None) -> RoundOrders:
+    if value is None:
+        return PLAIN_ORDERS
+    orders: RoundOrders = pickle.loads(b64decode(value))
+    return orders
 
 
 def _as_frames(

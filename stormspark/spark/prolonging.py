@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from stormspark.backpressure import BoltLoad, SpoutLoad
+from stormspark.driver.throttle import Throttle
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.trigger_limits import Bite
 from stormspark.worker.step import WorkerReport, merge_loads
-from stormspark.worker.throttle import Throttle
 
 __all__ = ["Prolonging"]
 

@@ -11,8 +11,8 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,12 +20,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
+from stormspark.driver.batch_driver import BatchDriver
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.tally import Tally
+from stormspark.driver.throttle import Throttle
+from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
-from stormspark.spark.forwarder import Attempt, round_property
+from stormspark.spark.forwarder import Attempt, orders_property
 from stormspark.spark.gate import Gate
 from stormspark.spark.pacing import Pacing
 from stormspark.spark.phases import Phases
@@ -34,10 +40,8 @@ from stormspark.spark.query import data_query, round_query
 from stormspark.spark.retrying import is_outside, is_outside_error
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
-from stormspark.worker.tally import Tally
-from stormspark.worker.throttle import Throttle
-from stormspark.worker.transaction import FailedRows, Transaction
 
 __all__ = ["QueryRun"]
 
@@ -75,12 +79,13 @@ class QueryRun:
     #: Where batches are transactions: what makes them happen.
     commits: BatchCommits | None = None
     #: Of the batch that runs: what failed in earlier attempts at it.
-    failed_rows: FailedRows | None = None
+    failed_rows: FailedRows = field(default_factory=lambda: FailedRows(0))
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
         #: The batch that runs, or ran last.
         self.batch_number = -1
+        self._frames: DataFrame
         #: Whether a batch of this run is committed, as far as is known: another one has been asked for after it.
         self.succeeded = False
         #: Why the topology has to stop.
@@ -102,8 +107,7 @@ class QueryRun:
         self._pacing = Pacing.of(self.plan, available_now=self.available_now)
         self._phases = Phases()
         self._one_more: DataFrame | None = None
-        #: The attempt at the batch that runs, or ran last, where batches are transactions.
-        self.transaction: Transaction | None = None
+        self._driver = BatchDriver(self.plan, self, self.failed_rows)
         #: Tuples that bolts keep over the end of the batch that was committed last.
         self.held = 0
 
@@ -120,17 +124,17 @@ class QueryRun:
         self.succeeded |= self.batch_number >= 0
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
             self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
-        self.batch_number = number
+        self.batch_number, self._frames = number, frames
         reached("driver.batch_begins")
         if self.commits is None:
-            reports = self._work_off(frames)
+            reports = self._work_off()
         elif number <= self.commits.last:
             # Committed, and then the driver died before Spark knew: all of it has happened.
             _log.info("batch %d of %s is committed already", number, self.plan.topology)
             self._running = False
             return
         else:
-            reports = self._transact(frames, self.commits)
+            reports = self._transact(self.commits)
         if self.acker is not None:
             try:
                 self.acker.write(reports, self.attempt.attempt)
@@ -168,61 +172,44 @@ class QueryRun:
             if self._last_ended is not None:
                 self._last_ended += paused
 
-    def _work_off(self, frames: DataFrame) -> list[WorkerReport]:
+    def _work_off(self) -> Sequence[WorkerReport]:
         """The rounds of a batch; returns the last one's reports."""
         prolonging = self._prolonging
         # What the durable acker hears at the end of a round is a record of every row that waits. Where more rounds come most
         # of these are closed again, so it hears of them once, at the end.
         told = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
-        reports = self._round(frames, 0, tell_acker=told)
+        reports = self._plain_round(0, tell_acker=told)
         number = 0
         while prolonging.wanted and not self._ends_here():
             number += 1
             told = False
-            reports = self._round(self._frames_of_round(), number, tell_acker=False)
+            reports = self._plain_round(number, tell_acker=False)
         if self.acker is not None and not told:
-            reports = self._round(self._frames_of_round(), number + 1, tell_acker=True)
+            reports = self._plain_round(number + 1, tell_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
             # Never beside an acker: that one is there for rows of sources, and with those workers don't go on.
-            reports = self._round(self._frames_of_round(), number + 1, tell_acker=False)
+            reports = self._plain_round(number + 1, tell_acker=False)
         return reports
 
-    def _transact(self, frames: DataFrame, commits: BatchCommits) -> list[WorkerReport]:
-        """Rounds until nothing of the batch is left anywhere, then its commit; to the gate where it has to run again."""
-        prolonging = self._prolonging
-        repeats = self.attempt.announced[0] == self.batch_number
-        transaction = self.transaction = Transaction(self.plan, repeats=repeats)
-        prolonging.begin()
-        while not transaction.prepared:
-            frames = self._frames_of_round() if transaction.rounds else frames
-            reports = self._round(frames, transaction.rounds, tell_acker=False)
-            transaction.observe(reports)
-            if transaction.aborts is not None:
-                self.failure, self.failed_outside = transaction.aborts, transaction.aborted_outside
-                self._to_the_gate()
-            if transaction.announcement:
-                with self._on_the_table():
-                    commits.announce(self.batch_number, transaction.announcement)
-            if (
-                self.stop_wanted.is_set()
-                and not transaction.prepared
-                and transaction.rounds > _ROUNDS_TO_THE_END
-            ):
-                self._to_the_gate()  # it stays uncommitted, and runs again
-            if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
-                _log.warning(
-                    "batch %d of %s can't be committed after %d rounds, since %d tuples still wait: a loop that does not end?",
-                    self.batch_number,
-                    self.plan.topology,
-                    transaction.rounds,
-                    transaction.left,
-                )
-        with self._on_the_table():
-            commits.commit(self.batch_number, transaction.files)
-        if self.failed_rows is not None:
-            self.failed_rows.forget(self.batch_number)
-        transaction.failed_rows = {}
+    def _plain_round(self, number: int, *, tell_acker: bool) -> Sequence[WorkerReport]:
+        """A round of a batch that is no transaction."""
+        acker_time = self.acker.time_to_tell() if self.acker is not None and tell_acker else None
+        # What workers have begun beside the last round is completed, and nothing new is begun, when the topology ends.
+        completes = self._went_on and self.stop_wanted.is_set()
+        return self.run_round(
+            replace(self.plain_orders(), round=number, acker_time=acker_time, asks_spouts=not completes)
+        )
+
+    def _transact(self, commits: BatchCommits) -> Sequence[WorkerReport]:
+        """An attempt at a batch that is a transaction; to the gate where it has to run again."""
+        self._prolonging.begin()
+        reports = self._driver.attempt(self.batch_number, self.attempt.earlier.of(self.batch_number))
+        transaction = self.transaction
+        assert transaction is not None
+        if transaction.aborts is not None:
+            self.failure, self.failed_outside = transaction.aborts, transaction.aborted_outside
+            self._to_the_gate()
         self.held = transaction.held
         commits.tidy()
         return reports
@@ -253,25 +240,53 @@ class QueryRun:
             self._one_more = round_query(self.session, self.plan, self.attempt)
         return self._one_more.select("*")
 
-    def _round(self, frames: DataFrame, number: int, *, tell_acker: bool) -> list[WorkerReport]:
-        """Run one round; goes to the gate where that fails."""
-        began = time.monotonic()
-        # On the query's own thread: so the tasks of this round have it.
-        acker_time = self.acker.time_to_tell() if self.acker is not None and tell_acker else None
-        throttle = self.throttle
-        transaction = self.transaction
-        completes = self._went_on and self.stop_wanted.is_set()
-        said = round_property(
-            acker_time,
-            throttle.limits,
-            throttle.round_target,
-            number,
+    # -- for the batch driver, on the query's thread ---------------------------------------------------------
+
+    @property
+    def transaction(self) -> Transaction | None:
+        """The attempt at the batch that runs, or ran last, where batches are transactions."""
+        return self._driver.transaction
+
+    def plain_orders(self) -> RoundOrders:
+        """The orders for a round that begins now, as far as it is a round like any other."""
+        return RoundOrders(
+            limits=self.throttle.limits,
+            target_secs=self.throttle.round_target,
             committed=-1 if self.commits is None else self.commits.last,
-            commits=transaction is not None and transaction.commits,
-            asks=not completes and (transaction is None or transaction.asks),
-            finishes=0 if transaction is None else transaction.finishes,
         )
-        self.session.sparkContext.setLocalProperty(*said)
+
+    def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
+        """Keep it in the state table."""
+        assert self.commits is not None
+        with self._on_the_table():
+            self.commits.announce(batch, announcement)
+
+    def round_ended(self, transaction: Transaction) -> None:
+        """Leave a batch uncommitted that holds up the end; warn of one that takes many rounds."""
+        if self.stop_wanted.is_set() and not transaction.prepared and transaction.rounds > _ROUNDS_TO_THE_END:
+            self._to_the_gate()  # it stays uncommitted, and runs again
+        if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
+            _log.warning(
+                "batch %d of %s can't be committed after %d rounds, since %d tuples still wait: a loop that does not end?",
+                self.batch_number,
+                self.plan.topology,
+                transaction.rounds,
+                transaction.left,
+            )
+
+    def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
+        """Commit it to the state table."""
+        assert self.commits is not None
+        with self._on_the_table():
+            self.commits.commit(batch, files)
+
+    def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
+        """Run one round; goes to the gate where that fails."""
+        # Spark has read the rows of the batch for its first round; the others have ticks alone.
+        frames = self._frames_of_round() if orders.round else self._frames
+        began = time.monotonic()
+        # On the query's own thread: so the tasks of this round have them.
+        self.session.sparkContext.setLocalProperty(*orders_property(orders))
         try:
             reports: list[WorkerReport] = [read_report(row.payload) for row in frames.collect()]
         except Exception as error:
@@ -293,8 +308,8 @@ class QueryRun:
             max((report.filled for report in reports), default=0.0),
         )
         self.tally.add_batch(reports, seconds)
-        throttle.observe(reports, seconds, first=first)
-        self._went_on = not completes and any(report.filled for report in reports)
+        self.throttle.observe(reports, seconds, first=first)
+        self._went_on = orders.asks_spouts and any(report.filled for report in reports)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()

@@ -35,6 +35,9 @@ from stormspark.checkpoint.control import next_generation
 from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.tally import Tally
+from stormspark.driver.throttle import Throttle
 from stormspark.engine import AliveTopologies
 from stormspark.errors import (
     CheckpointError,
@@ -67,10 +70,8 @@ from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.messages import Adopt
+from stormspark.worker.round_orders import EarlierAttempts
 from stormspark.worker.story import Story, read_stories, stories_of
-from stormspark.worker.tally import Tally
-from stormspark.worker.throttle import Throttle
-from stormspark.worker.transaction import FailedRows
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
@@ -475,7 +476,7 @@ class SparkTopology:
         if self._commits is not None:
             self._commits.reopen()
             assert self._run is not None
-            self._run.attempt = replace(self._run.attempt, announced=self._commits.announced())
+            self._run.attempt = replace(self._run.attempt, earlier=self._earlier_attempts(self._commits))
         if self._hand_over is not None:
             self._hand_over.read(self._unrecovered)
             self._unrecovered.clear()
@@ -487,6 +488,14 @@ class SparkTopology:
             _log.info("%d rows that were open in worker %d are emitted again", rows, worker)
             self._nimbus.adopt(worker, messages)
         self._unrecovered.clear()
+
+    def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
+        """What is left of attempts at the batch after the last one that is committed: that one runs next."""
+        announced_batch, announced = commits.announced()
+        batch = commits.last + 1
+        return EarlierAttempts(
+            batch, self._failed_rows.given_up(batch), announced if announced_batch == batch else {}
+        )
 
     def _shared_folder(self) -> SharedFolder | None:
         """What workers have to see of the checkpoint; None where they have nothing to write there."""
@@ -631,7 +640,6 @@ class SparkTopology:
             key=self._nimbus.key,
             log_folder=self._network.workers_log_folder(self._settings.log_dir, self._log_folder),
             start_timeout_secs=self._settings.worker_start_timeout_secs,
-            skip=self._failed_rows.given_up(),
             ports=self._network.worker_ports,
             silence_secs=self._network.silence_secs,
         )

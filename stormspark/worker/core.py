@@ -217,7 +217,7 @@ class Worker:
         self.ledger.rotate(clock.running.seconds, self.stories.explain)
         # In a round that ends the batch nobody is cut short: a batch must not end anywhere before everything has come.
         turn_ends = now + clock.turn_seconds
-        deadline = inf if step.finishes else turn_ends
+        deadline = inf if step.orders.ending_round else turn_ends
 
         # 3. What other workers sent.
         self._arrivals.refresh_loads(frames)
@@ -233,17 +233,17 @@ class Worker:
             if turns.spouts_wait:
                 until = min(deadline, self.clock() + clock.quantum.seconds - clock.left_to_fill)
             spouts = self.wiring.spouts
-            spouts = spouts if step.asks else [spout for spout in spouts if spout.must_go_on]
+            spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
         turns.takes_calls = not plan.exactly_once
 
         # 5. Everything that is left, to its end or to the deadline.
-        if step.finishes and transaction.prepared is None:
+        if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
-            transaction.end_batches(step.finishes, phase)
+            transaction.end_batches(step.orders.ending_round, phase)
         bounded = not turns.spouts_wait or plan.exactly_once
         turns.work(deadline, turn_ends if bounded else min(deadline, now + clock.share_of_superstep))
-        if step.finishes:
+        if step.orders.ending_round:
             turns.finish_outside()
         self._refusals.flush()
         self.call.enter(None)
@@ -263,13 +263,13 @@ class Worker:
         return frames
 
     def _begin_round(self, now: float, step: Step) -> None:
-        spouts, states = self.wiring.spouts, self._states
-        limited = step.limits is not None and any(spout.id in step.limits for spout in spouts)
+        spouts, states, orders = self.wiring.spouts, self._states, step.orders
+        limited = orders.limits is not None and any(spout.id in orders.limits for spout in spouts)
         self.round_clock.round_begins(
             now,
-            step.target,
+            orders.target_secs,
             was_limited=any(spout.limited for spout in spouts),
-            asks_freely=step.asks and not limited,
+            asks_freely=orders.asks_spouts and not limited,
         )
         self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
         if self._first_round:
@@ -281,10 +281,10 @@ class Worker:
             self._batch_and_attempt = (step.batch, step.attempt)
             self.transaction.begin_batch(step)
         self.transaction.begin_round()
-        self.turns.timers_run = not step.finishes
+        self.turns.timers_run = not orders.ending_round
         self._reporter.acker_log.begin_batch(step.batch)
         for spout in spouts:
-            spout.begin_round(now, None if step.limits is None else step.limits.get(spout.id))
+            spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
 
     def _open_doors(self, phase: int, frames: Iterable[Frame]) -> None:
         """Decide what this superstep takes in besides frames: answers from outside, and calls of users' threads."""

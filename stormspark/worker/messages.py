@@ -11,13 +11,12 @@ authenticated.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
-from stormspark.acker.records import AckerTime
-from stormspark.backpressure import Limits
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.link import Endpoint
+from stormspark.worker.round_orders import PLAIN_ORDERS, RoundOrders
+from stormspark.worker.step import Step
 
 __all__ = [
     "Adopt",
@@ -69,21 +68,17 @@ class Request(NamedTuple):
     superstep: int
     partition: int
     reason: str = ""
-    #: See `stormspark.worker.step.Step`.
-    acker_time: AckerTime | None = None
-    limits: Limits | None = None
-    target: float | None = None
-    committed: int = -1
-    commits: bool = False
-    asks: bool = True
-    skip: Mapping[int, tuple[Hashable, ...]] | None = None
-    finishes: int = 0
-    announced: Mapping[str, bytes] | None = None
+    orders: RoundOrders = PLAIN_ORDERS
 
     @property
     def key(self) -> tuple[int, int, int]:
         """What makes two requests of one attempt the same one."""
         return (self.batch, self.superstep, self.partition)
+
+    @property
+    def step(self) -> Step:
+        """What the worker's core runs for it."""
+        return Step(self.batch, self.attempt, self.superstep, self.orders)
 
 
 class End(NamedTuple):

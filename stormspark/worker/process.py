@@ -66,7 +66,6 @@ from stormspark.worker.messages import (
     Stirs,
     Welcome,
 )
-from stormspark.worker.step import Step
 from stormspark.worker.task_logs import TaskLogs, end_of_output
 
 __all__ = ["WorkerProcess", "main"]
@@ -366,21 +365,7 @@ class WorkerProcess:
                 self._attempt = request.attempt
                 self._worker.begin_attempt(request.reason, request.batch)
             frames = frames_from(_batches(errand.batches))
-            step = Step(
-                request.batch,
-                request.attempt,
-                request.superstep,
-                request.acker_time,
-                request.limits,
-                request.target,
-                request.committed,
-                request.commits,
-                request.asks,
-                request.skip,
-                request.finishes,
-                request.announced,
-            )
-            messages = list(_messages(self._worker.run(step, frames)))
+            messages = list(_messages(self._worker.run(request.step, frames)))
         except BaseException as error:
             _log.exception("%s raised", request)
             text = traceback.format_exc()

@@ -52,7 +52,7 @@ class Reporter:
 
     def report(self, step: Step) -> WorkerReport:
         """The end of a round. Where batches are transactions, this one is prepared now if it is worked off everywhere."""
-        tasks = self._tasks.values()
+        tasks, orders = self._tasks.values(), step.orders
         loads: dict[int, TaskLoad] = {}
         for spout in self._spouts:
             loads[spout.id] = held = spout.load()
@@ -61,8 +61,8 @@ class Reporter:
             loads[bolt.id] = waits = bolt.load()
             bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
         transaction = None if self._transaction is None else self._transaction.report(step)
-        if step.acker_time is not None:
-            self.acker_log.add(self._changes(step.acker_time), step.attempt, step.acker_time.tried)
+        if orders.acker_time is not None:
+            self.acker_log.add(self._changes(orders.acker_time), step.attempt, orders.acker_time.tried)
         counters = {task.id: task.read_counters() for task in tasks}
         backlog, before = self.backlog, self._work_done
         self._work_done = sum(map(TaskCounters.work_done, counters.values()))
@@ -84,7 +84,7 @@ class Reporter:
             worked=self._round.worked,
             filled=self._round.filled,
             sources=self.source_progress(step.batch),
-            acker=self.acker_log.unconfirmed if step.acker_time is not None else (),
+            acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
         )
         self._round.filled = 0.0

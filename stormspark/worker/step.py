@@ -7,12 +7,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
-from stormspark.backpressure import Limits, TaskLoad
+from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
+from stormspark.worker.round_orders import PLAIN_ORDERS, RoundOrders
 from stormspark.worker.salvage import salvage
 
 __all__ = [
@@ -37,23 +37,7 @@ class Step(NamedTuple):
     batch: int
     attempt: int
     superstep: int
-    #: The durable acker's time; None where there is no such acker, and in a round after which more of its batch will come.
-    acker_time: AckerTime | None = None
-    #: What spouts may emit in this round; see `stormspark.backpressure`.
-    limits: Limits | None = None
-    #: How long this round should be, in seconds; None: ``stormspark.batch.target.ms``.
-    target: float | None = None
-    #: Of a topology whose batches are transactions (`PhysicalPlan.exactly_once`): the batch that was committed last, whether
-    #: this round may be the batch's last one, and whether spouts that are no sources may emit in it.
-    committed: int = -1
-    commits: bool = False
-    asks: bool = True
-    #: Rows of sources, by task, that are not to be emitted any more.
-    skip: Mapping[int, tuple[Hashable, ...]] | None = None
-    #: Which of the rounds that end a batch this is (`PhysicalPlan.ends_of_batches`); 0: none of them.
-    finishes: int = 0
-    #: What an earlier attempt at this batch has announced, pickled, by component and index of its task.
-    announced: Mapping[str, bytes] | None = None
+    orders: RoundOrders = PLAIN_ORDERS
 
 
 @dataclass(frozen=True)
@@ -79,7 +63,7 @@ class TransactionReport(NamedTuple):
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether bolts have to hear of the batch's end, and what a later attempt has to know of this one (`Step.announced`).
+    #: Whether bolts have to hear of the batch's end, and what a later attempt has to know of this one (`EarlierAttempts`).
     begun: bool = False
     announced: Mapping[str, bytes] | None = None
     #: Whether ``aborts`` is storage or a broker that is away, and no user code.

@@ -4,7 +4,7 @@ After a component has heard that its batch ends (``pre_save``), no tuple of that
 or not at all. In superstep S, the last one in which tuples can leave a worker, each worker that still has work sends every other
 one an empty frame. In the superstep after it every worker knows whether a tuple is left anywhere, and only acks arrive.
 
-The driver's part, which decides, is `stormspark.worker.transaction`.
+The driver's part, which decides, is `stormspark.driver.transaction`.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class WorkerTransaction:
         """A round begins: take back what is not committed, or hear that it is."""
         reason, self._rolls_back = self._rolls_back, None
         if reason is not None:
-            self.roll_back(step.batch, step.committed, reason)
+            self.roll_back(step.batch, step.orders.committed, reason)
         else:
-            self.hear_of_commit(step.committed)
+            self.hear_of_commit(step.orders.committed)
         for spout in self._spouts:
-            spout.skip((step.skip or {}).get(spout.id, ()))
+            spout.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
         """Batch ``committed`` is the last one that is committed. If that is new, states and spouts hear of it."""
@@ -125,7 +125,7 @@ class WorkerTransaction:
         # A driver counts its attempts from the beginning: its generation tells them from those of the driver before.
         attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
         for task in self._batch_aware:
-            pickled = (step.announced or {}).get(_place_of(task))
+            pickled = step.orders.earlier.announced.get(_place_of(task))
             self._call.enter(task)
             task.begin_batch(attempt, None if pickled is None else self._read(task, pickled))
 
@@ -173,7 +173,7 @@ class WorkerTransaction:
         if self.unsettled or not self._plan.supersteps:
             return
         reason = None
-        if step.finishes:
+        if step.orders.ending_round:
             self._departures.seal_all()  # some of it may be what can't be sent
             reason = self._why_it_fails()
         tells = reason is not None
@@ -184,7 +184,7 @@ class WorkerTransaction:
                 or self._aborts() is not None
                 or self._wiring.fatal is not None
             )
-            tells = step.commits and bool(needs_more)
+            tells = step.orders.may_prepare and bool(needs_more)
         if tells:
             self.unsettled = True
             for worker in self._departures.lanes:
@@ -209,14 +209,14 @@ class WorkerTransaction:
         left, ended = self._left(), self._has_ended(step)
         # A fail that another worker has yet to hear of decides about the batch, as a tuple does.
         left += sum(len(parts.fails) for parts in self._ledger.parts_to_send.values())
-        self._ended = max(self._ended, step.finishes)
+        self._ended = max(self._ended, step.orders.ending_round)
         begun = any(task.takes_part for task in self._batch_aware)
         announces = self._plan.announces and self._ended < self._plan.ending_rounds
         announced = self._announcements() if announces else None
         report = TransactionReport(
             left, self._aborts(), False, None, failed, begun, announced, self._aborted_outside()
         )
-        may_prepare = not left and step.commits and ended and not self.unsettled
+        may_prepare = not left and step.orders.may_prepare and ended and not self.unsettled
         if not may_prepare or report.aborts or self._wiring.fatal:
             return report
         held = self._held()
@@ -248,7 +248,7 @@ class WorkerTransaction:
     def _has_ended(self, step: Step) -> bool:
         """Whether all batch bolts here that take part have heard that the batch is over."""
         begun = any(task.takes_part for task in self._batch_aware)
-        return not begun or max(self._ended, step.finishes) == self._plan.ending_rounds
+        return not begun or max(self._ended, step.orders.ending_round) == self._plan.ending_rounds
 
     def _announcements(self) -> dict[str, bytes]:
         """What the tasks announce of their batch, for a later attempt at it."""

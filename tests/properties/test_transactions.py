@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,15 +26,19 @@ from stormspark.api.components import Bolt
 from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.ordered_keys import decode_key
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.checkpoint.state_table import StateTable
+from stormspark.driver.batch_driver import BatchDriver
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.transaction import Transaction
 from stormspark.local import SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
+from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, RoundOrders
 from stormspark.worker.step import Step, WorkerReport
-from stormspark.worker.transaction import Transaction
 
 MESSAGES, KEYS = 40, 3
 #: What components did outside of their state; cleared for each example.
@@ -141,6 +145,7 @@ class Engine:
     def __init__(self, plan: PhysicalPlan, folder: Path, random: Random, deaths: float) -> None:
         self.plan, self.folder, self.random, self.deaths = plan, folder, random, deaths
         self.offsets, self.generation, self.died = -1, -1, 0
+        self.driver = BatchDriver(plan, self, FailedRows(0))
         self.begin()
 
     def begin(self) -> None:
@@ -179,16 +184,28 @@ class Engine:
         self.offsets = number
 
     def transact(self, number: int) -> None:
-        transaction = Transaction(self.plan)
-        while not transaction.prepared:
-            transaction.observe(self.round(number, transaction))
-            if transaction.aborts is not None:
-                self.next_attempt(transaction.aborts, number)
-                return
-        self.may_die()
-        self.commits.commit(number, transaction.files)
+        self.number = number
+        self.driver.attempt(number, NO_EARLIER_ATTEMPTS)
+        transaction = self.driver.transaction
+        assert transaction is not None
+        if transaction.aborts is not None:
+            self.next_attempt(transaction.aborts, number)
+            return
         self.commits.tidy()
         self.may_die()
+
+    def plain_orders(self) -> RoundOrders:
+        return RoundOrders(committed=self.commits.last)
+
+    def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
+        raise AssertionError("there are no committers")
+
+    def round_ended(self, transaction: Transaction) -> None:
+        pass
+
+    def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
+        self.may_die()
+        self.commits.commit(batch, files)
 
     def next_attempt(self, reason: str, number: int, lost: int | None = None) -> None:
         self.attempt += 1
@@ -199,20 +216,14 @@ class Engine:
             else:
                 worker.begin_attempt(reason, number)
 
-    def round(self, number: int, transaction: Transaction) -> list[WorkerReport]:
+    def run_round(self, orders: RoundOrders) -> list[WorkerReport]:
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for phase in range(self.plan.last_superstep + 1):
             replies = []
             for worker in self.workers:
                 self.may_die()
-                step = Step(
-                    number,
-                    self.attempt,
-                    transaction.rounds * (self.plan.last_superstep + 1) + phase,
-                    committed=self.commits.last,
-                    commits=transaction.commits,
-                    asks=transaction.asks,
-                )
+                superstep = orders.round * (self.plan.last_superstep + 1) + phase
+                step = Step(self.number, self.attempt, superstep, orders)
                 replies.append(worker.run(step, inbound[worker.index]))
             inbound = [[f for reply in replies for f in reply if f.target == w.index] for w in self.workers]
         return [pickle.loads(frame.payload) for frames in inbound for frame in frames]

@@ -23,7 +23,7 @@ from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.worker.acker_log import ACKER_SCHEMA
-from stormspark.worker.messages import Request
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import copies_of
 from tests.schedules.engine import Engine, Host, LostError, in_small_pieces
@@ -221,7 +221,6 @@ class AtLeastOnce(Engine):
     def begin(self) -> None:
         self.generation += 1
         self.attempt, self.failures, self.failed_batch, self.reason = 0, 0, -1, ""
-        self.transaction = None
         self.acker.begin()
         self._note(self.offsets + 1)
         self.hosts = [self._new_host(index) for index in range(self.plan.workers)]
@@ -285,22 +284,8 @@ class AtLeastOnce(Engine):
             if (limit := self.schedule.choose("limit", f"r{round_number} of task {task}", 4))
         }
         time = self.acker.time_to_tell() if tell else None
-
-        def request(host: Host, superstep: int, partition: int) -> Request:
-            at = round_number * (self.plan.last_superstep + 1) + superstep
-            return Request(
-                self.generation,
-                host.incarnation,
-                number,
-                self.attempt,
-                at,
-                partition,
-                self.reason,
-                acker_time=time,
-                limits=limits or None,
-            )
-
-        return self._supersteps(request, round_number, number)
+        orders = RoundOrders(round=round_number, limits=limits or None, acker_time=time)
+        return self._supersteps(number, orders)
 
     def run(self) -> None:
         for number in range(self.feed.batches):

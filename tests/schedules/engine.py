@@ -10,6 +10,7 @@ import logging
 import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Protocol
@@ -17,6 +18,9 @@ from unittest.mock import patch
 
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.config import Settings
+from stormspark.driver.batch_driver import BatchDriver
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
@@ -24,10 +28,10 @@ from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
 from stormspark.worker.desk import Desk, RefusedError
 from stormspark.worker.messages import Request
+from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
 from stormspark.worker.row_spout import DeadLetters
 from stormspark.worker.source_rows import Row
-from stormspark.worker.step import Step, WorkerReport, fatal_error
-from stormspark.worker.transaction import FailedRows, Transaction
+from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import OutboxSink
 from tests.schedules.memory_table import HandedTable, MemoryTable, changes_in_memory
 from tests.schedules.shapes import Feed, Pieces, payload_of
@@ -52,6 +56,10 @@ class LostError(BaseException):
     def __init__(self, who: int | None) -> None:
         super().__init__(who)
         self.who = who
+
+
+class _NotWrittenError(Exception):
+    """The state table could not be written to."""
 
 
 class _StopError(Exception):
@@ -105,27 +113,9 @@ class Host:
             if request.attempt > self.attempt:
                 self.attempt = request.attempt
                 self.worker.begin_attempt(request.reason, request.batch)
-            self.desk.finish(errand, self.worker.run(_step(request), frames))  # type: ignore[arg-type] # they are kept as they are
+            self.desk.finish(errand, self.worker.run(request.step, frames))  # type: ignore[arg-type] # they are kept as they are
         _, kept = self.desk.reply(errand)
         return list(kept)  # type: ignore[arg-type]
-
-
-def _step(request: Request) -> Step:
-    """As in `stormspark.worker.process`."""
-    return Step(
-        request.batch,
-        request.attempt,
-        request.superstep,
-        request.acker_time,
-        request.limits,
-        request.target,
-        request.committed,
-        request.commits,
-        request.asks,
-        request.skip,
-        request.finishes,
-        request.announced,
-    )
 
 
 class Batches(Protocol):
@@ -159,8 +149,8 @@ class Engine:
         )
         self.commits.open(self.offsets)
         self.failed_rows = FailedRows(self.plan.settings.poison_attempts)
-        self.transaction: Transaction | None = None
-        self.announced = self.commits.announced()
+        self.driver = BatchDriver(self.plan, self, self.failed_rows)
+        self.earlier = self._earlier_attempts()
         self._note(self.offsets + 1)
         self.hosts = [self._new_host(index) for index in range(self.plan.workers)]
 
@@ -240,10 +230,18 @@ class Engine:
         if self.transaction is not None:
             self.failed_rows.add(number, self.transaction.failed_rows)
         self.commits.reopen()
-        self.announced = self.commits.announced()
+        self.earlier = self._earlier_attempts()
         for host in self.hosts:
             if host.index == lost or host.dead:
                 self.hosts[host.index] = self._new_host(host.index)
+
+    def _earlier_attempts(self) -> EarlierAttempts:
+        """As `SparkTopology._earlier_attempts`."""
+        batch = self.commits.last + 1
+        announced_batch, announced = self.commits.announced()
+        return EarlierAttempts(
+            batch, self.failed_rows.given_up(batch), announced if announced_batch == batch else {}
+        )
 
     def _new_host(self, index: int) -> Host:
         self.incarnations += 1
@@ -258,46 +256,58 @@ class Engine:
 
     # -- a batch -----------------------------------------------------------------------------------------------
 
+    @property
+    def transaction(self) -> Transaction | None:
+        """The attempt that runs, or ran last, of the driver that lives."""
+        return self.driver.transaction
+
     def _transact(self, number: int) -> bool:
         """As `QueryRun._transact`: true if it is committed."""
-        transaction = self.transaction = Transaction(self.plan, repeats=self.announced[0] == number)
-        while not transaction.prepared:
-            reports = self._round(number, transaction)
-            if fatal_error(reports) is not None:
-                self.begin()  # the topology has stopped with that error
-                return False
-            transaction.observe(reports)
-            if transaction.aborts is not None:
-                self._next_attempt(transaction.aborts, number)
-                return False
-            if transaction.announcement and not self._on_the_table(
-                lambda: self.commits.announce(number, transaction.announcement), number
-            ):
-                return False
-            if not transaction.prepared:
-                self._stops("between two rounds")
-            if transaction.rounds > _MOST_ROUNDS:
-                raise ViolationError("no end", f"{transaction.left} wait after {transaction.rounds} rounds")
-        self._may_lose("before the commit")
-        if not self._on_the_table(lambda: self.commits.commit(number, transaction.files), number):
+        try:
+            reports = self.driver.attempt(number, self.earlier.of(number))
+        except _NotWrittenError as error:
+            self._next_attempt(str(error), number)
             return False
-        self.failed_rows.forget(number)
-        transaction.failed_rows = {}
+        if fatal_error(reports) is not None:
+            self.begin()  # the topology has stopped with that error
+            return False
+        assert self.transaction is not None
+        if self.transaction.aborts is not None:
+            self._next_attempt(self.transaction.aborts, number)
+            return False
         self.commits.tidy()
         self._may_lose("after the commit")
         return True
 
-    def _on_the_table(self, write: Any, number: int) -> bool:
+    def plain_orders(self) -> RoundOrders:
+        """Limits are drawn for each round, in `run_round`."""
+        return RoundOrders(committed=self.commits.last)
+
+    def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
+        with self._on_the_table(batch):
+            self.commits.announce(batch, announcement)
+
+    def round_ended(self, transaction: Transaction) -> None:
+        if not transaction.prepared:
+            self._stops("between two rounds")
+        if transaction.rounds > _MOST_ROUNDS:
+            raise ViolationError("no end", f"{transaction.left} wait after {transaction.rounds} rounds")
+
+    def commit(self, batch: int, files: Any) -> None:
+        self._may_lose("before the commit")
+        with self._on_the_table(batch):
+            self.commits.commit(batch, files)
+
+    @contextmanager
+    def _on_the_table(self, number: int) -> Iterator[None]:
         writing = self.world.now  # what comes of an error may be another attempt, or another driver
         try:
-            write()
+            yield
         except CheckpointError as error:
-            self._next_attempt(str(error), number)
-            return False
+            raise _NotWrittenError(str(error)) from error
         finally:  # whoever is lost then may have committed the batch
             if self.commits_of(number):
                 self._check_committed(number, writing)
-        return True
 
     def commits_of(self, number: int) -> bool:
         """Whether the table has that batch."""
@@ -311,19 +321,22 @@ class Engine:
                 "a batch with a failed tree is committed", f"rows {sorted(failed)} failed in {attempt}"
             )
 
-    def _round(self, number: int, transaction: Transaction) -> list[WorkerReport]:
+    def run_round(self, orders: RoundOrders) -> list[WorkerReport]:
         plan, schedule = self.plan, self.schedule
         self.rounds += 1
         self.world.clock.advance(_ROUND_SECS)
-        round_number, supersteps = transaction.rounds, plan.last_superstep + 1
         limits = {
-            task: schedule.choose("limit", f"r{round_number} of task {task}", 4) or 1 << 30
+            task: schedule.choose("limit", f"r{orders.round} of task {task}", 4) or 1 << 30
             for component in plan.components.values()
             if component.kind == "spout"
             for task in component.tasks
         }
         limited = {task: limit for task, limit in limits.items() if limit < 1 << 30} or None
-        of_batch, skip = self.failed_rows.given_up()
+        return self._supersteps(self.world.now.batch, replace(orders, limits=limited))
+
+    def _supersteps(self, number: int, orders: RoundOrders) -> list[WorkerReport]:
+        """A round: what Spark does with forwarders and shuffles."""
+        plan, schedule = self.plan, self.schedule
 
         def request(host: Host, superstep: int, partition: int) -> Request:
             return Request(
@@ -331,38 +344,27 @@ class Engine:
                 host.incarnation,
                 number,
                 self.attempt,
-                round_number * supersteps + superstep,
+                orders.round * (plan.last_superstep + 1) + superstep,
                 partition,
                 self.reason,
-                limits=limited,
-                committed=self.commits.last,
-                commits=transaction.commits,
-                asks=transaction.asks,
-                skip=skip if of_batch == number else None,
-                finishes=transaction.finishes,
-                announced=self.announced[1] if self.announced[0] == number else None,
+                orders,
             )
 
-        return self._supersteps(request, round_number, number)
-
-    def _supersteps(self, request: Any, round_number: int, number: int) -> list[WorkerReport]:
-        """A round: what Spark does with forwarders and shuffles."""
-        plan, schedule = self.plan, self.schedule
         here = schedule.place
         inbound: list[list[Frame]] = [[] for _ in self.hosts]
         asked: list[tuple[Host, Request, list[Frame], list[Frame]]] = []
         for superstep in range(plan.last_superstep + 1):
             hosts = list(self.hosts)
             first = (
-                schedule.choose("order", f"r{round_number} s{superstep} who is first", len(hosts))
+                schedule.choose("order", f"r{orders.round} s{superstep} who is first", len(hosts))
                 if len(hosts) > 1
                 else 0
             )
             replies: list[list[Frame]] = []
             for host in hosts[first:] + hosts[:first]:
-                schedule.place = f"{here} r{round_number} s{superstep} w{host.index}"
+                schedule.place = f"{here} r{orders.round} s{superstep} w{host.index}"
                 pieces = [(request(host, superstep, host.index), inbound[host.index])]
-                if superstep == 0 and round_number == 0:
+                if superstep == 0 and orders.round == 0:
                     pieces += [
                         (request(host, superstep, plan.workers + frame.sequence), [frame])
                         for frame in self._rows_for(host, number)
@@ -386,7 +388,7 @@ class Engine:
                 for host in self.hosts
             ]
         schedule.place = here
-        self._may_lose(f"at the end of r{round_number}")
+        self._may_lose(f"at the end of r{orders.round}")
         return [
             pickle.loads(frame.payload)
             for frames in inbound

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from stormspark.backpressure import BoltLoad, SpoutLoad
+from stormspark.driver.throttle import Throttle
 from stormspark.worker.step import WorkerReport, merge_loads
-from stormspark.worker.throttle import Throttle
 
 __all__ = ["Round", "Rounds", "full_speed", "rate", "utilisation"]
 

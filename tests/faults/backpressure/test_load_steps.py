@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from stormspark.backpressure import Limits
+from stormspark.driver.throttle import Throttle
 from stormspark.metrics import TopologyStatistics
 from stormspark.spark import SparkTopology
-from stormspark.worker.throttle import Throttle
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import Rounds, full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch

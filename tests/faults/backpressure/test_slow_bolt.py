@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from stormspark.driver.throttle import Throttle
 from stormspark.spark import SparkTopology
-from stormspark.worker.throttle import Throttle
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import rate, utilisation
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness

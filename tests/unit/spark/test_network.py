@@ -58,7 +58,7 @@ def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs(
 def test_that_is_what_they_are_told(named, told):
     topology: Any = object.__new__(SparkTopology)
     topology._plan = SimpleNamespace(topology="words", workers=1, last_superstep=0)
-    topology._generation, topology._failed_rows = 0, SimpleNamespace(given_up=lambda: (-1, {}))
+    topology._generation = 0
     topology._nimbus = SimpleNamespace(endpoint=None, key=b"")
     topology._network = network("yarn")
     topology._settings = Settings.read({} if named is None else {"stormspark.log.dir": named})

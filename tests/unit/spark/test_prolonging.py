@@ -8,12 +8,12 @@ from stormspark import TopologyBuilder
 from stormspark.api import SourceProgress
 from stormspark.backpressure import BoltLoad, SpoutLoad, TaskLoad
 from stormspark.connectors import DataFrameSpout
+from stormspark.driver.throttle import Throttle
 from stormspark.plan import plan_topology
 from stormspark.spark.prolonging import Prolonging
 from stormspark.spark.trigger_limits import Bite
 from stormspark.testing import TestWordCounter
 from stormspark.worker.step import WorkerReport
-from stormspark.worker.throttle import Throttle
 
 
 class Batch:

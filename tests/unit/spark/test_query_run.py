@@ -19,7 +19,7 @@ from tests.unit.worker.rig import two
 class Run(QueryRun):
     """Whose rounds go well."""
 
-    def _work_off(self, frames: Any) -> list[Any]:
+    def _work_off(self) -> list[Any]:
         return []
 
     def _end_batch(self, *, idle: bool, at_rest: bool) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from stormspark import Topology
-from stormspark.backpressure import Limits
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.drivers_state_table import DriversStateTable
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.local import InProcessWorkers, SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.spark.state_hand_over import StateHandOver
@@ -62,15 +63,17 @@ class DurableWorkers(InProcessWorkers):
         self._committed = self.commits.last
         self.open()
 
-    def _transact(self, limits: Limits | None, target: float | None) -> list[WorkerReport]:
-        reports = super()._transact(limits, target)
-        if reports:
-            fatal = fatal_error(reports)
-            if fatal is not None:
-                raise fatal
-            files = [one.transaction.file for one in reports if one.transaction is not None]
-            self.commits.commit(self._batch, files)
+    def _transact(self) -> Sequence[WorkerReport]:
+        reports = super()._transact()
+        fatal = fatal_error(reports)
+        if fatal is not None:
+            raise fatal
         return reports
+
+    def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
+        """Commit the batch to the table."""
+        super().commit(batch, files)
+        self.commits.commit(batch, files)
 
     def state(self, component: str) -> dict[Any, Any]:
         """What the tasks of a component have now, together; no key may be with two of them."""

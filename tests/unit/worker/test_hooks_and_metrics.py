@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stormspark import BasicBolt, FailedException, Fields, ReportedFailedException, TaskHook, TopologyBuilder
+from stormspark.driver.tally import Tally
 from stormspark.errors import ComponentError
 from stormspark.grouping import FieldsGrouping, ShuffleGrouping
 from stormspark.metrics import (
@@ -20,7 +21,6 @@ from stormspark.metrics import (
     ReducedMetric,
     StateMetric,
 )
-from stormspark.worker.tally import Tally
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig, two
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -20,6 +21,7 @@ from stormspark.api import SourceSpout
 from stormspark.api.state import StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
+from stormspark.worker.round_orders import RoundOrders
 from tests.unit.worker.components import Script
 from tests.unit.worker.rig import Rig, two
 
@@ -495,13 +497,13 @@ def test_a_batch_with_a_failed_tree_is_taken_back_wherever_it_was_emitted(
     builder.set_bolt("b", Times()).shuffle_grouping("a")
     builder.set_bolt("c", Refuses(2)).shuffle_grouping("a")
     rig = Rig(builder, workers)
-    whole = rig.cluster._round
+    whole = rig.cluster.run_round
 
-    def takes_time(*args: Any) -> Any:
+    def takes_time(orders: RoundOrders) -> Any:
         rig.clock.advance(0.001)  # between two attempts, as it does
-        return whole(*args)
+        return whole(orders)
 
-    rig.cluster._round = takes_time  # type: ignore[assignment, method-assign]
+    rig.cluster.run_round = takes_time  # type: ignore[method-assign]
     rig.advance(1)
     rig.advance(10, batches=3)
     assert rig.cluster._attempt == 2
@@ -549,17 +551,19 @@ class Counts(StatefulComponent, Script):
 
 def rounds_of(rig: Rig, limit: int, *, deactivates_after: int | None = None, most: int = 30) -> list[int]:
     """The rounds of the cluster's batches, in which the spout may emit ``limit`` tuples: the list grows with them."""
-    whole, rounds = rig.cluster._round, []
+    whole, rounds = rig.cluster.run_round, []
     (spout,) = rig.tasks("a")
 
-    def limited(limits: Any, target: Any, transaction: Any) -> Any:
+    def limited(orders: RoundOrders) -> Any:
         rounds.append(rig.cluster._batch)
+        transaction = rig.cluster._driver.transaction
+        assert transaction is not None
         assert len(rounds) <= most, f"not committed after {most} rounds: {transaction.left} left"
         if len(rounds) - 1 == deactivates_after:
             rig.cluster.set_active(False)
-        return whole({spout.id: limit}, target, transaction)
+        return whole(replace(orders, limits={spout.id: limit}))
 
-    rig.cluster._round = limited  # type: ignore[assignment, method-assign]
+    rig.cluster.run_round = limited  # type: ignore[method-assign]
     return rounds
 
 

@@ -25,6 +25,7 @@ from stormspark import (
 from stormspark.api.state import StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.errors import CheckpointError, ComponentError, InvalidTopologyError
 from stormspark.plan import plan_topology
+from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import Step
 from tests.unit.worker.components import Call, Script
 from tests.unit.worker.durable_workers import DurableWorkers
@@ -555,9 +556,8 @@ def test_no_window_fires_in_a_round_that_ends_a_batch() -> None:
     one.clock.advance(2)
     (worker,) = one.workers
     supersteps = one.cluster.plan.last_superstep + 1
-    ends = Step(
-        one.cluster._batch, 0, 0, committed=one.cluster._committed, commits=False, asks=False, finishes=1
-    )
+    orders = RoundOrders(1, committed=one.cluster._committed, asks_spouts=False, ending_round=1)
+    ends = Step(one.cluster._batch, 0, 0, orders)
     for superstep in range(supersteps, 2 * supersteps):
         worker.run(ends._replace(superstep=superstep), [])
     assert not fired

@@ -6,10 +6,10 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.backpressure import BoltLoad, SpoutLoad, TaskLoad
+from stormspark.driver.throttle import Throttle
 from stormspark.plan import PhysicalPlan, plan_topology
 from stormspark.testing import TestWordCounter, TestWordSpout
 from stormspark.worker.step import WorkerReport
-from stormspark.worker.throttle import Throttle
 
 
 def planned(strategy: str) -> PhysicalPlan:

@@ -9,9 +9,9 @@ pytest.importorskip("pyspark")
 from types import SimpleNamespace
 from typing import Any
 
+from stormspark.driver.tally import Tally
 from stormspark.metrics import TaskCounters
 from stormspark.worker.step import ErrorReport, WorkerReport
-from stormspark.worker.tally import Tally
 
 PLAN: Any = SimpleNamespace(
     topology="t",

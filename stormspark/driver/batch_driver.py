@@ -1,0 +1,75 @@
+"""The rounds of a batch that is a transaction, until it is committed or has to run again: one loop for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
+from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.transaction import Transaction
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
+from stormspark.worker.step import WorkerReport, fatal_error
+
+__all__ = ["BatchDriver", "BatchEngine"]
+
+
+class BatchEngine(Protocol):
+    """What an engine does for its `BatchDriver`. Whatever one of these methods raises ends the attempt."""
+
+    def plain_orders(self) -> RoundOrders:
+        """The orders for a round that begins now, as far as they are the engine's: its limits, its target, the last commit."""
+
+    def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
+        """Run every superstep once, and return the report of each worker."""
+
+    def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
+        """Keep what another attempt at the batch has to know: in the next round committers act on it."""
+
+    def round_ended(self, transaction: Transaction) -> None:
+        """A round has ended, and the batch did not abort. The engine may give up here a batch that takes too long."""
+
+    def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
+        """Commit the batch. ``files`` are the changes of each worker."""
+
+
+class BatchDriver:
+    """Drives the batches of one topology, one attempt after another; ``engine`` runs their rounds."""
+
+    def __init__(self, plan: PhysicalPlan, engine: BatchEngine, failed_rows: FailedRows) -> None:
+        self._plan, self._engine, self._failed_rows = plan, engine, failed_rows
+        #: The attempt that runs, or ran last.
+        self.transaction: Transaction | None = None
+
+    def attempt(self, batch: int, earlier: EarlierAttempts) -> Sequence[WorkerReport]:
+        """Run rounds of ``batch`` until it is committed, until it aborts, or until the topology has to stop (`fatal_error`).
+
+        Returns the reports of the last round; `transaction` says how the batch ended.
+        """
+        transaction = self.transaction = Transaction(self._plan, repeats=bool(earlier.announced))
+        while not transaction.prepared:
+            reports = self._engine.run_round(self._orders(transaction, earlier))
+            if fatal_error(reports) is not None:
+                return reports
+            transaction.observe(reports)
+            if transaction.aborts is not None:
+                return reports
+            if transaction.announcement:
+                self._engine.announce(batch, transaction.announcement)
+            self._engine.round_ended(transaction)
+        self._engine.commit(batch, transaction.files)
+        self._failed_rows.forget(batch)
+        transaction.committed()
+        return reports
+
+    def _orders(self, transaction: Transaction, earlier: EarlierAttempts) -> RoundOrders:
+        return replace(
+            self._engine.plain_orders(),
+            round=transaction.rounds,
+            may_prepare=transaction.may_prepare,
+            asks_spouts=transaction.asks_spouts,
+            ending_round=transaction.ending_round,
+            earlier=earlier,
+        )

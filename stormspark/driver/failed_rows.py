@@ -1,0 +1,50 @@
+"""Rows of sources that fail in attempt after attempt at a transaction: at some point they are given up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+from stormspark.worker.source_rows import comparable
+
+__all__ = ["FailedRows"]
+
+
+class FailedRows:
+    """Rows of sources whose trees fail in attempt after attempt at a batch; ``most`` attempts, 0: never mind how many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._batch = -1
+        self._attempts: Counter[tuple[int, Hashable]] = Counter()
+
+    def add(self, batch: int, rows: Mapping[int, Iterable[Hashable]]) -> None:
+        """These failed in an attempt at ``batch``, by task."""
+        if batch != self._batch:
+            self._batch = batch
+            self._attempts.clear()
+        self._attempts.update((task, comparable(row)) for task, of_task in rows.items() for row in of_task)
+
+    def forget(self, committed: int) -> None:
+        """That batch and all before it are committed: their rows don't come again.
+
+        >>> rows = FailedRows(1)
+        >>> rows.add(7, {3: ["a"]}); rows.forget(7); rows.given_up(7)
+        {}
+        """
+        if self._batch <= committed:
+            self._attempts.clear()
+
+    def given_up(self, batch: int) -> Mapping[int, tuple[Hashable, ...]]:
+        """The rows of ``batch`` that are not emitted any more, by task.
+
+        >>> rows = FailedRows(2)
+        >>> rows.add(7, {3: ["a", "b"]}); rows.add(7, {3: ["b"]}); rows.given_up(7), rows.given_up(8)
+        ({3: ('b',)}, {})
+        """
+        given_up: dict[int, tuple[Hashable, ...]] = {}
+        if batch == self._batch and self._most:
+            for (task, row), attempts in self._attempts.items():
+                if attempts >= self._most:
+                    given_up[task] = (*given_up.get(task, ()), row)
+        return given_up

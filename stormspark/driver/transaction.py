@@ -1,0 +1,191 @@
+"""A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
+
+A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed. The workers find
+that out themselves, within the round: each one that has work left in superstep S tells all others, so either all of them
+prepare in the superstep after it, or none does (`WorkerTransaction.tell_if_unsettled`). Most batches need one round. Loops that
+cross workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
+
+Where bolts hear of the end of a batch (`PhysicalPlan.ends_of_batches`), and any of them takes part in this one, the rounds that
+end it come when nothing waits any more: one for all, then one for committers, which nobody may reach before all others have
+ended well. Before that one the driver keeps what was announced, so that committers of a later attempt act on the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from enum import Enum
+
+from stormspark.checkpoint.state_files import ChangedRows, FileDescription
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.step import TransactionReport, WorkerReport
+
+__all__ = ["TRANSITIONS", "Transaction", "TransactionState", "TransitionError"]
+
+
+class TransactionState(Enum):
+    """Where an attempt at a batch stands between two rounds."""
+
+    #: The batch can't be over yet, so no worker prepares in the next round.
+    WORKING = "working"
+    #: Nothing waits. In the next round bolts hear that their batch is over; in the last such round workers prepare, too.
+    ENDING = "ending"
+    #: In the next round the workers prepare, if nothing is left then. Most batches begin so and need no other round.
+    PREPARING = "preparing"
+    #: Every worker has prepared.
+    PREPARED = "prepared"
+    #: The driver has committed the batch.
+    COMMITTED = "committed"
+    #: The batch has to run again, in another attempt.
+    ABORTED = "aborted"
+
+
+_WORKING, _ENDING, _PREPARING = (
+    TransactionState.WORKING,
+    TransactionState.ENDING,
+    TransactionState.PREPARING,
+)
+_PREPARED, _COMMITTED, _ABORTED = (
+    TransactionState.PREPARED,
+    TransactionState.COMMITTED,
+    TransactionState.ABORTED,
+)
+
+#: Which states may follow a state. A round that changes nothing leads from a state to itself.
+TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
+    # Not to PREPARED: nobody was asked to prepare.
+    _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
+    # Back to WORKING: bolts may emit when they hear of the end, and that has to arrive before the next round that ends the batch.
+    _ENDING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
+    # Back to WORKING, or to ENDING: only now a bolt that hears of the end takes part.
+    _PREPARING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
+    # Where the commit fails the attempt stays here: only the next attempt finds out whether the batch is committed.
+    _PREPARED: frozenset({_COMMITTED}),
+    _COMMITTED: frozenset(),
+    _ABORTED: frozenset(),
+}
+
+
+class TransitionError(RuntimeError):
+    """A transaction was about to enter a state that may not follow its own: stormspark has a defect."""
+
+    def __init__(
+        self,
+        start: TransactionState,
+        end: TransactionState,
+        history: Iterable[tuple[TransactionState, int]],
+    ) -> None:
+        entered = ", ".join(f"{state.value} from round {rounds} on" for state, rounds in history)
+        super().__init__(f"a transaction can't go from {start.value} to {end.value}; it was {entered}")
+
+
+class Transaction:
+    """One attempt at one batch.
+
+    ``repeats``: committers may have acted in an earlier attempt, so what was announced of it has to come again.
+
+    Only in ENDING, before the round for committers, `announcement` may have something. `files` are complete in PREPARED.
+    `failed_rows` is empty once the batch is COMMITTED.
+    """
+
+    def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
+        # A batch that has to repeat what was announced can't be over before that has come. Workers between which no edge crosses
+        # don't hear of each other, so the driver has to see first whether the batch has rounds that end it.
+        apart = plan.workers > 1 and not plan.supersteps
+        self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
+        #: The states that it has had, each with the round that came next.
+        self._history = [(self.state, 0)]
+        self.rounds = 0
+        self._ending_rounds, self._announces = plan.ending_rounds, plan.announces
+        self._repeats = repeats
+        #: Whether a bolt that hears of the end takes part; and how many of the rounds that end the batch were asked for.
+        self._begun, self._ended = False, 0
+        #: To be kept durably before the next round, by component and index of its task; empty: nothing.
+        self.announcement: Mapping[str, bytes] = {}
+        #: The workers' files, or their rows.
+        self.files: Sequence[FileDescription | ChangedRows | None] = []
+        #: Why the batch has to run again, or None; and whether that is storage or a broker that is away, and no user code.
+        self.aborts: str | None = None
+        self.aborted_outside = False
+        #: The rows of sources that failed in the last round, by task.
+        self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
+        #: Tuples and rows that wait.
+        self.left = 0
+        #: Tuples that bolts keep over its end, where it is prepared.
+        self.held = 0
+
+    # -- orders for the next round ---------------------------------------------------------------------------
+
+    @property
+    def may_prepare(self) -> bool:
+        """Whether workers prepare in the next round, if nothing is left."""
+        return self.state is _PREPARING or (self.state is _ENDING and self._ended == self._ending_rounds)
+
+    @property
+    def asks_spouts(self) -> bool:
+        """Whether spouts that read no source may emit in the next round: in the first one, and until they have repeated what was
+        announced. Else the batch would be committed without what committers did.
+        """
+        return not self.rounds or (self._repeats and not self._begun)
+
+    @property
+    def ending_round(self) -> int:
+        """Which of the rounds that end the batch the next round is; 0: none of them."""
+        return self._ended if self.state is _ENDING else 0
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    @property
+    def prepared(self) -> bool:
+        """Whether the batch can be committed now."""
+        return self.state is _PREPARED
+
+    def observe(self, reports: Iterable[WorkerReport]) -> None:
+        """A round has ended: take in what the workers report, and enter the state that follows from it."""
+        told = [report.transaction for report in reports if report.transaction is not None]
+        self.rounds += 1
+        self._take_in(told)
+        self._enter(self._next_state(told))
+        if self.state is _ENDING:
+            self._ended += 1
+        self.announcement = self._announced(told) if self._precedes_committers else {}
+
+    def committed(self) -> None:
+        """The driver has committed the batch: none of its rows comes again."""
+        self._enter(_COMMITTED)
+        self.failed_rows = {}
+
+    def _take_in(self, told: Sequence[TransactionReport]) -> None:
+        aborted = [one for one in told if one.aborts is not None]
+        self.aborts = aborted[0].aborts if aborted else None
+        self.aborted_outside = bool(aborted) and all(one.outside for one in aborted)
+        self.failed_rows = {task: rows for one in told for task, rows in one.failed_rows.items()}
+        self.files = [one.file for one in told]
+        self.left = sum(one.left for one in told)
+        self.held = sum(one.held for one in told)
+        self._begun = any(one.begun for one in told)
+
+    def _next_state(self, told: Sequence[TransactionReport]) -> TransactionState:
+        if self.aborts is not None:
+            return _ABORTED
+        if all(one.prepared for one in told):
+            return _PREPARED
+        if self._repeats and not self._begun:
+            return _WORKING
+        if not self._begun or self._ended == self._ending_rounds:
+            return _PREPARING
+        return _WORKING if self.left else _ENDING
+
+    @property
+    def _precedes_committers(self) -> bool:
+        """Whether committers act in the next round, and nobody has announced yet on what."""
+        return self._announces and not self._repeats and self.state is _ENDING and self.may_prepare
+
+    def _announced(self, told: Sequence[TransactionReport]) -> Mapping[str, bytes]:
+        return {place: said for one in told for place, said in (one.announced or {}).items()}
+
+    def _enter(self, state: TransactionState) -> None:
+        if state not in TRANSITIONS[self.state]:
+            raise TransitionError(self.state, state, self._history)
+        if state is not self.state:
+            self._history.append((state, self.rounds))
+        self.state = state

@@ -1,0 +1,61 @@
+"""What the driver orders the workers to do in one round: one object, made by the driver, that travels whole to every worker."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from stormspark.acker.records import AckerTime
+from stormspark.backpressure import Limits
+
+__all__ = ["NO_EARLIER_ATTEMPTS", "PLAIN_ORDERS", "EarlierAttempts", "RoundOrders"]
+
+
+@dataclass(frozen=True)
+class EarlierAttempts:
+    """What earlier attempts at a batch have left for the next attempt at it."""
+
+    #: The batch that they were attempts at; -1: there were none.
+    batch: int = -1
+    #: Rows of sources that are not emitted any more, since they failed too often: their ids, by task.
+    given_up: Mapping[int, tuple[Hashable, ...]] = field(default_factory=dict)
+    #: What was announced before committers acted, pickled, by component and index of the task that announced it.
+    announced: Mapping[str, bytes] = field(default_factory=dict)
+
+    def of(self, batch: int) -> EarlierAttempts:
+        """This, if the attempts were at ``batch``; else nothing."""
+        return self if batch == self.batch else NO_EARLIER_ATTEMPTS
+
+
+NO_EARLIER_ATTEMPTS = EarlierAttempts()
+
+
+@dataclass(frozen=True)
+class RoundOrders:
+    """The orders for one round of one batch, the same for all workers and supersteps.
+
+    The defaults are those of the only round of a batch that is no transaction. `may_prepare`, `asks_spouts` and `ending_round`
+    change from round to round in a topology whose batches are transactions (`PhysicalPlan.exactly_once`).
+    """
+
+    #: Which round of its batch this is; a batch begins with round 0.
+    round: int = 0
+    #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None: as many as it likes.
+    limits: Limits | None = None
+    #: How many seconds this round should take; None: ``stormspark.batch.target.ms`` holds.
+    target_secs: float | None = None
+    #: The durable acker's time; None: there is no such acker, or another round of this batch will report to it.
+    acker_time: AckerTime | None = None
+    #: The batch that was committed last; -1: none was.
+    committed: int = -1
+    #: Whether workers prepare the batch at the end of this round, if nothing of it is left.
+    may_prepare: bool = False
+    #: Whether spouts that read no source may emit in this round.
+    asks_spouts: bool = True
+    #: Which of the rounds that end a batch this is (`PhysicalPlan.ends_of_batches`), counted from 1; 0: none of them.
+    ending_round: int = 0
+    #: What earlier attempts at this batch have left.
+    earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
+
+
+PLAIN_ORDERS = RoundOrders()
