@@ -99,8 +99,8 @@ class RoughClock(SimulatedClock):
 def small_pieces(size: int) -> Iterator[None]:
     """Frames, chunks and the spouts' turns are of so many tuples."""
     with (
-        patch("stormspark.worker.core._FRAME_TUPLES", size),
-        patch("stormspark.worker.core._BURST", size),
+        patch("stormspark.worker.departures._FRAME_TUPLES", size),
+        patch("stormspark.worker.turns._BURST", size),
         patch("stormspark.worker.bolt_task._CHUNK_MOST", size),
     ):
         yield

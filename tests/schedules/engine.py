@@ -501,16 +501,16 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
     """Deadlines can come between any two tuples, and barriers are the schedule's."""
     HandedTable.storage = world().storage
     values: Mapping[str, Any] = {
-        "stormspark.worker.core._FRAME_TUPLES": pieces.frame,
-        "stormspark.worker.core._BURST": pieces.burst,
+        "stormspark.worker.departures._FRAME_TUPLES": pieces.frame,
+        "stormspark.worker.turns._BURST": pieces.burst,
         "stormspark.worker.spout_task._EMITS_A_TURN": pieces.burst,
         "stormspark.worker.bolt_task._CHUNK_FIRST": pieces.chunk,
-        "stormspark.worker.core.reached": reached,
+        "stormspark.worker.transactions.reached": reached,
         "stormspark.worker.batch_state.reached": reached,
         "stormspark.checkpoint.batch_commits.reached": reached,
         "stormspark.worker.batch_state.HandedState": HandedTable,
         "stormspark.worker.batch_state.changed_rows": changes_in_memory,
-        "stormspark.worker.core.Settings": RememberedSettings,
+        "stormspark.worker.services.Settings": RememberedSettings,
         "stormspark.worker.task.Settings": RememberedSettings,
         "stormspark.worker.row_spout.DeadLetters.add": _gives_up,
     }
