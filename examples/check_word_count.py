@@ -1,8 +1,8 @@
-"""Compare what the topology of word_count.py counted with a plain Python count of the same text.
+"""Compares the counts of the topology in word_count.py with a plain Python count of the same text.
 
 python examples/check_word_count.py OUTPUT [FOLDER]
 
-OUTPUT and FOLDER are what the topology had as wordcount.output and wordcount.folder.
+OUTPUT and FOLDER are the values of wordcount.output and wordcount.folder that the topology ran with.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from word_count import WORD
 
 
 def counted_by_topology(output: Path) -> Counter[str]:
-    """What the tasks of the count bolt wrote down. A word is one task's alone, or the grouping is wrong."""
+    """The counts that the tasks of the count bolt wrote. If two tasks counted the same word, the grouping is wrong."""
     total: Counter[str] = Counter()
     for file in sorted(output.glob("task-*.json")):
         counts = json.loads(file.read_text())
         if twice := counts.keys() & total.keys():
-            sys.exit(f"{next(iter(twice))!r} was counted by two tasks, one of them that of {file}")
+            sys.exit(f"{next(iter(twice))!r} was counted by two tasks; one of them wrote {file}")
         total.update(counts)
     return total
 
@@ -36,7 +36,7 @@ def counted_by_python(folder: Path | None) -> Counter[str]:
 
 
 def differences(ours: Counter[str], theirs: Counter[str]) -> list[str]:
-    """Where two counts differ, in words."""
+    """One sentence for each word that two counts differ in."""
     return [
         f"{word!r}: the topology counted {ours[word]:,}, Python {theirs[word]:,}"
         for word in sorted(ours.keys() | theirs.keys())
@@ -45,7 +45,7 @@ def differences(ours: Counter[str], theirs: Counter[str]) -> list[str]:
 
 
 def main(output: Path, folder: Path | None = None) -> int:
-    """Print the top words and whether the counts are the same; gives the exit code."""
+    """Print the top words and whether the counts are the same; returns the exit code."""
     ours = counted_by_topology(output)
     if not ours:
         print(f"no counts in {output}: was the topology stopped gracefully?")

@@ -3,7 +3,7 @@
     stormspark run examples/word_count.py --workers 2 --until-idle 3 -c wordcount.output=/tmp/counts
     python examples/check_word_count.py /tmp/counts
 
-`make demo` does both. `-c wordcount.folder=...` counts the Python files of another folder.
+`make demo` does both. With `-c wordcount.folder=...` the topology counts the Python files of another folder.
 """
 
 import json
@@ -15,15 +15,15 @@ from standard_library import lines
 
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 
-WORD = re.compile(r"[^\W\d]+")  # letters, and the underscores of names
+WORD = re.compile(r"[^\W\d]+")  # letters, and the underscores in names
 
 
 class Lines(Spout):
-    """Emits each line under its number, and again if it fails: a reliable spout."""
+    """A reliable spout: it emits each line with its number as message id, and emits the line again if it fails."""
 
     def open(self, conf, context, collector):
         self.collector = collector
-        tasks = context.component_tasks(context.this_component_id)  # they share the text out
+        tasks = context.component_tasks(context.this_component_id)  # each task reads its share of the text
         self.lines = lines(context.this_task_index, len(tasks), conf.get("wordcount.folder"))
         self.open_lines = {}
         self.again = deque()
@@ -35,7 +35,7 @@ class Lines(Spout):
         else:
             number, line = next(self.lines, (None, None))
             if line is None:
-                return  # nothing left; nothing emitted is how a spout says so
+                return  # no line is left; a spout shows that by emitting nothing
             self.open_lines[number] = line
         self.collector.emit((line,), message_id=number)
 
@@ -50,7 +50,7 @@ class Lines(Spout):
 
 
 class Split(BasicBolt):
-    """Each word of a line becomes a tuple, anchored to it: a BasicBolt anchors and acks by itself."""
+    """Makes a tuple of each word of a line; a BasicBolt anchors its emits and acks its input by itself."""
 
     def execute(self, tup, collector):
         for word in WORD.findall(tup["line"]):
@@ -61,7 +61,7 @@ class Split(BasicBolt):
 
 
 class Count(BasicBolt):
-    """Counts its share of the words: the fields grouping sends the same word to the same task."""
+    """Counts words; the fields grouping sends equal words to the same task, so each task counts its share of them."""
 
     def prepare(self, conf, context):
         self.counts = Counter()
@@ -85,5 +85,5 @@ def build():
     builder.set_bolt("count", Count(), parallelism=2).fields_grouping("split", Fields("word")).set_num_tasks(
         4
     )
-    # At least once: a line that is replayed is counted twice. A slow machine is no reason to replay one.
+    # Counting is at least once: a line that is replayed is counted twice. So the timeout is long enough for slow machines.
     return builder.create_topology("word-count", {"topology.message.timeout.secs": 300})

@@ -3,7 +3,8 @@
     (cd examples && zip ../examples.zip *.py)
     spark-submit --py-files examples.zip jobs/word_count.py [--checkpoint FOLDER] [key=value ...]
 
-A cluster without stormspark gets it likewise, or by `--archives`; `key=value` are settings of the topology.
+If stormspark is not installed on the cluster, ship it in the same way, or by `--archives`.
+Each `key=value` is a setting of the topology.
 """
 
 import argparse
@@ -18,12 +19,12 @@ from stormspark.spark import submit
 from stormspark.ui.watch import Idleness
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--checkpoint", help="a folder or URL that all of the cluster can reach")
-parser.add_argument("--until-idle", type=float, default=5, help="end after so many seconds without work")
+parser.add_argument("--checkpoint", help="a folder or URL that the whole cluster can reach")
+parser.add_argument("--until-idle", type=float, default=5, help="end after this many seconds without work")
 parser.add_argument("settings", nargs="*", type=parse_assignment, metavar="key=value")
 options = parser.parse_args()
 
-del sys.path[0]  # the folder of this file, which has the same name as the module that it runs
+del sys.path[0]  # the folder of this file: the file has the same name as the module that it runs
 topology = importlib.import_module("word_count").build()
 spark = SparkSession.builder.appName("word-count").getOrCreate()
 running = submit(topology, spark, checkpoint=options.checkpoint, conf=dict(options.settings))

@@ -1,4 +1,4 @@
-"""The command line: stormspark run, stormspark explain."""
+"""The command line: the program ``stormspark`` with its commands."""
 
 from stormspark.cli.commands import main
 

@@ -1,4 +1,4 @@
-"""The commands and their options. What goes wrong before a topology runs ends with a message and code 2."""
+"""The commands and their options. An error before a topology runs ends the command with a message and exit code 2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _R = TypeVar("_R")
 
 
 class _Refused(click.ClickException):
-    """One of our own errors, told as click tells usage errors, and with their exit code."""
+    """One of our own errors, shown as click shows usage errors, with the same exit code."""
 
     exit_code = 2
 
@@ -49,9 +49,9 @@ def _assignments(context: click.Context, option: click.Parameter, given: tuple[s
 
 
 def _json_file(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Find out now, not after an hour, that a file can't be written there."""
+    """Check now, and not after an hour, that the file can be written."""
     if given not in (None, "-") and not Path(given).absolute().parent.is_dir():
-        msg = f"there is no folder {Path(given).parent} to write it into"
+        msg = f"there is no folder {Path(given).parent} for this file"
         raise click.BadParameter(msg)
     return given
 
@@ -59,7 +59,7 @@ def _json_file(context: click.Context, option: click.Parameter, given: str | Non
 def _described_by(
     *options: Callable[[Callable[_P, _R]], Callable[_P, _R]],
 ) -> Callable[..., Callable[_P, _R]]:
-    """Several options as one decorator, first one first in the help."""
+    """Several options as one decorator; the help lists them in this order."""
 
     def decorate(command: Callable[_P, _R]) -> Callable[_P, _R]:
         for option in reversed(options):
@@ -72,7 +72,10 @@ def _described_by(
 _of_a_topology = _described_by(
     click.argument("target", metavar="FILE[:NAME]"),
     click.option(
-        "--workers", type=click.IntRange(min=1), metavar="N", help="Storm workers (topology.workers)."
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="The number of Storm workers (topology.workers).",
     ),
     click.option(
         "-c",
@@ -80,32 +83,38 @@ _of_a_topology = _described_by(
         multiple=True,
         metavar="KEY=VALUE",
         callback=_assignments,
-        help="A setting, over the topology's own; the value is JSON if it can be. May be repeated.",
+        help="A setting that overrides the topology's own. The value is read as JSON if possible, else as a string. "
+        "May be repeated.",
     ),
 )
 
 
 def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
-    """Options that only some kinds of files know, as one argument."""
+    """The options that only some kinds of files use, as one argument."""
 
     @click.option(
-        "-e", "--environment", metavar="NAME", help="The environment of a streamparse project's config.json."
+        "-e",
+        "--environment",
+        metavar="NAME",
+        help="The environment to use from a streamparse project's config.json.",
     )
     @click.option(
         "--filter",
         "filter_file",
         type=click.Path(dir_okay=False, exists=True, path_type=Path),
-        help="A properties file for the ${...} of a Flux file.",
+        help="A properties file with the values for ${...} in a Flux file.",
     )
     @click.option(
-        "--env-filter", is_flag=True, help="${ENV-NAME} of a Flux file is environment variable NAME."
+        "--env-filter",
+        is_flag=True,
+        help="Replace ${ENV-NAME} in a Flux file by the environment variable NAME.",
     )
     @click.option(
         "--arg",
         "arguments",
         multiple=True,
         metavar="TEXT",
-        help="An argument of a heronpy script, behind its topology's name. May be repeated.",
+        help="An argument for a heronpy script, after the name of its topology. May be repeated.",
     )
     @functools.wraps(command)
     def wrapped(
@@ -130,33 +139,41 @@ def main() -> None:
 @_of_a_topology
 @_read_by_front_ends
 @click.option(
-    "--engine", type=click.Choice(list(ENGINES)), default="spark", show_default=True, help="Where to run it."
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    default="spark",
+    show_default=True,
+    help="The engine to run it on.",
 )
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Stop after so long."
+    "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Stop after N seconds."
 )
 @click.option(
     "--until-idle",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="Stop once nothing was emitted and nothing is pending for S seconds.",
+    help="Stop when nothing was emitted, queued or pending for S seconds.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Where Spark keeps what a restart needs; run again with the same one to go on.",
+    help="The folder with everything that a restart needs. Run again with the same folder to go on.",
 )
 @click.option(
-    "--json", "json_to", metavar="OUT", callback=_json_file, help="Write the figures as JSON; - is stdout."
+    "--json",
+    "json_to",
+    metavar="OUT",
+    callback=_json_file,
+    help="Write the figures as JSON into this file; - is standard output.",
 )
-@click.option("--master", metavar="URL", help="The Spark master, local[2] for instance.")
+@click.option("--master", metavar="URL", help="The Spark master, for example local[2].")
 @click.option(
     "--trigger",
     type=click.Choice(["continuous", "available-now"]),
     default="continuous",
     show_default=True,
-    help="available-now: work off what the sources have at this moment, then end.",
+    help="available-now: process what the sources have at this moment, then end.",
 )
 @_refusing
 def run(
@@ -174,18 +191,21 @@ def run(
 ) -> None:
     """Run a topology.
 
-    FILE is Python (stormspark, streamparse, heronpy) or Flux YAML. NAME is a variable of it that is a topology,
-    or a function that gives one, by default build; for legacy projects, the class of the topology.
+    FILE is a Python file for stormspark, streamparse or heronpy, or a Flux file in YAML. NAME is a variable of the
+    file that holds a topology, or a function that returns one; the default is build. For streamparse, NAME is the
+    class of the topology. For heronpy, NAME is that class or the name of the topology.
 
-    Ctrl-C stops the topology at the end of its batch, and a second one at once. Exit code: 0 it ended well, 1
-    it stopped with an error, 2 it could not be started.
+    Ctrl-C stops the topology at the end of its batch. A second Ctrl-C ends it at once.
+
+    Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 130 it was ended by
+    the second Ctrl-C.
     """
     if engine != "spark" and (checkpoint or master or trigger != "continuous"):
-        msg = "--checkpoint, --master and --trigger are for --engine spark"
+        msg = "--checkpoint, --master and --trigger need --engine spark"
         raise click.UsageError(msg)
     plan = _planned(target, workers, conf, front_end)
-    asked = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
-    click.get_current_context().exit(run_topology(asked))
+    wanted = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
+    click.get_current_context().exit(run_topology(wanted))
 
 
 @main.command()
@@ -226,17 +246,28 @@ def explain(
     "--log-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The topology's log folder (stormspark.log.dir), where it is not the default one.",
+    help="The log folder of the topology (stormspark.log.dir), if it is not the default one.",
 )
-@click.option("-n", "most", type=click.IntRange(min=1), default=20, show_default=True, help="List so many.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a story a line.")
+@click.option(
+    "-n",
+    "most",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="List at most this many stories.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one story per line.")
 @_refusing
 def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json: bool) -> None:
-    """Tell what became of tuples of the topology NAME.
+    """Show what became of tuples of the topology NAME.
 
-    With ROOT, as logs and verdicts name it, or its beginning, or a message id: who emitted the message, where its
-    tuples went, how long each step took, and who has not acked. Without: the latest stories, those of failures first.
-    Reads the files that the workers on this host have written. Exit code: 0, 1 there is no such story, 2 there is no such folder.
+    ROOT is the root of a tuple tree as logs and verdicts name it, the beginning of one, or a message id. With ROOT, the command
+    shows who emitted the message, where its tuples went, how long each step took, and who has not acked. Without ROOT, it
+    lists the latest stories, failures first.
+
+    The command reads the files that the workers on this host have written.
+
+    Exit code: 0 a story was found, 1 there is no such story, 2 there is no such folder.
     """
     if log_dir is None:
         log_dir = default_log_folder() / name
@@ -248,18 +279,22 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
 @click.option(
     "--checkpoint",
     metavar="DIR",
-    help="Its checkpoint folder; by default that of the last topology NAME that this user started on this host.",
+    help="The checkpoint folder; by default that of the last topology NAME that this user started on this host.",
 )
 @click.option(
-    "--most", type=click.IntRange(min=0), default=20, show_default=True, help="So many rows, the oldest."
+    "--most",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="List at most this many trees, the oldest first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_refusing
 def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> None:
-    """Show which trees of the sources of topology NAME are open.
+    """Show which trees of sources of the topology NAME are open.
 
-    These are rows that have outlived their batch: in a window, in a join, in a queue. They are read from the state of its acker
-    query, so they are some seconds old, and can be read while the topology runs as well as after its end.
+    These trees have outlived their batch: their tuples are in a window, in a join or in a queue. The command reads them from the
+    state of the topology's acker query, so they are some seconds old. The topology may still run, or have ended.
     """
     from stormspark.cli.pending import print_pending
 
@@ -270,18 +305,25 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
 @click.argument("topology", metavar="NAME")
 @click.argument("component")
 @click.option(
-    "--txid", type=click.IntRange(min=0), metavar="N", help="As of batch N; by default the last one."
+    "--txid",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Show the state as of batch N; by default as of the last batch.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="So many keys; 0: all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Show at most this many keys; 0 is all.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a key a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one key per line.")
 @_refusing
 def state(topology: str, component: str, txid: int | None, limit: int, as_json: bool) -> None:
-    """Show the state of COMPONENT, a bolt or a spout of topology NAME.
+    """Show the state of COMPONENT, a bolt or spout of the topology NAME.
 
-    NAME is that of the last such topology that this user started on this host, or a checkpoint folder. Keys and values that are
-    no plain data are shown as their pickled bytes. The topology may run meanwhile, or have ended.
+    NAME is a checkpoint folder, or the name of a topology: the last one of that name that this user started on this host.
+    Keys and values that are not plain data are shown as pickled bytes. The topology may still run, or have ended.
     """
     from stormspark.cli.state import print_state
 
@@ -291,11 +333,19 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
 @main.command()
 @click.argument("topology", metavar="NAME")
 @click.argument("target", metavar="[FILE[:NAME]]", required=False)
-@click.option("--batch", type=click.IntRange(min=0), required=True, metavar="N", help="Which batch.")
-@click.option("--task", required=True, metavar="BOLT[I]", help="Which task: count[2] is the third of count.")
-@click.option("--pdb", "debug", is_flag=True, help="Stop in the debugger at the first execute.")
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Show so many inputs; 0: all."
+    "--batch", type=click.IntRange(min=0), required=True, metavar="N", help="The batch to run again."
+)
+@click.option(
+    "--task", required=True, metavar="BOLT[I]", help="The task: count[2] is the third task of count."
+)
+@click.option("--pdb", "debug", is_flag=True, help="Stop in the debugger at the first call of execute.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Show at most this many inputs; 0 is all.",
 )
 @click.option(
     "-c",
@@ -303,7 +353,7 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     multiple=True,
     metavar="KEY=VALUE",
     callback=_assignments,
-    help="With FILE: a setting, as it was for run.",
+    help="With FILE, a setting as it was given to run. May be repeated.",
 )
 @_refusing
 def replay(
@@ -315,13 +365,16 @@ def replay(
     limit: int,
     conf: dict[str, Any],
 ) -> None:
-    """Run one task's batch of topology NAME again, here, under a debugger if wanted.
+    """Run one task's batch of the topology NAME again, in this process, also under a debugger.
 
-    NAME is that of the last such topology that this user started on this host, or a checkpoint folder; it must have run with
-    stormspark.record.inputs. The task begins with its state as of the batch before, executes what it was given, and is compared
-    with what it did then. FILE is the topology as it is now, with a correction to be tried; without it, what ran runs again.
+    NAME is a checkpoint folder, or the name of a topology: the last one of that name that this user started on this host.
+    The topology must have run with stormspark.record.inputs.
 
-    Exit code: 0 it did what it did then, 1 it did something else, 2 that batch can't be replayed.
+    The task begins with its state as of the batch before, and executes the recorded inputs. Then the command compares the
+    task's emits and the changes of its state with those of the recorded batch. FILE is the topology as it is now, for
+    example with a correction. Without FILE, the recorded topology runs.
+
+    Exit code: 0 the task did the same as in the recorded batch, 1 it did something else, 2 the batch can't be replayed.
     """
     from stormspark.cli.replay import replay_task
 
@@ -335,7 +388,7 @@ def replay(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the report, and a Python skeleton for each topology of Java, into this folder.",
+    help="Write the report, and a Python skeleton for each Java topology, into this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -346,10 +399,10 @@ def replay(
 )
 @_refusing
 def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
-    """Read a legacy project and say what runs here, what needs a change, and what could not be made out.
+    """Report what of a legacy project runs here, what needs a change, and what could not be made out.
 
-    PATH is a folder, or a file, of streamparse, heronpy, Flux or Java; a folder may hold several. Nothing of the project is run
-    unless --import is given. Each statement says how it was checked.
+    PATH is a file or a folder with topologies for streamparse, heronpy, Flux or Java, also of several kinds. The command reads
+    the project and runs none of it, unless --import is given. Each statement of the report says how it was checked.
     """
     from stormspark.cli.port import port_project
 
@@ -359,7 +412,7 @@ def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
 def _planned(
     target: str, workers: int | None, conf: Mapping[str, Any], front_end: FrontEndOptions
 ) -> PhysicalPlan:
-    """The topology's plan, with what the command line lays over its configuration; says what advice there is."""
+    """The plan of the topology, with the settings of the command line; prints the advice for it as warnings."""
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
     plan = plan_topology(load_topology(target, front_end), overrides)
     for sentence in advice(plan):

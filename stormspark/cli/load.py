@@ -1,4 +1,4 @@
-"""Finding a topology: what ``FILE[:NAME]`` on a command line stands for, and which front-end reads it."""
+"""Finds the topology that ``FILE[:NAME]`` on a command line stands for, and the front-end that reads it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from stormspark.user_code import call, import_file
 
 __all__ = ["DEFAULT_NAME", "FrontEndOptions", "Target", "load_topology", "parse_target"]
 
-#: What is looked for in a file where the command line names nothing.
+#: The name that is looked up in a file if the command line gives none.
 DEFAULT_NAME = "build"
 
 
 class FrontEndOptions(NamedTuple):
-    """What only some kinds of files know: streamparse's environments, Flux's substitutions (A39, K19)."""
+    """Options for some kinds of files only: streamparse's environments, Flux's substitutions (A39, K19)."""
 
     environment: str | None = None
     filter_file: Path | None = None
     env_filter: bool = False
-    #: What a script of heronpy's is given behind its topology's name (A40).
+    #: The arguments of a heronpy script after the name of its topology (A40).
     arguments: tuple[str, ...] = ()
 
 
 class Target(NamedTuple):
-    """``FILE[:NAME]`` taken apart."""
+    """The two parts of ``FILE[:NAME]``."""
 
     file: Path
     name: str
@@ -43,7 +43,7 @@ _NO_OPTIONS = FrontEndOptions()
 
 
 def parse_target(text: str) -> Target:
-    """Take ``FILE[:NAME]`` apart; a colon that no name follows belongs to the file.
+    """Split ``FILE[:NAME]``; a colon that no Python name follows belongs to the file.
 
     >>> parse_target("examples/word_count.py").name
     'build'
@@ -57,16 +57,16 @@ def parse_target(text: str) -> Target:
 
 
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
-    """The topology in ``FILE[:NAME]``: that of a file of streamparse's, heronpy's or Flux's, or what NAME is, or gives when it is
-    called.
+    """The topology in ``FILE[:NAME]``: that of a file for streamparse, heronpy or Flux, or the value of NAME, or its result
+    if NAME is a function.
 
-    Raises `TopologyNotFoundError` in a line or two, with what else in the file looks like a topology. An
-    error of this package that the user's code raises (a component that can't be pickled, say) comes through
-    as it is.
+    Raises `TopologyNotFoundError` in a line or two, with the other names in the file that look like a topology. An
+    error of this package that the user's code raises (for example for a component that can't be pickled) is raised
+    unchanged.
     """
     target = parse_target(text)
     if target.file.suffix in (".yaml", ".yml"):
-        from stormspark import flux  # YAML is read where there is some
+        from stormspark import flux  # here, because only Flux files need YAML
 
         return flux.load(target.file, filter_file=options.filter_file, env_filter=options.env_filter)
     named = None if target.name == DEFAULT_NAME else target.name
@@ -84,19 +84,21 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     if found is None:
         msg = f"{target.file} has no {target.name!r}. {_suggestion(module, target)}"
         raise TopologyNotFoundError(msg)
-    if callable(found) and not isinstance(found, type):
+    is_function = callable(found) and not isinstance(found, type)
+    if is_function:
         found = call(found, str(target), target.file.resolve().parent)
     if isinstance(found, Topology):
         return found
+    verb = "returns" if is_function else "is"
     if isinstance(found, TopologyBuilder):
-        msg = f'{target} gives a TopologyBuilder: end it with .create_topology("a name")'
+        msg = f'{target} {verb} a TopologyBuilder: end it with .create_topology("a name")'
     else:
-        msg = f"{target} gives {_described(found)}, no Topology. {_suggestion(module, target)}"
+        msg = f"{target} {verb} {_described(found)}, not a Topology. {_suggestion(module, target)}"
     raise TopologyNotFoundError(msg)
 
 
 def _suggestion(module: ModuleType, target: Target) -> str:
-    """What else the file has that may be meant."""
+    """A sentence with the other names of the file that may be meant, or with what the file needs."""
     names = [name for name in _candidates(module) if name != target.name]
     if not names:
         return f"It needs a function {target.name}() that returns TopologyBuilder().create_topology(...)."
@@ -104,7 +106,7 @@ def _suggestion(module: ModuleType, target: Target) -> str:
 
 
 def _candidates(module: ModuleType) -> Iterator[str]:
-    """Names of a module's topologies, and of its own functions that need no arguments and may give one."""
+    """Names of a module's topologies, and of its own functions that need no arguments and may return one."""
     for name, value in vars(module).items():
         if name.startswith("_"):
             continue

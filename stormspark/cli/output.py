@@ -8,7 +8,7 @@ __all__ = ["wide_enough"]
 
 
 def wide_enough(console: Console, least: int = 200) -> Console:
-    """A file or a pipe has no width: there it gets at least that, so that all columns are shown."""
+    """Give a console that writes to a file or pipe, which has no width, at least this width, so that it shows all columns."""
     if not console.is_terminal:
         console.width = max(console.width, least)
     return console

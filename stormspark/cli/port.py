@@ -1,4 +1,4 @@
-"""``stormspark port``: a legacy project read, and said what there is to do (`stormspark.porting`)."""
+"""``stormspark port``: prints what `stormspark.porting` found in a legacy project, and what there is to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["port_project"]
 
 
 def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing: bool) -> None:
-    """Read the project in ``path``, print what was found, and write report and skeletons into ``out``."""
+    """Read the project in ``path``, print the findings, and write the report and the skeletons into ``out``."""
     findings, skeletons = read_project(path)
     if importing:
         plan_each(findings, path)
@@ -39,12 +39,12 @@ def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing:
     for file in written:
         click.echo(f"wrote {file}")
     if out is None:
-        what = " and a Python skeleton for each topology of Java" if skeletons else ""
-        click.echo(f"With --out DIR: the whole report{what}.")
+        what = ", and a Python skeleton for each Java topology" if skeletons else ""
+        click.echo(f"--out DIR writes the whole report{what}.")
 
 
 def _written(path: Path, text: str) -> Path:
-    """Write a file anew; one that somebody has worked on since is kept."""
+    """Write a file; if somebody has changed a Python file since it was written, write ``NAME.new.py`` beside it."""
     if path.suffix == ".py" and path.exists() and path.read_text(encoding="utf-8") != text:
         path = path.with_name(f"{path.stem}.new.py")
     path.write_text(text, encoding="utf-8")
@@ -65,12 +65,12 @@ def _print(findings: Findings) -> None:
 
 
 def _print_statements(console: Console, name: str, statements: list[Statement]) -> None:
-    """What there is to do, and what was not made out; the rest is in the report."""
-    told = [one for one in statements if one.kind in ("change", "unread")]
-    if not told:
+    """Print the changes to make and what could not be made out; the report has the rest."""
+    shown = [one for one in statements if one.kind in ("change", "unread")]
+    if not shown:
         return
     table = Table(title=name, title_justify="left", show_header=False)
-    for one in told:
+    for one in shown:
         what = f"{one.text}: {one.todo}" if one.todo else one.text
         table.add_row(one.kind, str(one.place or ""), escape(what), one.grade)
     console.print(table)

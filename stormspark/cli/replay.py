@@ -1,4 +1,4 @@
-"""Replays one task's batch and prints what it did, and how that differs from what was recorded."""
+"""Replays one task's batch, and prints what the task did and how that differs from the recorded batch."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["parse_task", "replay_task"]
 
 _TASK = re.compile(r"(.+)\[(\d+)\]")
 _LETTERS = 200
-#: The debugger does not step through these.
+#: The debugger does not step into these modules.
 _OURS = ["stormspark.worker.*", "stormspark.transactional.*", "stormspark.cli.*", "contextlib"]
 
 
 def parse_task(text: str) -> tuple[str, int]:
-    """Take ``component[index]`` apart; raises `CheckpointError`.
+    """Split ``component[index]``; raises `CheckpointError` for anything else.
 
     >>> parse_task("count[2]")
     ('count', 2)
     """
     found = _TASK.fullmatch(text)
     if found is None:
-        msg = f"a task is written as component[index], count[2] for the third one of 'count'; got {text!r}"
+        msg = f"a task is written as component[index], for example count[2] for the third task of 'count'; got {text!r}"
         raise CheckpointError(msg)
     return found[1], int(found[2])
 
@@ -48,10 +48,10 @@ def replay_task(
     *,
     debug: bool,
 ) -> int:
-    """Replay, print; the exit code: 0 it did what it did then, 1 it did not.
+    """Replay the batch and print what the task did; returns the exit code: 0 it did the same as then, 1 it did not.
 
-    ``file`` is ``FILE[:NAME]`` of the topology as it is now; without one, what ran is taken from the recording. Raises
-    `CheckpointError` where that batch can't be replayed.
+    ``file`` is ``FILE[:NAME]`` of the topology as it is now; without it the recorded topology runs. Raises
+    `CheckpointError` if the batch can't be replayed.
     """
     location = state_table_of(topology)
     component, index = parse_task(task)
@@ -91,9 +91,9 @@ def _print(done: Replay, limit: int) -> None:
     if limit and len(done.changes) > limit:
         say(f"        ... and {len(done.changes) - limit:,} more (--limit)")
     if not done.differences:
-        say("It did what it did then.")
+        say("The task did the same as in the recorded batch.")
         return
-    say("It did NOT do what it did then:")
+    say("The task did NOT do the same as in the recorded batch:")
     for difference in done.differences[: limit or None]:
         say(f"  - {difference}")
 

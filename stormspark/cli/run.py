@@ -1,4 +1,4 @@
-"""``stormspark run``: start a topology on an engine, look on, tell what it did."""
+"""``stormspark run``: starts a topology on an engine, shows its progress, and prints what it did."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summ
 
 __all__ = ["ENGINES", "Run", "run_topology"]
 
-#: The run ended as it should have; it stopped with an error; it was killed by a second Ctrl-C (as shells
-#: count it).
+#: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it, for which shells use 130.
 _OK, _FAILED, _KILLED = 0, 1, 130
 
-#: So many lines of a long error are shown: the end of a traceback says what it was.
+#: How many lines of a long error are shown: its last ones, because the end of a traceback says what was wrong.
 _ERROR_LINES = 12
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the command line asks for."""
+    """A topology to run, and the options of the command line."""
 
     plan: PhysicalPlan
     engine: str = "spark"
@@ -45,8 +44,8 @@ class Run:
 
 
 def _on_spark(run: Run) -> RunningTopology:
-    # Here and not above: the local engine, `explain` and `--help` need neither Spark nor its second of import
-    # time.
+    # Here and not above: the local engine, `explain` and `--help` need neither Spark nor the second that importing it
+    # takes.
     from stormspark import spark
 
     return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
@@ -58,14 +57,15 @@ def _on_local(run: Run) -> RunningTopology:
     return local.submit(run.plan)
 
 
-#: How a topology is started, by the name of the engine.
+#: By the name of an engine, the function that starts a topology on it.
 ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "local": _on_local}
 
 
 def run_topology(run: Run) -> int:
-    """Run it to its end; gives the exit code: 0 it ended well, 1 with an error, 130 it was killed.
+    """Run a topology to its end; returns the exit code: 0 it ended well, 1 with an error, 130 it was killed.
 
-    Progress goes to standard error, the summary to standard output, unless that is where the JSON goes.
+    Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
+    output.
     """
     notes = Console(stderr=True, highlight=False)
     table = notes if run.json_to == "-" else Console(highlight=False)
@@ -74,10 +74,10 @@ def run_topology(run: Run) -> int:
         try:
             running = ENGINES[run.engine](run)
         except ComponentError as error:
-            # The local engine opens and prepares before it hands the topology out.
-            notes.print(Text(_told(error, run.plan.topology)), style="red", soft_wrap=True)
+            # The local engine calls open and prepare before it returns the topology.
+            notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
-        # Only now: until there is a topology to stop, Ctrl-C ends the program as it ends any other.
+        # Only from here on: until there is a topology to stop, Ctrl-C ends this program as it ends any other.
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
@@ -87,13 +87,13 @@ def run_topology(run: Run) -> int:
     if run.json_to is not None:
         _write_json(statistics, run.json_to)
     if running.error is not None:
-        notes.print(Text(_told(running.error, run.plan.topology)), style="red", soft_wrap=True)
+        notes.print(Text(_stopped(running.error, run.plan.topology)), style="red", soft_wrap=True)
         return _FAILED
     return _KILLED if ending is Ending.KILLED else _OK
 
 
 def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:
-    """What tasks of the local engine print goes elsewhere if somebody reads JSON from standard output."""
+    """Redirect the prints of tasks of the local engine to standard error, if the JSON goes to standard output."""
     return redirect_stdout(sys.stderr) if run.json_to == "-" else nullcontext()
 
 
@@ -105,8 +105,8 @@ def _write_json(statistics: TopologyStatistics, to: str) -> None:
         Path(to).write_text(text, encoding="utf-8")
 
 
-def _told(error: BaseException, topology: str) -> str:
-    """An error for people: which, and the last lines of a text that has many."""
+def _stopped(error: BaseException, topology: str) -> str:
+    """The message for a topology that stopped: the first line of the error, and the last ones of a long error."""
     first, *rest = (str(error).strip() or type(error).__name__).splitlines()
     cut = ["  ..."] if len(rest) > _ERROR_LINES else []
     return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

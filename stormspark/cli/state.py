@@ -16,14 +16,14 @@ from stormspark.state_reading import state_table_of
 
 __all__ = ["print_state"]
 
-#: Of a key or a value so many letters are shown.
+#: The most characters of a key or a value that are shown.
 _LETTERS = 200
 
 
 def print_state(topology: str, component: str, txid: int | None, limit: int, *, as_json: bool) -> int:
-    """Print the first ``limit`` keys of a component's state, 0: all; the exit code.
+    """Print the first ``limit`` keys of a component's state, or all for 0; returns the exit code.
 
-    Raises `TopologyNotAliveError` for a name that nobody knows, and `CheckpointError` where there is no such state.
+    Raises `TopologyNotAliveError` for an unknown name, and `CheckpointError` if there is no such state.
     """
     found = find_state(state_table_of(topology), component, txid)
     entries = (entry for entries in found.batches() for entry in entries)

@@ -1,4 +1,4 @@
-"""Prints stories of tuple trees: a list of the latest, or all that is known of one."""
+"""Prints stories of tuple trees: a list of the latest, or everything that is known about one."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from stormspark.worker.story import Story, StoryEvent, read_stories, stories_of
 __all__ = ["print_stories", "timeline"]
 
 _OK, _NONE = 0, 1
-#: Letters of the reason in the list, and other stories of the same message that are named.
+#: The most characters of a reason in the list, and the most other stories of a message that are named.
 _WHY, _OTHERS = 120, 5
 
 
 class _NoFolder(click.ClickException):
-    """There is no folder with stories of that topology."""
+    """There is no log folder of that topology."""
 
     exit_code = 2
 
 
 def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -> int:
-    """Print the stories in a topology's log folder; the exit code. Raises click's error where there is no such folder."""
+    """Print the stories in a topology's log folder; returns the exit code. Raises click's error if there is no such folder."""
     if not folder.is_dir():
         beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
         others = sorted(path.name for path in beside if any(path.glob("stories-*.jsonl*")))
         msg = f"there are no logs of a topology in {folder}"
         msg += f"; in {folder.parent} there are stories of {', '.join(others)}" if others else ""
-        msg += ". Name another folder with --log-dir, or run this on a host of its workers"
+        msg += ". Name another folder with --log-dir, or run this command on a host of the topology's workers"
         raise _NoFolder(msg)
     stories = read_stories(folder)
     chosen = (
@@ -49,7 +49,7 @@ def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -
         return _OK if chosen else _NONE
     console = Console(highlight=False)
     if not chosen:
-        what = f"no story of {root}" if root is not None else "no stories"
+        what = f"there is no story of {root}" if root is not None else "there are no stories"
         console.print(Text(f"{what} in {folder}: none was written, or it was rotated away"), soft_wrap=True)
         return _NONE
     if root is None:
@@ -58,7 +58,7 @@ def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -
             console.print(f"{untold:,} more failures have no story (stormspark.story.failures.per.sec)")
         return _OK
     for story in chosen:
-        for line in _told(story, stories):
+        for line in _lines(story, stories):
             console.print(Text(line), soft_wrap=True)
     return _OK
 
@@ -83,8 +83,8 @@ def _table(stories: Sequence[Story], console: Console) -> Table:
     return table
 
 
-def _told(story: Story, every: Iterable[Story]) -> Iterator[str]:
-    """One story in lines."""
+def _lines(story: Story, every: Iterable[Story]) -> Iterator[str]:
+    """The lines of one story."""
     yield f"story {story.root}: {story}"
     if story.replay_of:
         yield f"it is a replay of {story.replay_of}"
@@ -92,17 +92,21 @@ def _told(story: Story, every: Iterable[Story]) -> Iterator[str]:
     yield from timeline(story)
     if story.holders:
         yield ""
-        yield "when it had failed:" if story.failed else "when its home asked:"
+        yield (
+            "where its tuples were when it failed:"
+            if story.failed
+            else "where its tuples were when its spout's worker asked:"
+        )
         yield from (f"  {holder}" for holder in story.holders)
     yield ""
     if not story.traced:
-        yield "It was not traced, so nothing is known of what went well before its end."
+        yield "The tree was not traced, so the story has no steps before its end."
     if story.omitted:
-        yield f"{story.omitted:,} more tuples moved than were written down."
+        yield f"{story.omitted:,} more tuples moved, but these moves were not recorded."
     if story.outcome is None:
-        yield "Its spout's worker has told no end: it is open, or that was rotated away or is on another host."
+        yield "Its end is not in these files: the tree is open, or its end was rotated away or is on another host."
     if len(story.hosts) > 1:
-        yield f"Workers on {len(story.hosts)} hosts have told this: times between hosts are as exact as their clocks."
+        yield f"Workers on {len(story.hosts)} hosts recorded this story: times between hosts are as exact as the hosts' clocks."
     others = [
         one
         for one in every
@@ -118,7 +122,7 @@ def _told(story: Story, every: Iterable[Story]) -> Iterator[str]:
 
 
 def timeline(story: Story) -> Iterator[str]:
-    """What happened, a line an event, with the time since the emit."""
+    """One line per event, with the time since the emit."""
     if not story.traced and story.spout:
         yield _line(0.0, f"{story.spout} emitted it")
     came: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
@@ -129,7 +133,7 @@ def timeline(story: Story) -> Iterator[str]:
             yield _line(story.seconds, story.outcome or "")
         if event.to is not None and event.what in ("emitted", "received"):
             came[event.to].append((event.at, event.tuples))
-        yield _line(event.at, _said(event, came[event.by]))
+        yield _line(event.at, _sentence(event, came[event.by]))
     if story.seconds is not None and not over:
         yield _line(story.seconds, story.outcome or "")
 
@@ -138,7 +142,7 @@ def _line(at: float, text: str) -> str:
     return f"{_after(at):>12}  {text}"
 
 
-def _said(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
+def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
     n = f"{event.tuples:,} tuple{'s' * (event.tuples != 1)}"
     match event.what:
         case "emitted":
@@ -154,7 +158,7 @@ def _said(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """How long ago the tuple came: the oldest that the task has, for it is given them in order."""
+    """How long ago the tuple arrived: the oldest that the task has, because a task gets its tuples in order."""
     left, first = event.tuples, None
     while left > 0 and came:
         at, tuples = came.popleft()

@@ -38,5 +38,8 @@ def test_a_batch_is_replayed_by_the_name_of_its_topology(start, tmp_path: Path):
             if "no inputs are kept" in said.output:
                 continue
             assert said.exit_code == 0, said.output
-            replayed += "It did what it did then." in said.output and " 0 inputs" not in said.output
+            replayed += (
+                "The task did the same as in the recorded batch." in said.output
+                and " 0 inputs" not in said.output
+            )
     assert replayed >= 2

@@ -51,7 +51,7 @@ def test_a_setting_of_a_wrong_type_is_refused():
 def test_a_file_without_a_topology_is_refused():
     done = explain(f"{WORD_COUNT}:WORD")
     assert done.exit_code == 2
-    assert "no Topology. Did you mean" in done.stderr
+    assert "not a Topology. Did you mean" in done.stderr
     assert f"{WORD_COUNT}:build" in done.stderr
 
 

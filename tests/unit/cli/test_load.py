@@ -174,10 +174,10 @@ def test_a_file_without_any_is_told_what_to_write(write):
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("def build(): pass", "gives None (is a return missing?), no Topology."),
-        ("def build(): return 42", "gives 42 of type int, no Topology."),
-        ("build = 'text'", "gives 'text' of type str, no Topology."),
-        ("class build: pass", "gives <class 'some_topology.build'> of type type, no Topology."),
+        ("def build(): pass", "returns None (is a return missing?), not a Topology."),
+        ("def build(): return 42", "returns 42 of type int, not a Topology."),
+        ("build = 'text'", "is 'text' of type str, not a Topology."),
+        ("class build: pass", "is <class 'some_topology.build'> of type type, not a Topology."),
     ],
 )
 def test_something_else_than_a_topology_is_told_as_what_it_is(write, code, said):
@@ -186,7 +186,7 @@ def test_something_else_than_a_topology_is_told_as_what_it_is(write, code, said)
 
 def test_a_builder_lacks_its_last_call(write):
     file = write("from stormspark import TopologyBuilder\ndef build(): return TopologyBuilder()")
-    assert refused(file) == f'{file}:build gives a TopologyBuilder: end it with .create_topology("a name")'
+    assert refused(file) == f'{file}:build returns a TopologyBuilder: end it with .create_topology("a name")'
 
 
 def test_a_function_that_needs_arguments(write):

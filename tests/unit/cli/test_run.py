@@ -102,7 +102,7 @@ def test_options_of_spark_are_refused_elsewhere(file, script, option):
     asked = script(ScriptedTopology(MOMENTS))
     done = stormspark(file, "--engine", "local", option, "x")
     assert done.exit_code == 2
-    assert "are for --engine spark" in done.stderr
+    assert "need --engine spark" in done.stderr
     assert not asked
 
 

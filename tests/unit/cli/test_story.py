@@ -94,10 +94,10 @@ def test_a_story_is_told_step_by_step_with_what_each_took(folder: Path) -> None:
         "  300.000 ms  parse[1] failed 1 tuple 100.000 ms after it had come, 50.000 ms into its turn",
         "    31.000 s  failed by a bolt",
         "",
-        "when it had failed:",
+        "where its tuples were when it failed:",
         "  1 tuple waits in parse[1]",
         "",
-        "5 more tuples moved than were written down.",
+        "5 more tuples moved, but these moves were not recorded.",
         f"The same message: {FIRST} timed out.",
     ]
 
@@ -106,7 +106,7 @@ def test_a_tree_that_was_not_traced_tells_who_has_not_acked(folder: Path) -> Non
     out = story(folder, FIRST).output
     assert f"message 17 of lines[0] timed out after 31 s: {REASON}" in out
     assert "  count[7] has held 1 tuple for 30.9 s without ack or fail" in out
-    assert "It was not traced" in out
+    assert "The tree was not traced" in out
     assert f"The same message: {REPLAY} failed by a bolt, traced." in out
 
 
@@ -138,13 +138,16 @@ def test_times_of_another_host_are_compared_by_wall_clocks_and_that_is_said(fold
     (folder / "stories-1.jsonl").write_text(json.dumps(part) + "\n")
     out = story(folder, FINE).output
     assert "  500.000 ms  c[0] acked 1 tuple" in out
-    assert "Workers on 2 hosts have told this: times between hosts are as exact as their clocks." in out
+    assert (
+        "Workers on 2 hosts recorded this story: times between hosts are as exact as the hosts' clocks."
+        in out
+    )
 
 
 def test_a_root_that_nobody_knows_is_code_1(folder: Path) -> None:
     done = story(folder, "ff")
     assert done.exit_code == 1
-    assert f"no story of ff in {folder}" in done.output
+    assert f"there is no story of ff in {folder}" in done.output
 
 
 def test_a_topology_without_logs_is_refused_with_those_that_have_some(folder: Path) -> None:

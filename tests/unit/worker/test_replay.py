@@ -328,7 +328,10 @@ def test_the_command(tmp_path: Path):
     said = CliRunner().invoke(main, arguments)
     assert said.exit_code == 0, said.output
     assert "count[0], batch 0: 2 inputs, 2 emits, 2 acks, 0 fails, 1 keys changed" in said.output
-    assert " state  'a': nothing -> 2" in said.output and "It did what it did then." in said.output
+    assert (
+        " state  'a': nothing -> 2" in said.output
+        and "The task did the same as in the recorded batch." in said.output
+    )
     wrong = CliRunner().invoke(main, [*arguments[:-1], "count"])
     assert wrong.exit_code == 2 and "component[index]" in wrong.output
 
@@ -372,7 +375,9 @@ def test_the_debugger_stops_at_the_first_execute(tmp_path: Path):
     )  # fmt: skip
     assert "test_durable_state.py" in done.stdout and "def execute(self, tup" in done.stdout, done.stdout
     assert "('a',)" in done.stdout
-    assert "It did what it did then." in done.stdout and done.returncode == 0, done.stderr
+    assert "The task did the same as in the recorded batch." in done.stdout and done.returncode == 0, (
+        done.stderr
+    )
 
 
 def test_recording_needs_no_more_than_plain_pickles():
