@@ -135,7 +135,8 @@ class AckerJournal:
         self.files, self.delay = files, delay
         #: The acker's time at the last commit, in microseconds; None where there was none.
         self.last_time: int | None = None
-        self._schema, self._generation, self._writer = schema, generation, uuid.uuid4().hex
+        self._schema, self._generation = schema, generation
+        self._writer = ""  # of the last `append`: each is a writer of its own
         try:
             self._numbers = files.numbers()
             if self._numbers:
@@ -168,6 +169,7 @@ class AckerJournal:
         """
         tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
         rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)
+        self._writer = uuid.uuid4().hex
         said = " ".join(map(str, _Head(_FORMAT, self._generation, self._writer, at, self.delay)))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(
@@ -180,14 +182,17 @@ class AckerJournal:
             try:
                 self.files.add(number, data)
             except FileExistsError:
-                self._look_at(number)
+                mine = self._look_at(number)
+                self._numbers.append(number)
+                if mine:
+                    return
             else:
                 self._numbers.append(number)
                 return
 
     def settle(self) -> bool:
-        """After `append` raised: whether it has written all the same. Raises OSError, and `CheckpointError` where what is there
-        can't be read.
+        """After `append` raised: whether that one has written all the same. Raises OSError, and `CheckpointError` where what is
+        there can't be read.
         """
         number = self.last + 1
         try:
@@ -198,16 +203,27 @@ class AckerJournal:
             self._numbers.append(number)
         return mine
 
-    def _look_at(self, number: int) -> None:
-        """Somebody else has written this number: a later driver, or an earlier one that was on its way."""
-        generation = self._head(number).generation
-        if generation >= self._generation:
+    def _look_at(self, number: int) -> bool:
+        """This number is written: by a later driver, by an earlier one that was on its way, or by this `append` (true), where
+        the file system has tried again by itself, as NFS does when an answer is lost.
+        """
+        head = self._head(number)
+        if head.writer == self._writer:
+            return True
+        if head.generation == self._generation:
             msg = (
-                f"the durable acker's journal {self.files} belongs to another driver now: one of generation {generation} has "
-                f"written to it, this one's is {self._generation}. This one stops; end one of the two"
+                f"the durable acker's journal {self.files} has got its file {number} late: to write it had failed, it was not "
+                f"there, and what it says was told again since. This driver stops, since it would count that twice: start the "
+                f"topology again, it goes on from here"
             )
             raise FencedError(msg)
-        self._numbers.append(number)
+        if head.generation > self._generation:
+            msg = (
+                f"the durable acker's journal {self.files} belongs to another driver now: one of generation "
+                f"{head.generation} has written to it, this one's is {self._generation}. This one stops; end one of the two"
+            )
+            raise FencedError(msg)
+        return False
 
     def _head(self, number: int) -> _Head:
         data = self.files.read(number)

@@ -8,13 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from stormspark.api import Fields, Tuple
-from stormspark.connectors.delta_files import why_no_partition
+from stormspark.connectors.delta_files import BEYOND, is_in_years, why_no_partition
 
 __all__ = ["Fit", "columns_of", "inferred_schema"]
 
 
-def columns_of(tuples: Sequence[Tuple], schema: pa.Schema) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
+def columns_of(
+    tuples: Sequence[Tuple], schema: pa.Schema, keys: Container[str] = (), partitions: Container[str] = ()
+) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
     """The values of the tuples that fit, by field names, null where a tuple has no such field; and the others with the reason.
+    See `Fit` for ``keys`` and ``partitions``.
 
     >>> from stormspark.testing import make_tuple
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]
@@ -31,7 +34,10 @@ def columns_of(tuples: Sequence[Tuple], schema: pa.Schema) -> tuple[pa.Table, li
                 reasons[position] = reason
             else:
                 known.add(tup.fields)
-    columns = [_column(field, [tup.get(field.name) for tup in tuples], reasons) for field in schema]
+    columns = []
+    for field in schema:
+        place = _Place(field, is_key=field.name in keys, is_partition=field.name in partitions)
+        columns.append(_column(place, [tup.get(field.name) for tup in tuples], reasons))
     table = pa.table(columns, schema=schema)
     if reasons:
         fitting = [position for position in range(len(tuples)) if position not in reasons]
@@ -64,6 +70,44 @@ def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
     return pa.schema(types)
 
 
+class _Place:
+    """A column of the table, and what its values have to be."""
+
+    def __init__(self, field: pa.Field, *, is_key: bool, is_partition: bool) -> None:
+        self.field, self.is_key, self.is_partition = field, is_key, is_partition
+        self.name = field.name
+        self._looks_inside = _is_never_null_inside(field.type)
+        self.easy = _easy(field.type)
+        if is_partition and not field.nullable and pa.types.is_string(field.type):
+            self.easy = lambda value: value.__class__ is str and value.isascii() and value != ""
+
+    def why_no_null(self) -> str | None:
+        """Why nothing can't be there; None: it can."""
+        if self.is_key:
+            return f"field {self.name!r} is None, and it is part of the key"
+        return None if self.field.nullable else _NO_NULL.format(self.name)
+
+    def why_not(self, value: Any) -> str | None:
+        """Why that value, which is not None, can't be there; None: it can."""
+        try:
+            column = pa.array([value], self.field.type)
+        except Exception:  # pyarrow raises half a dozen kinds
+            return f"field {self.name!r} is {_shown(value)}, which is no {self.field.type}"
+        why = self.why_not_all(column)
+        return None if why is None else f"field {self.name!r} is {_shown(value)}, {why}"
+
+    def why_not_all(self, column: pa.Array | pa.ChunkedArray) -> str | None:
+        """Why one of these values, which are of the column's type, can't be there."""
+        if self._looks_inside and _has_null_inside(column):
+            return f"which has None inside, where {self.field.type} has none"
+        if self.is_key and not is_in_years(column):
+            return f"{BEYOND}, and it is part of the key"
+        if self.is_partition:
+            why = why_no_partition(column, nullable=self.field.nullable)
+            return None if why is None else f"{why}, which the table is partitioned by"
+        return None
+
+
 class Fit:
     """Whether tuples fit a schema, told one by one as `columns_of` would; ``keys`` may not be None, and those of
     ``partitions`` are values that readers can have there.
@@ -79,7 +123,11 @@ class Fit:
 
     def __init__(self, schema: pa.Schema, keys: Container[str] = (), partitions: Sequence[str] = ()) -> None:
         self.schema, self.partitions = schema, tuple(partitions)
-        self._columns = [(field.name, field, _easy(field.type), field.name in keys) for field in schema]
+        places = [
+            _Place(field, is_key=field.name in keys, is_partition=field.name in partitions)
+            for field in schema
+        ]
+        self._places = [(place.name, place.easy, place) for place in places]
         self._known: set[Fields] = set()
 
     def why_not(self, tup: Tuple) -> str | None:
@@ -88,27 +136,60 @@ class Fit:
             if (reason := _unknown(tup, self.schema)) is not None:
                 return reason
             self._known.add(tup.fields)
-        for name, field, easy, is_key in self._columns:
+        for name, easy, place in self._places:
             value = tup.get(name)
             if value is None:
-                if is_key:
-                    return f"field {name!r} is None, and it is part of the key"
-                if not field.nullable:
-                    return _NO_NULL.format(name)
-            elif not easy(value):
-                if _misfit(value, field.type):
-                    return _misfits(field, value)
-                why = why_no_partition(pa.array([value], field.type)) if name in self.partitions else None
-                if why is not None:
-                    return f"field {name!r} is {value!r:.100}, {why}, which the table is partitioned by"
+                reason = place.why_no_null()
+            elif easy(value):
+                continue
+            else:
+                reason = place.why_not(value)
+            if reason is not None:
+                return reason
         return None
 
 
 _NO_NULL = "field {!r} is None, which the table does not allow"
 
 
-def _misfits(field: pa.Field, value: Any) -> str:
-    return f"field {field.name!r} is {value!r:.100}, which is no {field.type}"
+def _shown(value: Any) -> str:
+    """As people see it: not every value can be, such as a number of more digits than Python writes."""
+    try:
+        return f"{value!r:.100}"
+    except Exception as error:
+        return f"a {type(value).__name__} that can't be shown ({type(error).__name__})"
+
+
+def _is_never_null_inside(type: pa.DataType) -> bool:
+    """Whether values have places inside that may not be null."""
+    return any(not field.nullable or _is_never_null_inside(field.type) for field in _fields_in(type))
+
+
+def _fields_in(type: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(type):
+        return list(type)
+    if pa.types.is_map(type):
+        return [type.item_field]  # Arrow itself has no key that is null
+    return [type.value_field] if pa.types.is_list(type) or pa.types.is_large_list(type) else []
+
+
+def _has_null_inside(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether one of the values has a null where its type has none: Arrow makes such values, and writes them nowhere."""
+    if isinstance(column, pa.ChunkedArray):
+        return any(map(_has_null_inside, column.chunks))
+    column = column.drop_null()  # what is inside of nothing does not count
+    fields = _fields_in(column.type)
+    if pa.types.is_struct(column.type):
+        inside = [column.field(place) for place in range(len(fields))]
+    elif pa.types.is_map(column.type):
+        begin, end = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        inside = [column.items.slice(begin, end - begin)]
+    else:
+        inside = [column.flatten()] if fields else []
+    return any(
+        (not field.nullable and values.null_count > 0) or _has_null_inside(values)
+        for field, values in zip(fields, inside, strict=True)
+    )
 
 
 def _unknown(tup: Tuple, schema: pa.Schema) -> str | None:
@@ -134,25 +215,21 @@ def _easy(type: pa.DataType) -> Callable[[Any], bool]:
     return lambda value: False
 
 
-def _column(field: pa.Field, values: list[Any], reasons: dict[int, str]) -> pa.Array:
+def _column(place: _Place, values: list[Any], reasons: dict[int, str]) -> pa.Array:
     """The values, None where they do not fit, which is added to ``reasons``."""
-    if not field.nullable:
+    if (nothing := place.why_no_null()) is not None:
         for position, value in enumerate(values):
             if value is None:
-                reasons.setdefault(position, _NO_NULL.format(field.name))
+                reasons.setdefault(position, nothing)
     try:
-        return pa.array(values, field.type)
-    except Exception:  # pyarrow raises half a dozen kinds; find the values one by one
-        fitting = [None if _misfit(value, field.type) else value for value in values]
-    for position, (value, left) in enumerate(zip(values, fitting, strict=True)):
-        if value is not None and left is None:
-            reasons.setdefault(position, _misfits(field, value))
-    return pa.array(fitting, field.type)
-
-
-def _misfit(value: Any, type: pa.DataType) -> bool:
-    try:
-        pa.array([value], type)
-    except Exception:
-        return True
-    return False
+        column = pa.array(values, place.field.type)
+        if place.why_not_all(column) is None:
+            return column
+    except Exception:  # pyarrow raises half a dozen kinds
+        pass  # find the values one by one
+    fitting = list(values)
+    for position, value in enumerate(values):
+        if value is not None and (reason := place.why_not(value)) is not None:
+            reasons.setdefault(position, reason)
+            fitting[position] = None
+    return pa.array(fitting, place.field.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.api.state import KeyValueState, TransactionalSink
 from stormspark.connectors.arrow_columns import Fit, columns_of
 from stormspark.connectors.delta_files import StagedRows
-from stormspark.connectors.delta_table import SinkTable
+from stormspark.connectors.delta_table import SinkTable, why_no_key
 from stormspark.connectors.file_bolt_policies import CountSyncPolicy, SyncPolicy
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import InvalidTopologyError
@@ -82,6 +83,8 @@ class DeltaBolt(TransactionalSink, Bolt):
                 names = ", ".join(schema.names) if schema is not None else ""
                 msg = f"DeltaBolt: {what} has {missing[0]!r}, which is no column of its schema ({names})"
                 raise InvalidTopologyError(msg)
+        if schema is not None and (why := why_no_key(schema, self.merge_on)) is not None:
+            raise InvalidTopologyError(why)
         if delete_on is not None and not self.merge_on:
             msg = f"DeltaBolt: delete_on={delete_on!r} deletes the row of a key, and no merge_on says what the key is"
             raise InvalidTopologyError(msg)
@@ -190,7 +193,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     def _waiting_to_columns(self) -> None:
         waiting, self._waiting = self._waiting, []
         assert self._fit is not None
-        rows, unfit = columns_of(waiting, self._fit.schema)
+        rows, unfit = columns_of(waiting, self._fit.schema, self.merge_on, self._fit.partitions)
         if unfit:
             # It was acked before there was a table. There is one when the batch comes again, and then it fails alone.
             msg = f"{unfit[0][0]} does not fit the table {self.table}, which the first tuples made: {unfit[0][1]}"
@@ -200,7 +203,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     def _learn_the_schema(self) -> None:
         self._sink.check_for_transactions()
         schema = self._sink.arrow_schema()
-        partitions = () if self.merge_on else self._sink.partitions
+        partitions = self._sink.partitions
         if self._fit is None or (self._fit.schema, self._fit.partitions) != (schema, tuple(partitions)):
             self._fit = Fit(schema, self.merge_on, partitions)
 
@@ -255,13 +258,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         tuples = _open(tuples)
         self._sink.open_or_make(tuples)
         schema = self._sink.arrow_schema()
-        if self.merge_on:
-            for tup in tuples:
-                nothing = [name for name in self.merge_on if tup.get(name) is None]
-                if nothing:
-                    self._fail_unfit(tup, f"field {nothing[0]!r} is None, and it is part of the key")
-            tuples = _open(tuples)
-        columns, unfit = columns_of(tuples, schema)
+        columns, unfit = columns_of(tuples, schema, self.merge_on, self._sink.partitions)
         for tup, why in unfit:
             self._fail_unfit(tup, why)
         fitting = _open(tuples) if unfit else tuples
@@ -276,7 +273,7 @@ class DeltaBolt(TransactionalSink, Bolt):
 
     def _newest(self, rows: pa.Table) -> pa.Table:
         """Of the rows of each key the last one."""
-        keys = zip(*(rows.column(name).to_pylist() for name in self.merge_on), strict=True)
+        keys = zip(*(_comparable(rows.column(name)) for name in self.merge_on), strict=True)
         last = {key: position for position, key in enumerate(keys)}
         return rows if len(last) == rows.num_rows else rows.take(pa.array(sorted(last.values()), pa.int64()))
 
@@ -299,6 +296,14 @@ class DeltaBolt(TransactionalSink, Bolt):
             return self._sink.open() and self._sink.last_commit() == version
         except Exception:
             return False
+
+
+def _comparable(key: pa.ChunkedArray) -> list[Any]:
+    """The values of a key's column, equal where a merge takes them for the same: all NaN are one, and no other is None."""
+    values = key.to_pylist()
+    if pa.types.is_floating(key.type):
+        return [None if math.isnan(value) else value for value in values]
+    return values  # type: ignore[no-any-return]
 
 
 def _open(tuples: Sequence[Tuple]) -> list[Tuple]:

@@ -16,10 +16,12 @@ import pyarrow.parquet as pq
 
 from stormspark.checkpoint.state_files import Folder
 
-__all__ = ["StagedFile", "StagedRows", "staged", "why_no_partition"]
+__all__ = ["BEYOND", "StagedFile", "StagedRows", "is_in_years", "staged", "why_no_partition"]
 
 #: Columns that have statistics, and the longest text in them: as Delta's own writers have it.
 _COLUMNS, _TEXT = 32, 32
+#: What a time is that `is_in_years` says no of.
+BEYOND = "beyond the years 1 to 9999"
 
 
 class StagedFile(NamedTuple):
@@ -111,7 +113,7 @@ def _parts(
 def _as_text(column: pa.ChunkedArray) -> list[str | None]:
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us"))  # UTC, without saying so
-    if (why := why_no_partition(column)) is not None:
+    if (why := why_no_partition(column)) is not None:  # `Fit` has told before, one by one
         msg = f"a {column.type} by which the table is partitioned is {why}"
         raise ValueError(msg)
     return [text or None for text in column.cast(pa.string()).to_pylist()]
@@ -123,22 +125,30 @@ def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
     return (value.cast(pa.timestamp("us")) if pa.types.is_timestamp(type) else value).cast(type)
 
 
-def why_no_partition(column: pa.ChunkedArray | pa.Array) -> str | None:
+def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
     """Why readers could not have a partition of one of these values; None: they can have all.
+
+    One that they can't have is one too many: delta-rs reads nothing of such a table any more.
 
     >>> why_no_partition(pa.array([0, None, 2_932_896], pa.date32()))
     >>> why_no_partition(pa.array([2_932_897], pa.date32()))
     'beyond the years 1 to 9999'
+    >>> why_no_partition(pa.array([""])), why_no_partition(pa.array([""]), nullable=False)
+    (None, 'null in a partition, which may not be null')
     """
-    if pa.types.is_temporal(column.type) and not _is_in_years(column):
-        return "beyond the years 1 to 9999"
+    if not is_in_years(column):
+        return BEYOND
+    if not nullable and pa.types.is_string(column.type) and pc.any(pc.equal(column, "")).as_py():
+        return "null in a partition, which may not be null"
     if pa.types.is_decimal(column.type) and (least := pc.min(column).as_py()) is not None and least < 0:
         return "negative, which delta-rs can't read there"
     return None
 
 
-def _is_in_years(column: pa.ChunkedArray | pa.Array) -> bool:
-    """Whether dates or timestamps are such as Python has, and Delta's log."""
+def is_in_years(column: pa.ChunkedArray | pa.Array) -> bool:
+    """Whether dates or timestamps are such as Python has, and Delta's log; what is neither is."""
+    if not pa.types.is_temporal(column.type):
+        return True
     try:
         pc.min_max(column).as_py()
     except (ValueError, OverflowError):
@@ -171,7 +181,7 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
         return None
     if kind.is_floating(type) and pc.any(pc.is_nan(column)).as_py():
         return None
-    if kind.is_temporal(type) and not _is_in_years(column):
+    if not is_in_years(column):
         return None
     found = pc.min_max(column).as_py()
     least, most = found["min"], found["max"]

@@ -9,14 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from stormspark.api import Tuple
+from stormspark.checkpoint.state_files import Folder
 from stormspark.connectors.arrow_columns import inferred_schema
 from stormspark.connectors.delta_files import StagedFile, StagedRows, staged
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
-__all__ = ["SinkTable"]
+__all__ = ["SinkTable", "why_no_key"]
 
 #: What only an ordinary write looks after, or makes; rows that a batch has committed can't be refused any more.
 _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
+#: Bytes of a log's entry that tell it from every other one: they have the time of its commit, the table's id, or names of files.
+_BEGINNING = 16 << 10
 
 
 class SinkTable:
@@ -48,11 +51,17 @@ class SinkTable:
         self._options, self._configuration = dict(storage_options or {}), dict(configuration or {})
         self._handle: Any = None
         self._partitions: list[str] = []  # of the table as it was seen last
+        self._folder: Folder | None = None
+        self._seen: tuple[int, bytes] | None = (
+            None  # the version that was looked at, and how its entry in the log begins
+        )
 
     # -- what is there ---------------------------------------------------------------------------------------
 
     def open(self) -> bool:
         """Look at the table as it is now; false: there is none. Raises `InvalidTopologyError` where it is not as was told."""
+        if self._handle is not None and not self._is_the_same():
+            self.forget()
         if self._handle is None:
             if not self._delta.DeltaTable.is_deltatable(self.location, self._options):
                 return False
@@ -60,7 +69,26 @@ class SinkTable:
         else:
             self._handle.update_incremental()
         self._partitions = list(self._handle.metadata().partition_columns)
+        version = self._handle.version()
+        if self._seen is None or self._seen[0] != version:
+            self._seen = (version, self._entry(version))
         return True
+
+    def _is_the_same(self) -> bool:
+        """Whether the table is the one that was looked at: one that was removed and made again, and has as many versions by now,
+        is taken for the old one by delta-rs, with its columns and partitions.
+        """
+        return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
+
+    def _entry(self, version: int) -> bytes:
+        """How the log's entry of a version begins, which nobody changes and no two are the same; empty where there is none."""
+        if self._folder is None:
+            self._folder = Folder(self.location, self._options)
+        try:
+            with self._folder.read(f"_delta_log/{version:020}.json") as entry:
+                return bytes(entry.read(_BEGINNING))
+        except FileNotFoundError:
+            return b""
 
     def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
         """The same, and where there is none make it: of the schema, or of the names and types of these tuples."""
@@ -84,7 +112,7 @@ class SinkTable:
 
     def forget(self) -> None:
         """After an error: another process may have changed the table, or made it anew."""
-        self._handle = None
+        self._handle = self._seen = None
 
     def arrow_schema(self) -> pa.Schema:
         """What tuples have to fit: its columns, and `delete_on`."""
@@ -145,6 +173,9 @@ class SinkTable:
                 f"{', '.join(names)}. Add the column to the table, or take it out of {what.removeprefix('its ')}"
             )
             raise InvalidTopologyError(msg)
+        columns = pa.schema(table.schema().to_arrow())
+        if (why := why_no_key(columns, self._merge_on)) is not None:
+            raise InvalidTopologyError(why)
         if self._partition_by and partitions != self._partition_by:
             msg = f"DeltaBolt: the table {self.location} is partitioned by {partitions}, not by {self._partition_by}"
             raise InvalidTopologyError(msg)
@@ -179,7 +210,9 @@ class SinkTable:
 
     def stage(self, rows: pa.Table) -> StagedRows:
         """Write the rows as files beside the table; they are no part of it. Raises OSError."""
-        return staged(self.location, self._options, rows, () if self._merge_on else self._partitions)
+        # By a column that it got since the task looked its rows are partitioned when they are committed.
+        known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
+        return staged(self.location, self._options, rows, self._partitions if known else ())
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, if that is not in it yet.
@@ -196,12 +229,11 @@ class SinkTable:
                     f"these rows are lost, and only a new checkpoint folder goes on without them"
                 )
                 raise ValueError(msg)
-            if not self._merge_on:
-                self._check_staged(rows.schema)
+            self._check_staged(rows)
             if self._is_file_by_file(rows):
                 self._add(rows.files, version)
                 return
-            self.write(rows.read(self.location, self._options), version)
+            self.write(self._with_all_columns(rows.read(self.location, self._options)), version)
         elif not self._merge_on:
             return  # its files may be the table's, or have been in a version that somebody may want back
         with contextlib.suppress(OSError):
@@ -228,17 +260,38 @@ class SinkTable:
             [name for name, _ in file.partition] == self._partitions for file in rows.files
         )
 
-    def _check_staged(self, schema: pa.Schema) -> None:
-        """Raise ValueError where the table has been changed since its rows were staged."""
+    def _check_staged(self, rows: StagedRows) -> None:
+        """Raise ValueError where the table has been changed since its rows were staged, so that they can't be in it."""
         now = self._columns()
-        for field in schema:
+        for field in rows.schema:
             there = now.field(field.name).type if field.name in now.names else None
-            if there != field.type:
+            if there == field.type or field.name == self._delete_on or (self._merge_on and there is not None):
+                continue  # a merge casts
+            msg = (
+                f"the table {self.location} was changed while rows waited for it: column {field.name!r} was {field.type}, "
+                f"and is {there or 'gone'}: change it back until they are delivered"
+            )
+            raise ValueError(msg)
+        never_null = [field.name for field in now if not field.nullable]
+        if set(never_null) <= {field.name for field in rows.schema if not field.nullable}:
+            return
+        # Nobody else looks at files that become the table's as they are.
+        found = self._with_all_columns(rows.read(self.location, self._options))
+        for name in never_null:
+            if found.column(name).null_count:
                 msg = (
-                    f"the table {self.location} was changed while rows waited for it: column {field.name!r} was {field.type}, "
-                    f"and is {there or 'gone'}: change it back until they are delivered"
+                    f"the table {self.location} was changed while rows waited for it: column {name!r} may not be null any more, "
+                    f"and in some of them it is: let it be null until they are delivered"
                 )
                 raise ValueError(msg)
+
+    def _with_all_columns(self, rows: pa.Table) -> pa.Table:
+        """The rows with the columns that the table has got since: null."""
+        names = set(rows.column_names)
+        for field in self._columns():
+            if field.name not in names:
+                rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
+        return rows
 
     def _merge(self, rows: pa.Table, version: int) -> None:
         """Rows of ``rows`` are of different keys."""
@@ -257,6 +310,20 @@ class SinkTable:
         return self._delta.CommitProperties(
             app_transactions=[self._delta.Transaction(self.application, version)]
         )
+
+
+def why_no_key(columns: pa.Schema, merge_on: Sequence[str]) -> str | None:
+    """Why rows can't be merged on these columns; None: they can.
+
+    >>> why_no_key(pa.schema([("word", pa.string())]), ["word"])
+    """
+    for name in merge_on:
+        if name in columns.names and pa.types.is_nested(kind := columns.field(name).type):
+            return (
+                f"DeltaBolt: merge_on has {name!r}, which is of type {kind}: a key is made of plain values, so merge on columns "
+                f"of texts, numbers or times"
+            )
+    return None
 
 
 def _never_null_inside(schema: pa.Schema) -> list[str]:

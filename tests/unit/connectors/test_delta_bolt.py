@@ -116,6 +116,31 @@ def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
     assert versions(tmp_path / "t") == 1, "nothing fits, nothing is committed"
 
 
+@pytest.mark.parametrize("merge_on", [[], ["n"]])
+@pytest.mark.parametrize(
+    ("kind", "bad", "why"),
+    [
+        (pa.string(), "", "null in a partition, which may not be null"),
+        (pa.date32(), 2_932_897, "beyond the years 1 to 9999"),
+        (pa.decimal128(6, 2), Decimal("-1.5"), "negative, which delta-rs can't read there"),
+    ],
+    ids=["text", "date", "decimal"],
+)
+def test_a_partition_that_nobody_could_read_fails_alone(
+    tmp_path: Path, kind: pa.DataType, bad: Any, why: str, merge_on: list[str]
+) -> None:
+    """One such row, and delta-rs reads nothing of the table any more, nor does the bolt."""
+    schema = pa.schema([pa.field("word", kind, nullable=False), ("n", pa.int64())])
+    task = Task(DeltaBolt(tmp_path / "t", schema=schema, partition_by=["word"], merge_on=merge_on))
+    good = "a" if bad == "" else 1
+    task.execute(good, 1)
+    unfit = task.execute(bad, 2)
+    task.execute(good, 3)
+    task.bolt.flush()
+    assert task.collector.failed == [unfit] and why in task.collector.reasons[0]
+    assert deltalake.DeltaTable(tmp_path / "t").to_pyarrow_table().column("n").to_pylist() == [1, 3]
+
+
 def test_rows_that_the_table_refuses_fail_alone(tmp_path: Path) -> None:
     """Columns that may not be null, and CHECK constraints."""
     schema = pa.schema([pa.field("word", pa.string(), nullable=False), ("n", pa.int64())])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -16,11 +17,12 @@ import pyarrow.compute as pc
 import pytest
 
 from stormspark import Bolt, Fields, Topology, TopologyBuilder
+from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.connectors import DeltaBolt
 from stormspark.connectors.delta_files import staged
 from stormspark.connectors.delta_table import SinkTable
 from stormspark.errors import ComponentError
-from stormspark.testing import make_tuple
+from stormspark.testing import RecordingCollector, make_context, make_tuple
 from tests.unit.connectors.exactly_once_components import Numbers
 from tests.unit.worker.durable_workers import DurableWorkers
 
@@ -81,6 +83,14 @@ class Lives:
             self.batches += 1
             errors += [error.text for report in reports for error in report.errors]
         return errors
+
+
+def opened(table: DeltaBolt) -> tuple[RecordingCollector, DeltaBolt]:
+    """The one task of a topology whose batches are transactions."""
+    collector = RecordingCollector(table)
+    table.init_state(KeyValueStore())
+    table.prepare({}, make_context("sink", table), collector)
+    return collector, table
 
 
 def rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
@@ -500,6 +510,116 @@ def test_tables_that_are_never_merged_into_and_structs_that_are_never_null_insid
         Lives(tmp_path / "third", topology(DeltaBolt(tmp_path / "inside")))
 
 
+@pytest.mark.parametrize("merge_on", [[], ["key"]])
+def test_a_table_that_gets_a_column_goes_on(tmp_path: Path, merge_on: list[str]) -> None:
+    """C42: also with rows that waited for it, and where it is partitioned by the column at once."""
+    sink = tmp_path / "sink"
+    _, table = opened(DeltaBolt(sink, schema=SCHEMA, merge_on=merge_on))
+
+    def partition_by(name: str, kind: pa.DataType) -> None:
+        there = deltalake.DeltaTable(sink).to_pyarrow_table()
+        there = there.append_column(name, pa.nulls(there.num_rows, kind))
+        deltalake.write_deltalake(sink, there, mode="overwrite", partition_by=[name], schema_mode="overwrite")
+
+    extra = deltalake.Field("extra", deltalake.schema.PrimitiveType("integer"))
+    for batch in range(3):
+        table.execute(make_tuple((f"k{batch}", batch), fields=["key", "n"]))
+        table.pre_save(batch)
+        if batch == 0:
+            deltalake.DeltaTable(sink).alter.add_columns([extra])
+        elif batch == 1:
+            partition_by("more", pa.string())
+        table.post_save(batch)
+    assert rows(sink) == [(f"k{n}", n, None, None) for n in range(3)]
+
+
+@pytest.mark.parametrize("merge_on", [[], ["key"]])
+def test_a_column_that_may_not_be_null_any_more_gets_no_null(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merge_on: list[str]
+) -> None:
+    """C42: nobody else looks at files that become the table's as they are."""
+    sink = tmp_path / "sink"
+    monkeypatch.setattr("stormspark.connectors.outbox._FIRST_PAUSE", 0.0)
+    _, table = opened(DeltaBolt(sink, schema=SCHEMA, merge_on=merge_on))
+
+    def make_of(schema: pa.Schema) -> None:
+        there = deltalake.DeltaTable(sink).to_pyarrow_table().cast(schema)
+        deltalake.write_deltalake(sink, there, mode="overwrite", schema_mode="overwrite")
+
+    for batch, n in enumerate((7, None)):
+        table.execute(make_tuple((f"k{batch}", n), fields=["key", "n"]))
+        table.pre_save(batch)
+        make_of(pa.schema([SCHEMA.field("key"), pa.field("n", pa.int64(), nullable=False)]))
+        if n is None:
+            with pytest.raises(ValueError, match="column 'n' may not be null any more, and in some of them"):
+                table.post_save(batch)
+            make_of(SCHEMA)
+        table.post_save(batch)
+    assert rows(sink) == [("k0", 7), ("k1", None)]
+
+
+@pytest.mark.parametrize("partitions", [(["key"], ["n"]), (["key"], []), ([], ["n"])])
+def test_a_table_that_is_made_anew_with_as_many_versions_is_looked_at(
+    tmp_path: Path, partitions: tuple[list[str], list[str]]
+) -> None:
+    """C42: delta-rs takes it for the old one, so its rows had no value where it is partitioned otherwise."""
+    sink = tmp_path / "sink"
+    deltalake.DeltaTable.create(sink, SCHEMA, partition_by=partitions[0])
+    _, table = opened(DeltaBolt(sink))
+    for batch in range(4):
+        if batch == 2:
+            shutil.rmtree(sink)
+            deltalake.DeltaTable.create(sink, SCHEMA, partition_by=partitions[1])
+            for _ in range(2):
+                deltalake.write_deltalake(sink, pa.table({"key": ["other"], "n": [-1]}), mode="append")
+        table.execute(make_tuple((f"k{batch}", batch), fields=["key", "n"]))
+        table.pre_save(batch)
+        table.post_save(batch)
+    assert rows(sink, "key", "n") == [("k2", 2), ("k3", 3), ("other", -1), ("other", -1)]
+
+
+def test_rows_with_none_where_the_table_has_none_inside_fail_alone(tmp_path: Path) -> None:
+    """B10: no file can have them, so no batch that had one was committed."""
+    lists = pa.list_(pa.field("element", pa.int64(), nullable=False))
+    maps = pa.map_(pa.string(), pa.field("value", pa.struct([pa.field("a", pa.int64(), nullable=False)])))
+    schema = pa.schema([("key", lists), ("n", maps)])
+    collector, table = opened(DeltaBolt(tmp_path / "sink", schema=schema))
+    good: list[Any] = [([1], [("x", {"a": 1})]), ([], []), (None, [("x", None)])]
+    for values in [*good, ([1, None], None), (None, [("x", {"a": None})])]:
+        table.execute(make_tuple(values, fields=["key", "n"]))
+    assert len(collector.acked) == 3
+    assert [", which has None inside, where " in reason for reason in collector.reasons] == [True, True]
+    table.pre_save(0)
+    table.post_save(0)
+    assert rows(tmp_path / "sink", "key") == [(None,), ([1],), ([],)]
+
+
+def test_a_text_that_is_null_in_a_partition_fails_alone_where_that_may_not_be(tmp_path: Path) -> None:
+    """B10: Delta has no empty text there. One such row, and nobody could read the table any more."""
+    schema = pa.schema([pa.field("key", pa.string(), nullable=False), ("n", pa.int64())])
+    for merge_on in [], ["n"]:
+        sink = tmp_path / f"sink-{len(merge_on)}"
+        collector, table = opened(DeltaBolt(sink, schema=schema, partition_by=["key"], merge_on=merge_on))
+        for values in ("", 1), ("a", 2):
+            table.execute(make_tuple(values, fields=["key", "n"]))
+        assert collector.reasons == [
+            f"does not fit the table {sink}: field 'key' is '', null in a partition, which may not be null, which the table is "
+            f"partitioned by"
+        ]
+        table.pre_save(0)
+        table.post_save(0)
+        assert rows(sink) == [("a", 2)]
+
+
+def test_a_value_that_can_not_be_shown_fails_alone(tmp_path: Path) -> None:
+    """B10: Python writes no number of more than 4300 digits."""
+    collector, table = opened(DeltaBolt(tmp_path / "sink", schema=SCHEMA))
+    table.execute(make_tuple(("a", 10**5000), fields=["key", "n"]))
+    assert collector.reasons[0].endswith(
+        "field 'n' is a int that can't be shown (ValueError), which is no int64"
+    )
+
+
 # -- merge -------------------------------------------------------------------------------------------------------
 
 
@@ -536,15 +656,42 @@ class _Listed:
         return self.values[n]
 
 
+def test_keys_that_are_not_a_number_are_one(tmp_path: Path) -> None:
+    """C42: two of one batch were two rows for one of the table, which no merge takes, and all behind them waited for ever."""
+    schema = pa.schema([("key", pa.float64()), ("n", pa.int64())])
+    _, table = opened(DeltaBolt(tmp_path / "sink", schema=schema, merge_on="key"))
+    for batch in range(2):
+        for n in range(3):
+            table.execute(make_tuple((float("nan"), 10 * batch + n), fields=["key", "n"]))
+            table.execute(make_tuple((0.5, 10 * batch + n), fields=["key", "n"]))
+        table.pre_save(batch)
+        table.post_save(batch)
+    assert numbers_in(tmp_path / "sink") == [12, 12]
+
+
+@pytest.mark.parametrize(
+    ("kind", "beyond"), [(pa.timestamp("us", "UTC"), 10**18), (pa.date32(), 2_932_897)], ids=["time", "date"]
+)
+def test_a_key_that_is_a_time_python_does_not_have_fails_alone(
+    tmp_path: Path, kind: pa.DataType, beyond: int
+) -> None:
+    """C42, B10: no batch that had one was committed."""
+    schema = pa.schema([("key", kind), ("n", pa.int64())])
+    collector, table = opened(DeltaBolt(tmp_path / "sink", schema=schema, merge_on="key"))
+    for n, key in enumerate((0, beyond, 1)):
+        table.execute(make_tuple((key, n), fields=["key", "n"]))
+    assert collector.reasons == [
+        f"does not fit the table {tmp_path / 'sink'}: field 'key' is {beyond}, beyond the years 1 to 9999, and it is part of "
+        f"the key"
+    ]
+    table.pre_save(0)
+    table.post_save(0)
+    assert numbers_in(tmp_path / "sink") == [0, 2]
+
+
 def test_a_key_that_is_none_fails_alone(tmp_path: Path) -> None:
     """C42, B10."""
-    table = DeltaBolt(tmp_path / "sink", schema=SCHEMA, merge_on="key")
-    from stormspark.checkpoint.key_value_store import KeyValueStore
-    from stormspark.testing import RecordingCollector, make_context
-
-    collector = RecordingCollector(table)
-    table.init_state(KeyValueStore())
-    table.prepare({}, make_context("sink", table), collector)
+    collector, table = opened(DeltaBolt(tmp_path / "sink", schema=SCHEMA, merge_on="key"))
     for values in (None, 1), ("a", 2):
         table.execute(make_tuple(values, fields=["key", "n"]))
     assert collector.reasons == [

@@ -98,3 +98,14 @@ def test_a_table_without_the_key_is_refused(tmp_path: Path) -> None:
     deltalake.DeltaTable.create(tmp_path / "t", SCHEMA)
     with pytest.raises(InvalidTopologyError, match="no column 'other', which merge_on has; it has word, n"):
         Task(DeltaBolt(tmp_path / "t", merge_on="other"))
+
+
+def test_a_key_of_lists_is_refused(tmp_path: Path) -> None:
+    """Before anything runs, where it is known; else with the table."""
+    schema = pa.schema([("word", pa.list_(pa.string())), ("n", pa.int64())])
+    why = r"merge_on has 'word', which is of type list<.*: string>: a key is made of plain values"
+    with pytest.raises(InvalidTopologyError, match=why):
+        DeltaBolt(tmp_path / "t", schema=schema, merge_on="word")
+    deltalake.DeltaTable.create(tmp_path / "t", schema)
+    with pytest.raises(InvalidTopologyError, match=why):
+        Task(DeltaBolt(tmp_path / "t", merge_on="word"))

@@ -34,9 +34,12 @@ def report(*sets: tuple[int, int], worker: int = 0, incarnation: int = 1) -> Any
 
 
 class Files(LocalJournalFiles):
-    """``full``: nothing is written; ``silent``: it is written and that is not heard; ``gone``: nothing is read either."""
+    """``full``: nothing is written; ``silent``: it is written and that is not heard; ``gone``: nothing is read either; ``twice``:
+    it is written, and by itself the file system tries that again; ``slow``: it is written with the next one.
+    """
 
     trouble = ""
+    slow: tuple[int, bytes] | None = None
 
     def read(self, number: int) -> bytes:
         if self.trouble == "gone":
@@ -46,9 +49,19 @@ class Files(LocalJournalFiles):
     def add(self, number: int, data: bytes) -> None:
         if self.trouble in ("full", "gone"):
             raise OSError(self.trouble)
+        if self.trouble == "slow":
+            self.slow = number, data
+            raise OSError("slow")
+        if self.slow is not None:
+            slow, self.slow = self.slow, None
+            super().add(*slow)
+            if self.trouble == "silent":
+                raise OSError("silent")
         super().add(number, data)
         if self.trouble == "silent":
             raise OSError("silent")
+        if self.trouble == "twice":
+            super().add(number, data)
 
     def roots(self) -> list[int]:
         """What is in the journal, but for what moves the time."""
@@ -147,6 +160,35 @@ def test_a_later_driver_ends_this_one(files: Files) -> None:
     other.write([report((1, 20))], 0, 0)
     with pytest.raises(FencedError):
         one.write([report((1, 10))], 0, 0)
+
+
+def test_a_file_system_that_tries_again_by_itself_is_no_other_driver(files: Files) -> None:
+    """NFS says of a link that it is there already where it has made it and the answer was lost."""
+    one = writer(files)
+    files.trouble = "twice"
+    assert one.write([report((1, 10))], 1, 1)
+    assert one.write([report((1, 10), (2, 11))], 2, 2)
+    assert tried(one) == 2 and files.roots() == [10, 11]
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_commit_that_is_there_after_it_was_looked_for_ends_this_driver(
+    files: Files, *, heard: bool
+) -> None:
+    """Workers have told what it says in other words since, so it is not taken for the next commit, nor written beside that."""
+    one = writer(files)
+    files.trouble = "slow"
+    fails(one, [report((1, 10))], 1, "slow")
+    assert tried(one) == -1
+    files.trouble = "" if heard else "silent"
+    if not heard:
+        fails(one, [report((2, 11))], 2, "silent")
+        files.trouble = ""
+        assert tried(one) == -1, "the commit that was tried last is not there"
+    with pytest.raises(FencedError, match=r"has got its file 1 late: .* start the topology again"):
+        one.write([report((2, 11))], 3, 3)
+    assert writer(files, 1).write([report((1, 20))], 0, 0), "the next driver goes on from there"
+    assert files.roots() == [10, 20]
 
 
 def test_who_asks_meanwhile_changes_nothing(tmp_path: Path) -> None:
