@@ -11,7 +11,7 @@ from typing import Any
 
 from stormspark.config import Settings, merged, unknown_keys
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
-from stormspark.plan.supersteps import strong_components
+from stormspark.plan.reachability import strong_components
 from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["advice", "log_advice"]

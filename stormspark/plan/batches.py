@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from stormspark.api import COMMIT, ComponentDeclaration, Topology
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan.physical import EdgePlan
-from stormspark.plan.supersteps import strong_components
+from stormspark.plan.reachability import reachable, strong_components
 
 __all__ = ["check_batches", "ends_of_batches", "knows_batches"]
 
@@ -36,7 +36,7 @@ def check_batches(topology: Topology) -> None:
         for stream in component.inputs:
             successors.setdefault(stream.component, []).append(component.id)
     group_of = strong_components(successors)
-    after = {node: _after(node, successors) for node in successors}
+    after = {node: reachable(node, successors) for node in successors}
     looped = {node for node in successors if node in after[node]}
     for bolt in (component for component in topology.components.values() if _ends(component)):
         loop = sorted(one for one in looped if group_of[one] == group_of[bolt.id])
@@ -70,7 +70,7 @@ def ends_of_batches(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[st
     for edge in edges:
         successors[edge.source].append(edge.target)
     committers = {one.id for one in topology.components.values() if one.kind_of_batch == COMMIT}
-    late = committers.union(*(_after(one, successors) for one in committers))
+    late = committers.union(*(reachable(one, successors) for one in committers))
     bolts = [one.id for one in topology.components.values() if _ends(one)]
     early = any(bolt not in late for bolt in bolts)
     return {bolt: 2 if early and bolt in late else 1 for bolt in bolts}
@@ -78,17 +78,6 @@ def ends_of_batches(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[st
 
 def _ends(component: ComponentDeclaration) -> bool:
     return component.kind_of_batch not in ("", "part")
-
-
-def _after(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(successors[start])
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            waiting.extend(successors[node])
-    return seen
 
 
 def _place(component: ComponentDeclaration) -> str:
