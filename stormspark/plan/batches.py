@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stormspark.api import COMMIT, ComponentDeclaration, Topology
+from stormspark.api import ComponentDeclaration, Topology
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan.physical import EdgePlan
 from stormspark.plan.reachability import reachable, strong_components
+from stormspark.spi import COMMIT
 
 __all__ = ["check_batches", "ends_of_batches", "knows_batches"]
 

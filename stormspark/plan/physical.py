@@ -75,7 +75,7 @@ class ComponentPlan:
     kind_of_state: str = ""
     #: Whether windows are part of that state (C41).
     windowed: bool = False
-    #: Of one that knows its batches; see `stormspark.api.batches`.
+    #: Of one that knows its batches; see `stormspark.spi.batches`.
     kind_of_batch: str = ""
     #: Whether it takes and emits whole batches of rows.
     vectorised: bool = False

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from stormspark.acker import Ledger, LedgerStatistics, Outcome, Roots, RunningClock, Verdict
 from stormspark.acker.records import AckerTime, Record
-from stormspark.api import Fields, SourceProgress, TopologyContext, TransactionAttempt, TupleSource
+from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
 from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
 from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
@@ -38,6 +38,7 @@ from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.metrics import TaskCounters
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
 from stormspark.plan.supersteps import forward_order
+from stormspark.spi import TransactionAttempt
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.acker_log import AckerLog, change_table
 from stormspark.worker.arrow_tasks import ArrowBoltTask, ArrowSpoutTask

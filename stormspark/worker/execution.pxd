@@ -2,7 +2,7 @@ import cython
 
 from stormspark.acker.ledger cimport Ledger
 from stormspark.acker.tree cimport Branch, Part, SpoutAccount, Tree
-from stormspark.api cimport recycling
+from stormspark.spi cimport recycling
 from stormspark.api.tuples cimport Executor, Tuple
 from stormspark.worker.collectors cimport BasicCollector, BoltCollector, SpoutCollector
 

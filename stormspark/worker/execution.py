@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Given, KeepsOutside, recycling
+from stormspark.api import TICK_SOURCE
 from stormspark.api.tuples import Executor, Tuple
+from stormspark.spi import ACK, AutoAckBolt, Given, KeepsOutside, recycling
 from stormspark.worker.collectors import BasicCollector, BoltCollector, SpoutCollector, close_edges
 from stormspark.worker.outlets import Delivery
 

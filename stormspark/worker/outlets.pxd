@@ -1,7 +1,7 @@
 import cython
 
 from stormspark.acker.tree cimport Branch, Part, Tree
-from stormspark.api cimport recycling
+from stormspark.spi cimport recycling
 from stormspark.api.tuples cimport TupleSource
 from stormspark.grouping.key cimport MemoLookup
 from stormspark.grouping.text_index cimport text_index

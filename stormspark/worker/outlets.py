@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 from stormspark.acker import Roots
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import recycling
 from stormspark.api.tuples import TupleSource
 from stormspark.errors import EmitError
 from stormspark.grouping.key import MemoLookup
 from stormspark.grouping.text_index import COMPILED, text_index
+from stormspark.spi import recycling
 
 __all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
 

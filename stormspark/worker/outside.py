@@ -1,4 +1,4 @@
-"""The files that tell when something has come from outside; see `stormspark.api.outside`."""
+"""The files that tell when something has come from outside; see `stormspark.spi.outside`."""
 
 from __future__ import annotations
 

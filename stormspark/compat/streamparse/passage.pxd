@@ -1,6 +1,6 @@
 import cython
 
-from stormspark.api cimport recycling
+from stormspark.spi cimport recycling
 from stormspark.api.tuples cimport Executor, Tuple, TupleSource
 from stormspark.worker.collectors cimport SpoutCollector
 from stormspark.worker.outlets cimport Outlet

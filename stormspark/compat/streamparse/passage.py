@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stormspark.api import ACK, DEFAULT_STREAM, TICK_SOURCE, SpoutOutputCollector, recycling
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, SpoutOutputCollector
 from stormspark.api.tuples import Executor, Tuple, TupleSource
 from stormspark.compat.streamparse.adapter import handle
 from stormspark.compat.streamparse.values import PLAIN, copied
+from stormspark.spi import ACK, recycling
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.outlets import Outlet
 

@@ -17,7 +17,8 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.acker.records import AckerTime
-from stormspark.api import ExponentialBackoff, RangeSpout, SourceSpout
+from stormspark.api import ExponentialBackoff, SourceSpout
+from stormspark.spi import RangeSpout
 from stormspark.worker.source_rows import Row, RowKey, SourceRows, comparable, decode, encode
 from stormspark.worker.transaction import FailedRows
 from tests.unit.worker.components import Call
