@@ -16,6 +16,7 @@ from stormspark.plan.crossing import cut_edges
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.packing import pack
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
+from stormspark.plan.settings import settings_of
 from stormspark.plan.state import check_state, is_exactly_once, kind_of_state
 from stormspark.plan.supersteps import count_supersteps, stages
 from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
@@ -67,6 +68,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
                     s.id: StreamPlan(s.id, tuple(s.fields), s.direct, s.schema) for s in one.streams.values()
                 },
                 conf=for_component(one.conf),
+                settings=settings_of(one, conf, settings),
                 parallelism=sizes[one.id].executors,
                 tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
                 declared_at=one.declared_at,

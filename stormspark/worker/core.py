@@ -32,7 +32,7 @@ from stormspark.api import Fields, SourceProgress, TopologyContext, TupleSource
 from stormspark.backpressure import SpoutQuantum, TaskLoad, WaterMarks
 from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.recorded_inputs import InputFiles
-from stormspark.config import Settings, merged
+from stormspark.config import merged
 from stormspark.errors import ComponentError
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.metrics import TaskCounters
@@ -1186,9 +1186,6 @@ class Worker:
         """What a new instance of ``task`` is given."""
         plan = self.plan
         placed = plan.tasks[task.id]
-        timeouts = [
-            Settings.read(merged(plan.conf, c.conf)).message_timeout_secs for c in plan.components.values()
-        ]
         return TopologyContext(
             topology=plan.topology,
             storm_id=self._storm_id,
@@ -1205,7 +1202,7 @@ class Worker:
             services=task,
             executor_data=self._executor_data.setdefault((placed.component, placed.executor), {}),
             resources=self._hooks.resources,
-            max_message_timeout=max(timeouts),
+            max_message_timeout=max(one.settings.message_timeout_secs for one in plan.components.values()),
         )
 
     def _connect(self, task: Task) -> None:

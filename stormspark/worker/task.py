@@ -16,7 +16,6 @@ from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import EmitInfo, TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
-from stormspark.config import Settings
 from stormspark.errors import CheckpointError, ComponentError, UnavailableError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
@@ -88,7 +87,7 @@ class Task:
         self.outlets: dict[str, Outlet] = {}
         self.logger = logging.getLogger(f"stormspark.task.{component.id}")
         self._conf = conf
-        self._settings = Settings.read(conf)
+        self._settings = component.settings
         self._host = host
         self._ledger = host.ledger
         self._clock = host.clock
