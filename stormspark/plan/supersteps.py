@@ -14,12 +14,19 @@ Spark, and chaining pays it back: edges that stay in a worker cost no exchange a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from graphlib import TopologicalSorter
 
-from stormspark.plan.physical import EdgePlan
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import EdgePlan, PhysicalPlan
 from stormspark.plan.reachability import strong_components
 
-__all__ = ["count_supersteps", "forward_order", "stages"]
+__all__ = ["count_supersteps", "cut_supersteps", "forward_order", "stages"]
+
+
+def cut_supersteps(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Decide how many supersteps a round has."""
+    return replace(plan, supersteps=count_supersteps(plan.edges))
 
 
 def count_supersteps(edges: Iterable[EdgePlan]) -> int:
