@@ -18,6 +18,14 @@ def test_each_module_of_the_tuple_path_has_its_types_beside_it() -> None:
     assert {".".join(path.parts) for path in found} == {*MODULES, "stormspark.spi.recycling"}
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_says_in_its_first_lines_that_its_types_are_beside_it(module: str) -> None:
+    """Who edits one of two files that belong together has to know of the other."""
+    source = ROOT / Path(*module.split(".")).with_suffix(".py")
+    head = source.read_text().partition("\nfrom __future__")[0]
+    assert f"# {source.stem}.pxd beside this module gives " in head
+
+
 def test_all_is_compiled_or_nothing_is() -> None:
     """Half of it would be slower than none, and a module that was edited would not be the one that runs."""
     extensions = list((ROOT / "stormspark").rglob("*.so"))

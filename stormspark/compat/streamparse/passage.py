@@ -3,6 +3,12 @@
 So what does not change is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
 """
 
+# passage.pxd beside this module gives the attributes and methods of both classes and some variables their C types, with
+# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
+# compiled`.
+# `at` and `arrived` are second names for the tuple at hand, for speed: the .pxd declares them as `Tuple`, so compiled
+# code reads its C fields. `_native` is the collector once more, typed in the same way, where it is the engine's own.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
