@@ -1,6 +1,7 @@
 """stormspark: Storm and Heron topologies, written in Python, run as Spark Structured Streaming queries.
 
     api            what users write: builder, spouts, bolts, tuples, fields, collectors, context
+    spi            kinds of components that front-ends make and the engine runs, and that users never see
     grouping       pure: who gets this tuple?
     acker          pure: is this tree done?
     backpressure   pure: may this spout emit, and for how long?

@@ -64,7 +64,7 @@ def state(
     ...
     stormspark.errors.CheckpointError: there is no state table at ...
     """
-    from stormspark.checkpoint.state_reading import Entry, find_state, state_in
+    from stormspark.checkpoint.plain_state import Entry, find_state, state_in
 
     location = state_table_of(topology)
     if spark is not None:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 __all__ = ["MODULES", "compiled"]
 
-#: Those that have a .pxd beside them: all of it, and `stormspark.api.recycling`, whose .pxd is C for these.
+#: Each has a .pxd beside it, and says so in its first lines. So has `stormspark.spi.recycling`, whose .pxd is C for these.
 MODULES = (
     "stormspark.acker.ledger",
     "stormspark.acker.tree",

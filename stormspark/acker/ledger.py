@@ -28,6 +28,12 @@ keeps it, as Heron's stream manager does (E19), so a verdict needs no further me
 Traced trees (`TracedTree`, `TracedPart`) are told apart by their root ids, which are even; all others are odd.
 """
 
+# ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
+# compiles it. When you add, rename or retype one of them, change both files and check with `make compiled`.
+# Second names for the same object (`one`, `tree`, `known`, `ids`, `edges`) are there for speed: the .pxd declares their
+# types, so compiled code reads the object's C fields. A count is changed through one only where the type is exactly
+# `Tree` or `Part`, since a traced tree has a property there.
+
 from __future__ import annotations
 
 import math

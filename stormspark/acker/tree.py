@@ -1,5 +1,11 @@
 """What one worker knows of one tuple tree: all of it at home, a part of it elsewhere."""
 
+# tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with
+# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
+# compiled`.
+# `_count` is a second name for the slot that `_Traced` covers with a property: a traced branch keeps its number there,
+# and branches that are not traced pay nothing for the property.
+
 from __future__ import annotations
 
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""What users write topologies with."""
+"""What users write topologies with; `stormspark.spi` is what front-ends and the engine need besides."""
 
 from stormspark.api.arrow_components import (
     ROW_BY_ROW,
@@ -9,8 +9,6 @@ from stormspark.api.arrow_components import (
     PandasBolt,
     PandasOutputCollector,
 )
-from stormspark.api.automatic import ACK, AutoAckBolt, Line, Send, Sender
-from stormspark.api.batches import COMMIT, FINISH, BatchAware, TransactionAttempt
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
 from stormspark.api.configuration import Config
@@ -26,9 +24,8 @@ from stormspark.api.hooks import (
     SpoutFailInfo,
     TaskHook,
 )
-from stormspark.api.outside import Given, KeepsOutside, LivesOutside, WorksOutside
 from stormspark.api.retry import ExponentialBackoff
-from stormspark.api.source import LocalSource, PerTrigger, RangeSpout, Routed, SourceProgress, SourceSpout
+from stormspark.api.source import LocalSource, PerTrigger, Routed, SourceProgress, SourceSpout
 from stormspark.api.streams import (
     DEFAULT_STREAM,
     SYSTEM_COMPONENT,
@@ -51,10 +48,7 @@ from stormspark.api.windows import (
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 
 __all__ = [
-    "ACK",
-    "COMMIT",
     "DEFAULT_STREAM",
-    "FINISH",
     "LATE_TUPLE_FIELD",
     "ROW_BY_ROW",
     "SYSTEM_COMPONENT",
@@ -64,10 +58,8 @@ __all__ = [
     "ArrowOutputCollector",
     "ArrowSpout",
     "ArrowSpoutOutputCollector",
-    "AutoAckBolt",
     "BasicBolt",
     "BasicOutputCollector",
-    "BatchAware",
     "Bolt",
     "BoltAckInfo",
     "BoltDeclarer",
@@ -81,21 +73,14 @@ __all__ = [
     "EmitInfo",
     "ExponentialBackoff",
     "Fields",
-    "Given",
     "GlobalStreamId",
-    "KeepsOutside",
-    "Line",
-    "LivesOutside",
     "LocalSource",
     "OutputCollector",
     "OutputFieldsDeclarer",
     "PandasBolt",
     "PandasOutputCollector",
     "PerTrigger",
-    "RangeSpout",
     "Routed",
-    "Send",
-    "Sender",
     "SourceProgress",
     "SourceSpout",
     "Spout",
@@ -111,7 +96,6 @@ __all__ = [
     "Topology",
     "TopologyBuilder",
     "TopologyContext",
-    "TransactionAttempt",
     "Tuple",
     "TupleSource",
     "TupleWindow",
@@ -120,5 +104,4 @@ __all__ = [
     "WorkerHook",
     "WorkerHookDeclaration",
     "WorkerUserContext",
-    "WorksOutside",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from stormspark.api.user_line import user_line
 from stormspark.config import conf_problems
 from stormspark.errors import InvalidTopologyError
+from stormspark.user_line import user_line
 
 __all__ = ["ComponentConfiguration"]
 

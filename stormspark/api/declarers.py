@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from stormspark.api.arrow_components import ArrowBolt, ArrowSpout
-from stormspark.api.batches import kind_of_batch
+from stormspark.api.batch_kind import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
 from stormspark.api.fields import Fields
-from stormspark.api.pickling import pickled
 from stormspark.api.source import SourceSpout
 from stormspark.api.state import kind_of_state
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId, OutputFieldsDeclarer, StreamDeclaration
-from stormspark.api.user_line import raised_at, user_line
 from stormspark.api.windows import LATE_TUPLE_FIELD, WindowedBolt, WindowTime
 from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError, SerializationError, StormsparkError
@@ -36,6 +34,8 @@ from stormspark.grouping import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
+from stormspark.pickling import pickled
+from stormspark.user_line import raised_at, user_line
 from stormspark.windowing.settings import LATE_TUPLE_STREAM
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "Declarer", "SpoutDeclarer", "described"]
@@ -62,7 +62,7 @@ class ComponentDeclaration:
     kind_of_source: str = ""
     #: ``storm`` or ``heron`` for one that asks for state, ``sink`` for one that makes do without, else empty.
     kind_of_state: str = ""
-    #: For one that knows its batches: ``part``, or when its batch ends; else empty. See `stormspark.api.batches`.
+    #: For one that knows its batches: ``part``, or when its batch ends; else empty. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
     #: Whether it takes and emits whole batches of rows: an `ArrowBolt` or `ArrowSpout`.
     vectorised: bool = False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stormspark.api.context import TopologyContext
     from stormspark.api.streams import OutputFieldsDeclarer
 
-__all__ = ["LocalSource", "PerTrigger", "RangeSpout", "Routed", "SourceProgress", "SourceSpout"]
+__all__ = ["LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout"]
 
 
 class Routed(NamedTuple):
@@ -166,30 +166,3 @@ class SourceSpout(Component, ABC):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """The default stream, with ``fields``."""
         declarer.declare_stream(DEFAULT_STREAM, self.fields)
-
-
-class RangeSpout(SourceSpout):
-    """A source spout whose rows are ranges, which its tasks read themselves, in their workers: Kafka's
-    offsets.
-
-    So what is read crosses neither Spark nor a process, and what waits to be read is two numbers.
-    """
-
-    @abstractmethod
-    def read(
-        self, range: tuple[Any, ...], limit: int
-    ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """The first rows of a range, each as (message id, columns), at most ``limit``, and what is left of
-        it; None: nothing.
-
-        No rows and the same range mean that nothing could be had now, and the task asks again later. Returns
-        within some 50 ms where nothing comes.
-        """
-
-    @abstractmethod
-    def size(self, range: tuple[Any, ...]) -> int:
-        """How many rows a range stands for, at most."""
-
-    @abstractmethod
-    def partition_of(self, range: tuple[Any, ...]) -> Hashable:
-        """The partition that a range is of: ranges of one partition are read one after another."""

@@ -13,12 +13,12 @@ from stormspark.api.components import BasicBolt, Bolt, Component, Spout
 from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, Declarer, SpoutDeclarer, described
 from stormspark.api.fields import Fields
 from stormspark.api.lambdas import bolt_of, spout_of
-from stormspark.api.pickling import pickled
 from stormspark.api.source import SourceSpout
-from stormspark.api.user_line import user_line
 from stormspark.api.windows import WindowedBolt
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration
 from stormspark.errors import InvalidTopologyError
+from stormspark.pickling import pickled
+from stormspark.user_line import user_line
 
 __all__ = ["Topology", "TopologyBuilder"]
 

@@ -1,5 +1,9 @@
 """The tuple: what a bolt's ``execute`` gets (C6)."""
 
+# tuples.pxd beside this module gives the attributes of `TupleSource` and `Tuple` and the method of `Executor` their C
+# types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
+# `make compiled`.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -229,7 +229,7 @@ class BatchCommits:
                 continue
             if before.tasks == len(component.tasks):
                 continue
-            if keys_are_of_grouping(self._plan, component):
+            if keys_are_of_grouping(component):
                 _log.warning(
                     "%s has %d tasks, and had %d: its state is dealt out anew with the first batch",
                     component.place,

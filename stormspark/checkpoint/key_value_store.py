@@ -36,10 +36,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from stormspark.api.pickling import pickled
 from stormspark.api.state import KeyValueState
 from stormspark.checkpoint.ordered_keys import decode_key, encode_key, prefix_range
 from stormspark.errors import SerializationError, StateError
+from stormspark.pickling import pickled
 
 __all__ = ["KeyValueStore"]
 

@@ -21,7 +21,6 @@ import pyarrow as pa
 from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
-from stormspark.config import Settings, merged
 from stormspark.errors import CheckpointError
 from stormspark.grouping import FieldsGrouping
 from stormspark.grouping.hashing import fields_task_index
@@ -38,9 +37,9 @@ class Moved(NamedTuple):
     value: bytes
 
 
-def keys_are_of_grouping(plan: PhysicalPlan, component: ComponentPlan) -> bool:
+def keys_are_of_grouping(component: ComponentPlan) -> bool:
     """Whether the user has said that the keys of its state are the values of its groupings."""
-    return Settings.read(merged(plan.conf, component.conf)).state_keys == "grouping"
+    return component.settings.state_keys == "grouping"
 
 
 def task_index_of(key: Any, width: int, tasks: int, ints: str = "long") -> int:

@@ -15,7 +15,8 @@ from stormspark.cli.run import ENGINES, Run, run_topology
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
-from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_topology
+from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
+from stormspark.plan.phases import PHASES
 from stormspark.private_files import default_log_folder
 
 __all__ = ["main"]
@@ -220,9 +221,19 @@ def run(
     help="How to print it.",
 )
 @click.option("--mermaid", "form", flag_value="mermaid", help="Short for --format mermaid.")
+@click.option(
+    "--phases",
+    is_flag=True,
+    help="Print the phases of planning instead, one by one, each with what it decided.",
+)
 @_refusing
 def explain(
-    target: str, workers: int | None, conf: dict[str, Any], form: str, front_end: FrontEndOptions
+    target: str,
+    workers: int | None,
+    conf: dict[str, Any],
+    form: str,
+    phases: bool,
+    front_end: FrontEndOptions,
 ) -> None:
     """Print the plan of a topology; run nothing.
 
@@ -230,7 +241,9 @@ def explain(
     a batch. NAME is a variable of FILE that is a topology, or a function that gives one; by default it is
     build.
     """
-    plan = _planned(target, workers, conf, front_end)
+    plan = _planned(target, workers, conf, front_end, phases=phases)
+    if phases:
+        return
     if form in ("text", "both"):
         click.echo(explain_text(plan).rstrip("\n"))
     if form == "both":
@@ -410,11 +423,25 @@ def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
 
 
 def _planned(
-    target: str, workers: int | None, conf: Mapping[str, Any], front_end: FrontEndOptions
+    target: str,
+    workers: int | None,
+    conf: Mapping[str, Any],
+    front_end: FrontEndOptions,
+    *,
+    phases: bool = False,
 ) -> PhysicalPlan:
-    """The plan of the topology, with the settings of the command line; prints the advice for it as warnings."""
+    """The topology's plan, with the settings of the command line.
+
+    Prints the ``phases`` of planning, if they are wanted, and then the advice for the plan as warnings.
+    """
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
-    plan = plan_topology(load_topology(target, front_end), overrides)
+    topology = load_topology(target, front_end)
+    if phases:
+        width = max(len(phase.name) for phase in PHASES)
+        for phase, plan in plan_by_phases(topology, overrides):
+            click.echo(f"{phase.name:<{width}}  {phase.decision(plan)}")
+    else:
+        plan = plan_topology(topology, overrides)
     for sentence in advice(plan):
         click.echo(f"Warning: {sentence}", err=True)
     return plan

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stormspark.checkpoint.state_reading import Entry, StateOfComponent, find_state
+from stormspark.checkpoint.plain_state import Entry, StateOfComponent, find_state
 from stormspark.cli.output import wide_enough
 from stormspark.state_reading import state_table_of
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, cast
 
-from stormspark.api.user_line import raised_at
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.flux.storm_classes import NOT_PROVIDED, RENAMED, STORM_CLASSES
+from stormspark.user_line import raised_at
 
 __all__ = ["class_named", "known_class_names", "name_of_today", "register"]
 

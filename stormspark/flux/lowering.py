@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from stormspark.api import BoltDeclarer, Config, SpoutDeclarer, Topology, TopologyBuilder
-from stormspark.api.user_line import declared_at, raised_at
 from stormspark.config import conf_problems, merged
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.flux.definition import ObjectDefinition, Setting, Stream, TopologyDefinition, Vertex
 from stormspark.flux.document import nearest
 from stormspark.flux.eco import Resources, taken_out
 from stormspark.flux.objects import Objects, spellings
+from stormspark.user_line import declared_at, raised_at
 
 __all__ = ["lowered"]
 

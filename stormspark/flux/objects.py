@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stormspark.api.user_line import raised_at
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.flux.arguments import Unfit, fitted, fitted_value
 from stormspark.flux.class_names import class_named
 from stormspark.flux.definition import Method, ObjectDefinition, Property, Reference, References
 from stormspark.flux.document import nearest
+from stormspark.user_line import raised_at
 
 __all__ = ["Objects", "Unfinished", "spellings"]
 

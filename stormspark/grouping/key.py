@@ -1,5 +1,10 @@
 """The key of a grouping: the fields that it names, found in a stream, and errors that name them (D1, D12)."""
 
+# key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles it. When you
+# add, rename or retype one of them, change both files and check with `make compiled`.
+# `known` and `tasks_of_texts` are second names for the memo's own, for speed: an outlet reads them for each tuple
+# without a call of the chooser.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from stormspark.api import Component, Fields, LivesOutside, OutputFieldsDeclarer
-from stormspark.api.user_line import user_line
+from stormspark.api import Component, Fields, OutputFieldsDeclarer
 from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import Metric
+from stormspark.spi import LivesOutside
+from stormspark.user_line import user_line
 from stormspark.worker.launch import INHERITED_PATH
 
 __all__ = ["RESOURCES", "Outputs", "ShellComponent", "StreamLike"]

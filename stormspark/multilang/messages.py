@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 import msgspec
 
-from stormspark.api import SYSTEM_COMPONENT, TICK_STREAM, Given, TupleSource
+from stormspark.api import SYSTEM_COMPONENT, TICK_STREAM, TupleSource
 from stormspark.errors import InvalidTopologyError
+from stormspark.spi import Given
 
 __all__ = ["TICK", "Ack", "Emit", "Fail", "Json", "Messages", "Msgpack", "Sync", "Unreadable", "messages_for"]
 

@@ -2,7 +2,7 @@
 
 Tuples are sent ahead while the child works: up to ``topology.shellbolt.max.pending`` at a time, in one write for many. What the
 child says is done by the task's own thread, since only that one learns the task ids that an emit is answered with; the worker
-waits for it while it has nothing else to do (`stormspark.api.outside`).
+waits for it while it has nothing else to do (`stormspark.spi.outside`).
 
 **When is a child through?** A tuple may be acked long after, if the child holds it on purpose, and a batch must not wait for
 that. A heartbeat tells: it stands behind the tuples that were sent before it, so with its answer the child has been given all
@@ -18,23 +18,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from stormspark.api import (
-    DEFAULT_STREAM,
-    Bolt,
-    Given,
-    KeepsOutside,
-    OutputCollector,
-    Send,
-    Sender,
-    TopologyContext,
-    Tuple,
-)
+from stormspark.api import DEFAULT_STREAM, Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.config import Settings
 from stormspark.errors import MultilangError, ReportedFailedException
 from stormspark.multilang.answers import AHEAD, keeps_answers, only_answer
 from stormspark.multilang.component import ShellComponent
 from stormspark.multilang.conversation import Conversation, Surroundings
 from stormspark.multilang.messages import TICK, Ack, Emit, Fail, Sync
+from stormspark.spi import Given, KeepsOutside, Send, Sender
 
 __all__ = ["ShellBolt"]
 

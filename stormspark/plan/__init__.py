@@ -2,7 +2,7 @@
 
 from stormspark.plan.advice import advice, log_advice
 from stormspark.plan.explain import explain_mermaid, explain_text
-from stormspark.plan.phases import plan_topology
+from stormspark.plan.phases import plan_by_phases, plan_topology
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan, StreamPlan, TaskPlan
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "explain_mermaid",
     "explain_text",
     "log_advice",
+    "plan_by_phases",
     "plan_topology",
 ]

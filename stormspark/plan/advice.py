@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from stormspark.config import Settings, merged, unknown_keys
+from stormspark.config import merged, unknown_keys
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
-from stormspark.plan.supersteps import strong_components
+from stormspark.plan.reachability import strong_components
 from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["advice", "log_advice"]
@@ -126,7 +125,7 @@ def _loops(components: Iterable[str], edges: Iterable[EdgePlan]) -> Iterator[lis
 def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
     settings = plan.settings
     for component in plan.components.values():
-        limit = _settings(plan, component.conf).max_spout_pending
+        limit = component.settings.max_spout_pending
         if component.kind != "spout" or not limit:
             continue
         place = f"spout {component.id!r}: topology.max.spout.pending is {limit}"
@@ -165,10 +164,6 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
             "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout hears of what "
             "fails, so it is dropped and counted (X51)"
         )
-
-
-def _settings(plan: PhysicalPlan, conf: Mapping[str, Any]) -> Settings:
-    return Settings.read(merged(plan.conf, conf))
 
 
 def _place(component: ComponentPlan) -> str:

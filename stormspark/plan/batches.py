@@ -11,13 +11,17 @@ another one feeds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from stormspark.api import COMMIT, ComponentDeclaration, Topology
+from stormspark.api import ComponentDeclaration, Topology
 from stormspark.errors import InvalidTopologyError
-from stormspark.plan.physical import EdgePlan
-from stormspark.plan.supersteps import strong_components
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import EdgePlan, PhysicalPlan
+from stormspark.plan.reachability import reachable, strong_components
+from stormspark.plan.supersteps import stages
+from stormspark.spi import COMMIT
 
-__all__ = ["check_batches", "ends_of_batches", "knows_batches"]
+__all__ = ["check_batches", "knows_batches", "schedule_ends"]
 
 
 def knows_batches(topology: Topology) -> bool:
@@ -25,18 +29,19 @@ def knows_batches(topology: Topology) -> bool:
     return any(component.kind_of_batch for component in topology.components.values())
 
 
-def check_batches(topology: Topology) -> None:
+def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Raise `InvalidTopologyError` for a batch bolt whose batch would have no end: in a loop, or after one that a batch bolt
     feeds.
     """
+    topology = context.topology
     if not any(_ends(component) for component in topology.components.values()):
-        return
+        return plan
     successors: dict[str, list[str]] = {component: [] for component in topology.components}
     for component in topology.components.values():
         for stream in component.inputs:
             successors.setdefault(stream.component, []).append(component.id)
     group_of = strong_components(successors)
-    after = {node: _after(node, successors) for node in successors}
+    after = {node: reachable(node, successors) for node in successors}
     looped = {node for node in successors if node in after[node]}
     for bolt in (component for component in topology.components.values() if _ends(component)):
         loop = sorted(one for one in looped if group_of[one] == group_of[bolt.id])
@@ -58,9 +63,17 @@ def check_batches(topology: Topology) -> None:
                     f"(G7). Make one of the two an ordinary bolt"
                 )
                 raise InvalidTopologyError(msg)
+    return plan
 
 
-def ends_of_batches(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
+def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Decide in which superstep of which round each batch bolt hears of the end of a batch."""
+    rounds = _ending_rounds(context.topology, plan.edges)
+    stage_of = stages(plan.components, plan.edges)
+    return replace(plan, ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in rounds.items()})
+
+
+def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
     """In which of the rounds that end a batch each batch bolt hears of it: 1, or, for committers and what is after them, the
     last.
 
@@ -70,7 +83,7 @@ def ends_of_batches(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[st
     for edge in edges:
         successors[edge.source].append(edge.target)
     committers = {one.id for one in topology.components.values() if one.kind_of_batch == COMMIT}
-    late = committers.union(*(_after(one, successors) for one in committers))
+    late = committers.union(*(reachable(one, successors) for one in committers))
     bolts = [one.id for one in topology.components.values() if _ends(one)]
     early = any(bolt not in late for bolt in bolts)
     return {bolt: 2 if early and bolt in late else 1 for bolt in bolts}
@@ -78,17 +91,6 @@ def ends_of_batches(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[st
 
 def _ends(component: ComponentDeclaration) -> bool:
     return component.kind_of_batch not in ("", "part")
-
-
-def _after(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(successors[start])
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            waiting.extend(successors[node])
-    return seen
 
 
 def _place(component: ComponentDeclaration) -> str:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from stormspark.api import Topology
-from stormspark.plan.physical import EdgePlan, TaskPlan
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import EdgePlan, PhysicalPlan, TaskPlan
 
-__all__ = ["cut_edges"]
+__all__ = ["find_crossings"]
 
 
-def cut_edges(topology: Topology, tasks: Mapping[int, TaskPlan]) -> tuple[EdgePlan, ...]:
-    """Every subscription, with whether some sender may choose a task of another worker.
+def find_crossings(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Mark each subscription for which some sender may choose a task of another worker.
 
     A local-or-shuffle edge does not cross where each worker with a sender has a target too, a global one does
     not where all senders live beside the lowest target, and with one worker nothing does.
     """
     by_component: dict[str, list[TaskPlan]] = {}
-    for task in tasks.values():
+    for task in plan.tasks.values():
         by_component.setdefault(task.component, []).append(task)
-    edges = []
-    for component in topology.components.values():
-        targets = by_component[component.id]
-        all_ids = tuple(task.id for task in targets)
-        for (source, stream), grouping in component.inputs.items():
-            crosses = False
-            for sender in by_component[source]:
-                local = tuple(task.id for task in targets if task.worker == sender.worker)
-                crosses |= any(
-                    tasks[id].worker != sender.worker for id in grouping.candidates(all_ids, local)
-                )
-            edges.append(EdgePlan(source, stream, component.id, grouping, crosses))
-    return tuple(edges)
+    edges = tuple(
+        replace(edge, crosses=_crosses(edge, by_component[edge.source], by_component[edge.target], plan))
+        for edge in plan.edges
+    )
+    return replace(plan, edges=edges)
+
+
+def _crosses(edge: EdgePlan, senders: list[TaskPlan], targets: list[TaskPlan], plan: PhysicalPlan) -> bool:
+    all_ids = tuple(task.id for task in targets)
+    crosses = False
+    for sender in senders:
+        local = tuple(task.id for task in targets if task.worker == sender.worker)
+        crosses |= any(
+            plan.tasks[id].worker != sender.worker for id in edge.grouping.candidates(all_ids, local)
+        )
+    return crosses

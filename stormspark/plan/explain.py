@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
 
-__all__ = ["explain_mermaid", "explain_text"]
+__all__ = ["counted", "explain_mermaid", "explain_text", "id_ranges"]
 
 
 def explain_text(plan: PhysicalPlan) -> str:
@@ -14,10 +14,10 @@ def explain_text(plan: PhysicalPlan) -> str:
     supersteps.
     """
     lines = [
-        f"topology {plan.topology}: {_many(len(plan.components), 'component')}, {_many(len(plan.tasks), 'task')}, "
-        f"{_many(plan.workers, 'worker')}, "
+        f"topology {plan.topology}: {counted(len(plan.components), 'component')}, {counted(len(plan.tasks), 'task')}, "
+        f"{counted(plan.workers, 'worker')}, "
         + (
-            f"{_many(plan.supersteps, 'exchange')} and one more for the acks"
+            f"{counted(plan.supersteps, 'exchange')} and one more for the acks"
             if plan.supersteps
             else "one exchange, for the report"
             if plan.sources
@@ -52,7 +52,7 @@ def explain_mermaid(plan: PhysicalPlan) -> str:
     lines = ["flowchart LR"]
     for component in plan.components.values():
         opened, closed = ("([", "])") if component.kind == "spout" else ("[", "]")
-        tasks = _many(len(component.tasks), "task")
+        tasks = counted(len(component.tasks), "task")
         lines.append(f'    {names[component.id]}{opened}"{_escaped(component.id)}<br/>{tasks}"{closed}')
     for edge in plan.edges:
         arrow = "==>" if edge.crosses else "-->"
@@ -72,15 +72,15 @@ def _tasks(component: ComponentPlan) -> str:
     executors = (
         ""
         if component.parallelism == len(component.tasks)
-        else f" in {_many(component.parallelism, 'executor')}"
+        else f" in {counted(component.parallelism, 'executor')}"
     )
-    return f"{_many(len(component.tasks), 'task')}{executors}, ids {_ranges(component.tasks)}"
+    return f"{counted(len(component.tasks), 'task')}{executors}, ids {id_ranges(component.tasks)}"
 
 
-def _ranges(ids: Iterable[int]) -> str:
+def id_ranges(ids: Iterable[int]) -> str:
     """Ascending ids, runs shortened.
 
-    >>> _ranges([3, 4, 5, 9])
+    >>> id_ranges([3, 4, 5, 9])
     '3-5, 9'
     """
     runs: list[list[int]] = []
@@ -92,7 +92,8 @@ def _ranges(ids: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _many(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, in the singular for 1."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stormspark.api import Topology
-from stormspark.config import Settings
 from stormspark.grouping import Grouping, LoadAwareShuffleGrouping, LocalOrShuffleGrouping, ShuffleGrouping
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["follow_load"]
 
@@ -19,27 +19,23 @@ def _load_aware(grouping: Grouping) -> Grouping:
     return grouping
 
 
-def follow_load(topology: Topology, settings: Settings) -> Topology:
+def follow_load(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Put the load-aware grouping in the place of each plain one, where the configuration says aloud what Storm's default is.
 
     Without the key nothing changes: plain round robin is our default, because it is even (W17).
 
     >>> from stormspark import TopologyBuilder
+    >>> from stormspark.plan import plan_topology
     >>> from stormspark.testing import TestWordCounter, TestWordSpout
     >>> builder = TopologyBuilder()
     >>> _ = builder.set_spout("words", TestWordSpout())
     >>> _ = builder.set_bolt("count", TestWordCounter()).shuffle_grouping("words")
-    >>> settings = Settings.read({"topology.disable.loadaware.messaging": False})
-    >>> [*follow_load(builder.create_topology("demo"), settings).components["count"].inputs.values()]
+    >>> plan = plan_topology(builder.create_topology("demo"), {"topology.disable.loadaware.messaging": False})
+    >>> [edge.grouping for edge in plan.edges]
     [LoadAwareShuffleGrouping(stay_local=False)]
     """
-    if settings.disable_load_aware is not False:
-        return topology
-    components = {
-        component.id: replace(
-            component,
-            inputs={stream: _load_aware(one) for stream, one in component.inputs.items()},
-        )
-        for component in topology.components.values()
-    }
-    return replace(topology, components=components)
+    if plan.settings.disable_load_aware is not False:
+        return plan
+    return replace(
+        plan, edges=tuple(replace(edge, grouping=_load_aware(edge.grouping)) for edge in plan.edges)
+    )

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from stormspark.plan.physical import TaskPlan
-from stormspark.plan.tasks import NumberedTask
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import PhysicalPlan, TaskPlan
 
-__all__ = ["pack"]
+__all__ = ["pack", "pack_tasks"]
 
 
-def pack(tasks: Iterable[NumberedTask], workers: int) -> dict[int, TaskPlan]:
+def pack_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Deal the executors out to as many workers as the topology asks for."""
+    workers = plan.settings.workers
+    return replace(plan, workers=workers, tasks=pack(plan.tasks.values(), workers))
+
+
+def pack(tasks: Iterable[TaskPlan], workers: int) -> dict[int, TaskPlan]:
     """Deal executors out to workers in turn, in the order of their first task; an executor's tasks stay
     together.
 
-    >>> [task.worker for task in pack([NumberedTask(i + 1, "a", i, i // 2) for i in range(6)], 2).values()]
+    >>> tasks = [TaskPlan(number + 1, "a", number, number // 2, worker=0) for number in range(6)]
+    >>> [task.worker for task in pack(tasks, 2).values()]
     [0, 0, 1, 1, 0, 0]
     """
     placed: dict[int, TaskPlan] = {}
     dealt: dict[tuple[str, int], int] = {}
-    for task in sorted(tasks):
+    for task in sorted(tasks, key=lambda task: task.id):
         worker = dealt.setdefault((task.component, task.executor), len(dealt) % workers)
-        placed[task.id] = TaskPlan(task.id, task.component, task.index, task.executor, worker)
+        placed[task.id] = replace(task, worker=worker)
     return placed

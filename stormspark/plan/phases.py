@@ -1,28 +1,57 @@
-"""The phases of planning, in order. The body of `plan_topology` is their documentation.
+"""The phases of planning, in order: `PHASES` is what planning does.
 
-graph -> validated -> shuffles that follow load, if wanted (D6) -> tasks (A16-A18) -> packed into workers ->
-edges that can cross -> supersteps -> physical plan
+Each phase is one function ``(plan, context) -> plan``, in the module of its subject. It decides one thing and enters that into
+the plan, or raises `InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. It has one worker until tasks are
+packed, so no edge crosses and no superstep follows the first: each phase returns a plan that is right as far as it goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from stormspark.api import Topology
-from stormspark.config import Settings, for_component, merged
-from stormspark.plan.batches import check_batches, ends_of_batches
-from stormspark.plan.crossing import cut_edges
+from stormspark.config import Settings, merged
+from stormspark.plan import decisions
+from stormspark.plan.batches import check_batches, schedule_ends
+from stormspark.plan.components import enter_components
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.crossing import find_crossings
 from stormspark.plan.load_awareness import follow_load
-from stormspark.plan.packing import pack
-from stormspark.plan.physical import ComponentPlan, PhysicalPlan, StreamPlan
-from stormspark.plan.state import check_state, is_exactly_once, kind_of_state
-from stormspark.plan.supersteps import count_supersteps, stages
-from stormspark.plan.tasks import number_tasks, size_component, system_tasks, wanted_tasks
-from stormspark.plan.validation import validate
+from stormspark.plan.packing import pack_tasks
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.state import decide_transactions
+from stormspark.plan.supersteps import cut_supersteps
+from stormspark.plan.tasks import create_tasks
+from stormspark.plan.validation import check_rules
 from stormspark.plan.windows import check_windows
 
-__all__ = ["plan_topology"]
+__all__ = ["PHASES", "Phase", "plan_by_phases", "plan_topology"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A step of planning. ``decision`` says in one line what it decided, for ``stormspark explain --phases``."""
+
+    name: str
+    run: Callable[[PhysicalPlan, PlanningContext], PhysicalPlan]
+    decision: Callable[[PhysicalPlan], str]
+
+
+PHASES = (
+    Phase("rules", check_rules, decisions.of_rules),  # J5
+    Phase("components", enter_components, decisions.of_components),  # A20, A21
+    Phase("transactions", decide_transactions, decisions.of_transactions),  # C35, C42, C43
+    Phase("windows", check_windows, decisions.of_windows),  # C26
+    Phase("batch bolts", check_batches, decisions.of_batch_bolts),  # G5-G7
+    Phase("load", follow_load, decisions.of_load),  # D6
+    Phase("tasks", create_tasks, decisions.of_tasks),  # A16-A18
+    Phase("packing", pack_tasks, decisions.of_packing),  # J23
+    Phase("crossing", find_crossings, decisions.of_crossing),
+    Phase("supersteps", cut_supersteps, decisions.of_supersteps),
+    Phase("ends of batches", schedule_ends, decisions.of_ends),  # G5-G7
+)
 
 
 def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> PhysicalPlan:
@@ -39,52 +68,25 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     >>> plan.supersteps, [(task.id, task.component, task.worker) for task in plan.tasks.values()]
     (1, [(3, 'count', 0), (4, 'count', 1), (5, 'words', 0), (6, 'words', 1)])
     """
-    conf = merged(topology.conf, conf or {})
-    validate(topology, conf)
-    settings = Settings.read(conf)
-    check_state(topology, conf)
-    exactly_once = is_exactly_once(topology, conf)
-    check_windows(topology, conf, exactly_once=exactly_once)
-    check_batches(topology)
-    topology = follow_load(topology, settings)
-    sizes = {one.id: size_component(one, settings) for one in topology.components.values()}
-    numbered = number_tasks(sizes, system_tasks(settings, conf))
-    tasks = pack(numbered, settings.workers)
-    edges = cut_edges(topology, tasks)
-    supersteps = count_supersteps(edges)
-    stage_of = stages(topology.components, edges)
-    ends = ends_of_batches(topology, edges)
-    return PhysicalPlan(
+    *_, (_, plan) = plan_by_phases(topology, conf)
+    return plan
+
+
+def plan_by_phases(
+    topology: Topology, conf: Mapping[str, Any] | None = None
+) -> Iterator[tuple[Phase, PhysicalPlan]]:
+    """Plan as `plan_topology` does, and give the plan after each phase."""
+    context = PlanningContext(topology)
+    plan = PhysicalPlan(
         topology=topology.name,
-        conf=conf,
-        settings=settings,
-        components={
-            one.id: ComponentPlan(
-                id=one.id,
-                kind=one.kind,
-                pickled=one.pickled,
-                streams={
-                    s.id: StreamPlan(s.id, tuple(s.fields), s.direct, s.schema) for s in one.streams.values()
-                },
-                conf=for_component(one.conf),
-                parallelism=sizes[one.id].executors,
-                tasks=tuple(task.id for task in tasks.values() if task.component == one.id),
-                declared_at=one.declared_at,
-                kind_of_source=one.kind_of_source,
-                kind_of_state=kind_of_state(one, conf, exactly_once),
-                windowed=one.window_time is not None and exactly_once,
-                kind_of_batch=one.kind_of_batch,
-                vectorised=one.vectorised,
-                own_conf=one.conf,
-                wanted_tasks=wanted_tasks(one, settings),
-            )
-            for one in topology.components.values()
-        },
-        tasks=tasks,
-        edges=edges,
-        workers=settings.workers,
-        supersteps=supersteps,
-        worker_hooks=topology.worker_hooks,
-        exactly_once=exactly_once,
-        ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in ends.items()},
+        conf=merged(topology.conf, conf or {}),
+        settings=Settings(),
+        components={},
+        tasks={},
+        edges=(),
+        workers=1,
+        supersteps=0,
     )
+    for phase in PHASES:
+        plan = phase.run(plan, context)
+        yield phase, plan

@@ -56,8 +56,9 @@ class TaskPlan:
 class ComponentPlan:
     """A spout or bolt: one pickled copy (A3), its streams, its configuration, and where the user declared it.
 
-    ``conf`` is what holds for its tasks, ``own_conf`` what the user wrote (A21); ``wanted_tasks`` is how many
-    there were to be before ``topology.max.task.parallelism`` (A16).
+    ``own_conf`` is the configuration that the user wrote for it, ``conf`` the part of that which holds for its tasks (A21), and
+    ``settings`` are read from ``conf`` laid over the topology's configuration. ``wanted_tasks`` is the number of tasks before
+    ``topology.max.task.parallelism`` (A16).
     """
 
     id: str
@@ -65,6 +66,7 @@ class ComponentPlan:
     pickled: bytes
     streams: Mapping[str, StreamPlan]
     conf: Mapping[str, Any]
+    settings: Settings
     parallelism: int
     tasks: tuple[int, ...]
     declared_at: str
@@ -75,7 +77,7 @@ class ComponentPlan:
     kind_of_state: str = ""
     #: Whether windows are part of that state (C41).
     windowed: bool = False
-    #: Of one that knows its batches; see `stormspark.api.batches`.
+    #: Of one that knows its batches; see `stormspark.spi.batches`.
     kind_of_batch: str = ""
     #: Whether it takes and emits whole batches of rows.
     vectorised: bool = False

@@ -2,59 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 from stormspark.api import ComponentDeclaration, Topology
-from stormspark.config import Settings, merged
+from stormspark.config import Settings
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import FieldsGrouping
 from stormspark.plan.batches import knows_batches
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["check_state", "is_exactly_once", "kind_of_state"]
+__all__ = ["decide_transactions"]
 
 
-def kind_of_state(
-    component: ComponentDeclaration, topology_conf: Mapping[str, Any], exactly_once: bool = True
-) -> str:
+def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Decide whether a batch is one transaction, and how each component's state comes to it.
+
+    Raises `InvalidTopologyError` for what can't be: state without transactions, and tuples dropped or not tracked in one.
+    """
+    _check_without_transactions(plan, context.topology)
+    for component in context.topology.components.values():
+        _check_keys(component, context.own_settings(component))
+    exactly_once = _is_exactly_once(plan, context.topology)
+    if exactly_once:
+        _check_transactions(plan.settings)
+    declared = context.topology.components
+    components = {
+        one.id: replace(
+            one,
+            kind_of_state=_kind_of_state(declared[one.id], one.settings, exactly_once=exactly_once),
+            windowed=declared[one.id].window_time is not None and exactly_once,
+        )
+        for one in plan.components.values()
+    }
+    return replace(plan, exactly_once=exactly_once, components=components)
+
+
+def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exactly_once: bool) -> str:
     """See `ComponentPlan.kind_of_state`; sinks and windows have state where batches are transactions."""
-    kind = _wanted_kind(component, topology_conf)
+    kind = _wanted_kind(component, settings)
     if kind == "sink":
         return "heron" if exactly_once else ""
     return "window" if not kind and exactly_once and component.window_time is not None else kind
 
 
-def is_exactly_once(topology: Topology, conf: Mapping[str, Any]) -> bool:
+def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
     """Whether a batch is one transaction: where that is asked for, by our setting or Heron's, else where anybody has state, or
     hears of batches.
     """
-    settings = Settings.read(conf)
+    settings = plan.settings
     if settings.exactly_once is not None:
         return settings.exactly_once
     asked = settings.reliability_mode == "EFFECTIVELY_ONCE"
-    return asked or knows_batches(topology) or any(_with_state(topology, conf))
+    return asked or knows_batches(topology) or any(_with_state(plan, topology))
 
 
-def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
-    """Raise `InvalidTopologyError` for what can't be: state without transactions, and tuples dropped or not tracked in one."""
-    settings = Settings.read(conf)
-    with_state = list(_with_state(topology, conf))
-    if settings.exactly_once is False and with_state:
+def _check_without_transactions(plan: PhysicalPlan, topology: Topology) -> None:
+    """Raise `InvalidTopologyError` where the configuration refuses transactions that the topology needs."""
+    if plan.settings.exactly_once is not False:
+        return
+    with_state = list(_with_state(plan, topology))
+    if with_state:
         msg = (
             f"{_place(with_state[0])} has state, and stormspark.exactly.once is false: a state that is committed batch by batch "
             f"needs batches that are. Leave the setting away"
         )
         raise InvalidTopologyError(msg)
-    if settings.exactly_once is False and knows_batches(topology):
+    if knows_batches(topology):
         msg = (
             f"topology {topology.name!r} has batch bolts or a transactional spout, and stormspark.exactly.once is false: "
             f"its batches are transactions (G3). Leave the setting away"
         )
         raise InvalidTopologyError(msg)
-    for component in topology.components.values():
-        _check_keys(component)
-    if not is_exactly_once(topology, conf):
-        return
+
+
+def _check_transactions(settings: Settings) -> None:
+    """Raise `InvalidTopologyError` for settings with which a batch can't be a transaction."""
     if not settings.acking:
         msg = (
             "topology.acker.executors is 0, and this topology's batches are transactions (stormspark.exactly.once), which can't "
@@ -69,9 +93,9 @@ def check_state(topology: Topology, conf: Mapping[str, Any]) -> None:
         raise InvalidTopologyError(msg)
 
 
-def _check_keys(component: ComponentDeclaration) -> None:
+def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
     """State can be dealt out by its keys (``stormspark.state.keys``) where those are what all of a bolt's groupings go by."""
-    keys = Settings.read(component.conf).state_keys
+    keys = own_settings.state_keys
     if keys is None:
         return
     if keys != "grouping":
@@ -106,13 +130,16 @@ def _check_keys(component: ComponentDeclaration) -> None:
         raise InvalidTopologyError(msg)
 
 
-def _with_state(topology: Topology, conf: Mapping[str, Any]) -> Iterator[ComponentDeclaration]:
-    return (one for one in topology.components.values() if _wanted_kind(one, conf) not in ("", "sink"))
+def _with_state(plan: PhysicalPlan, topology: Topology) -> Iterator[ComponentDeclaration]:
+    for one in topology.components.values():
+        if _wanted_kind(one, plan.components[one.id].settings) not in ("", "sink"):
+            yield one
 
 
-def _wanted_kind(component: ComponentDeclaration, topology_conf: Mapping[str, Any]) -> str:
-    pickles = Settings.read(merged(topology_conf, component.conf)).state_pickle
-    return component.kind_of_state or ("pickle" if pickles and not component.kind_of_source else "")
+def _wanted_kind(component: ComponentDeclaration, settings: Settings) -> str:
+    return component.kind_of_state or (
+        "pickle" if settings.state_pickle and not component.kind_of_source else ""
+    )
 
 
 def _place(component: ComponentDeclaration) -> str:

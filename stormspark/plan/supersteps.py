@@ -13,12 +13,20 @@ Spark, and chaining pays it back: edges that stay in a worker cost no exchange a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from graphlib import TopologicalSorter
 
-from stormspark.plan.physical import EdgePlan
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import EdgePlan, PhysicalPlan
+from stormspark.plan.reachability import strong_components
 
-__all__ = ["count_supersteps", "forward_order", "stages", "strong_components"]
+__all__ = ["count_supersteps", "cut_supersteps", "forward_order", "stages"]
+
+
+def cut_supersteps(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Decide how many supersteps a round has."""
+    return replace(plan, supersteps=count_supersteps(plan.edges))
 
 
 def count_supersteps(edges: Iterable[EdgePlan]) -> int:
@@ -79,30 +87,3 @@ def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[
                 positions[component] = len(positions)
                 waiting.extend(n for n in successors[component] if group_of[n] == group)
     return positions
-
-
-def strong_components(successors: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Number the strongly connected components: nodes have the same number if each can reach the other.
-
-    >>> groups = strong_components({"a": ["b"], "b": ["c"], "c": ["b"]})
-    >>> groups["b"] == groups["c"] != groups["a"]
-    True
-    """
-    reach = {node: _reachable(node, successors) for node in successors}
-    numbers: dict[str, int] = {}
-    for node in successors:
-        if node not in numbers:
-            together = {other for other in reach[node] if node in reach[other]} | {node}
-            numbers.update(dict.fromkeys(together, len(set(numbers.values()))))
-    return numbers
-
-
-def _reachable(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(successors[start])
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            waiting.extend(successors[node])
-    return seen

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from stormspark.api import ComponentDeclaration
 from stormspark.config import Settings
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import PhysicalPlan, TaskPlan
 
 __all__ = [
     "NumberedTask",
     "Size",
+    "create_tasks",
     "executor_runs",
     "number_tasks",
     "size_component",
@@ -36,15 +40,38 @@ class NumberedTask(NamedTuple):
     executor: int
 
 
+def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Give each component its executors and tasks, and each task its id. Until they are packed, all of them are in worker 0."""
+    settings, declared = plan.settings, context.topology.components
+    sizes = {one.id: size_component(one, context.own_settings(one), settings) for one in declared.values()}
+    numbered = number_tasks(sizes, system_tasks(settings, plan.conf))
+    components = {
+        one.id: replace(
+            one,
+            parallelism=sizes[one.id].executors,
+            tasks=tuple(task.id for task in numbered if task.component == one.id),
+            wanted_tasks=wanted_tasks(declared[one.id], settings),
+        )
+        for one in plan.components.values()
+    }
+    tasks = {
+        task.id: TaskPlan(task.id, task.component, task.index, task.executor, worker=0) for task in numbered
+    }
+    return replace(plan, components=components, tasks=tasks)
+
+
 def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
     """Storm's rule (A16): set_num_tasks, else ``topology.tasks``, else the parallelism."""
     return component.num_tasks or settings.tasks or component.parallelism
 
 
-def size_component(component: ComponentDeclaration, settings: Settings) -> Size:
-    """The tasks that are wanted, capped by ``topology.max.task.parallelism``; and no more executors than tasks (A16)."""
+def size_component(component: ComponentDeclaration, own_settings: Settings, settings: Settings) -> Size:
+    """The tasks that are wanted, capped by ``topology.max.task.parallelism``; and no more executors than tasks (A16).
+
+    A cap among the component's ``own_settings`` wins over the topology's.
+    """
     tasks = wanted_tasks(component, settings)
-    cap = Settings.read(component.conf).max_task_parallelism or settings.max_task_parallelism
+    cap = own_settings.max_task_parallelism or settings.max_task_parallelism
     if cap is not None:
         tasks = min(tasks, cap)
     return Size(tasks, min(component.parallelism, tasks))

@@ -13,12 +13,20 @@ from stormspark.api import ComponentDeclaration, GlobalStreamId, Topology
 from stormspark.config import Settings, conf_problems
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import DirectGrouping, Grouping
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["problems", "validate"]
+__all__ = ["check_rules", "problems", "validate"]
 
 #: How a typed stream is declared.
 _TYPED = 'declarer.declare(pa.schema({"word": pa.string()}))'
 _NAME = re.compile(r"[^/.:\\]+")
+
+
+def check_rules(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Raise `InvalidTopologyError` that lists every rule that the topology breaks, with its configuration as it will run."""
+    validate(context.topology, plan.conf)
+    return plan
 
 
 def validate(topology: Topology, conf: Mapping[str, Any] | None = None) -> None:

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stormspark.api import ComponentDeclaration, Topology
 from stormspark.api.windows import MESSAGE_ID_FIELD
-from stormspark.config import Settings, merged
+from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import PhysicalPlan
 from stormspark.windowing import WindowSettings
 
 __all__ = ["check_windows"]
 
 
-def check_windows(topology: Topology, conf: Mapping[str, Any], *, exactly_once: bool) -> None:
-    """Raise `InvalidTopologyError` for the first windowed bolt that can't work; ``conf`` is the topology's as it will run.
+def check_windows(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Raise `InvalidTopologyError` for the first windowed bolt that can't work.
 
     Where batches are transactions, tuples are acked with their batch: how long a window holds them matters to nobody (C41).
     """
-    for component in topology.components.values():
+    for component in context.topology.components.values():
         if component.window_time is None:
             continue
         try:
-            _check(component, topology, conf, exactly_once)
+            _check(component, context.topology, plan)
         except InvalidTopologyError as error:
             msg = f"{component.declared_at}: windowed bolt {component.id!r}: {error}"
             raise InvalidTopologyError(msg) from None
+    return plan
 
 
-def _check(
-    component: ComponentDeclaration, topology: Topology, topology_conf: Mapping[str, Any], exactly_once: bool
-) -> None:
-    conf = merged(topology_conf, component.conf)
+def _check(component: ComponentDeclaration, topology: Topology, plan: PhysicalPlan) -> None:
+    conf = merged(plan.conf, component.conf)
+    settings = plan.components[component.id].settings
     time = component.window_time
     assert time is not None
     windows = WindowSettings.read(conf)
     windows.check(
         event_time=time.event,
         # Trees time out by the topology's setting, whatever a bolt's own configuration says.
-        message_timeout_secs=None if exactly_once else Settings.read(topology_conf).timeout_secs,
-        max_spout_pending=None if exactly_once else Settings.read(conf).max_spout_pending,
+        message_timeout_secs=None if plan.exactly_once else plan.settings.timeout_secs,
+        max_spout_pending=None if plan.exactly_once else settings.max_spout_pending,
     )
     late = windows.late_stream
     if late is not None and late not in component.streams:

@@ -9,11 +9,12 @@ import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StructType, VariantType
 
-from stormspark.api import RangeSpout, SourceSpout
+from stormspark.api import SourceSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
 from stormspark.spark.trigger_limits import TriggerLimits
+from stormspark.spi import RangeSpout
 
 __all__ = ["SourceStream", "explain_failure", "open_sources"]
 

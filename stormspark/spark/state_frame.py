@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BinaryType, DataType, IntegerType, StructField, StructType
 
-from stormspark.checkpoint.state_reading import Entry, StateOfComponent
+from stormspark.checkpoint.plain_state import Entry, StateOfComponent
 
 __all__ = ["state_frame"]
 

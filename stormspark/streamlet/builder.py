@@ -7,7 +7,6 @@ from typing import Any
 
 from stormspark.api import DEFAULT_STREAM, SourceSpout, Spout, Topology, TopologyBuilder, Tuple
 from stormspark.api.declarers import described
-from stormspark.api.user_line import declared_at, user_line
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import Grouping, ShuffleGrouping
 from stormspark.streamlet.bolts import Operation, TupleBolt
@@ -16,6 +15,7 @@ from stormspark.streamlet.operators import Generator
 from stormspark.streamlet.sources import GeneratorSpout, StatefulGeneratorSpout, SupplierSpout
 from stormspark.streamlet.stage import Input, Lowering, Made, Stage, in_order
 from stormspark.streamlet.streamlet import Streamlet
+from stormspark.user_line import declared_at, user_line
 
 __all__ = ["Builder"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError
 from stormspark.streamlet.resources import Resources
+from stormspark.user_line import user_line
 
 __all__ = ["Config", "delivery_semantics", "for_components_alone", "topology_conf"]
 

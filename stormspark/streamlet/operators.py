@@ -14,9 +14,9 @@ from itertools import cycle
 from typing import Any
 
 from stormspark.api import Tuple
-from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError
 from stormspark.streamlet.context import Context
+from stormspark.user_line import user_line
 
 __all__ = ["ArrayLooper", "Generator", "TextFileGenerator", "TransformOperator"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stormspark.api.declarers import described
-from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError
 from stormspark.streamlet.builder import Builder
 from stormspark.streamlet.config import Config
 from stormspark.streamlet.submission import submit
+from stormspark.user_line import user_line
 
 __all__ = ["Runner"]
 

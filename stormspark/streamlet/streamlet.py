@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from stormspark.api import GlobalStreamId
 from stormspark.api.declarers import described
-from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.grouping import CustomGrouping, CustomStreamGrouping, Grouping, ShuffleGrouping
 from stormspark.streamlet.bolts import (
@@ -39,6 +38,7 @@ from stormspark.streamlet.windowed import (
     WindowBolt,
     WindowOperation,
 )
+from stormspark.user_line import user_line
 
 __all__ = ["Streamlet"]
 

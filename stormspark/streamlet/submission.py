@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from stormspark.api import Topology
-from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError
+from stormspark.user_line import user_line
 
 __all__ = ["capturing", "submit"]
 

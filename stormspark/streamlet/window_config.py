@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from stormspark.api.user_line import user_line
 from stormspark.errors import InvalidTopologyError
+from stormspark.user_line import user_line
 from stormspark.windowing import Count, Duration, Length, as_length
 
 __all__ = ["WindowConfig"]

@@ -7,7 +7,7 @@ Only committers may touch what is outside of the topology. They check the number
 (`stormspark.map_state`), and so each batch counts once, whatever dies in between.
 """
 
-from stormspark.api import TransactionAttempt
+from stormspark.spi import TransactionAttempt
 from stormspark.transactional.batch_bolt import BatchBolt, BatchOutputCollector, Committer
 from stormspark.transactional.builder import TransactionalTopologyBuilder
 from stormspark.transactional.spouts import (

@@ -9,20 +9,17 @@ from typing import Any
 import cloudpickle
 
 from stormspark.api import (
-    COMMIT,
     DEFAULT_STREAM,
-    FINISH,
     BasicBolt,
     BasicOutputCollector,
-    BatchAware,
     Component,
     OutputFieldsDeclarer,
     TopologyContext,
-    TransactionAttempt,
     Tuple,
 )
 from stormspark.api.state import KeyValueState, StatefulComponent
 from stormspark.errors import EmitError
+from stormspark.spi import COMMIT, FINISH, BatchAware, TransactionAttempt
 
 __all__ = [
     "BatchBolt",

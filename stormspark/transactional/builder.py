@@ -16,7 +16,6 @@ from stormspark.api import (
 )
 from stormspark.api.declarers import described
 from stormspark.api.state import StatefulComponent, TwoPhaseStatefulComponent
-from stormspark.api.user_line import user_line
 from stormspark.config import merged
 from stormspark.errors import InvalidTopologyError
 from stormspark.transactional.batch_bolt import BatchBolt, BatchBoltExecutor, StatefulBatchBoltExecutor
@@ -36,6 +35,7 @@ from stormspark.transactional.spouts import (
     PartitionedTransactionalSpout,
     TransactionalSpout,
 )
+from stormspark.user_line import user_line
 
 __all__ = ["TransactionalTopologyBuilder"]
 

@@ -10,17 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, MutableMapping
 from typing import Any, ClassVar
 
-from stormspark.api import (
-    BatchAware,
-    Fields,
-    OutputFieldsDeclarer,
-    Spout,
-    SpoutOutputCollector,
-    TopologyContext,
-    TransactionAttempt,
-)
+from stormspark.api import Fields, OutputFieldsDeclarer, Spout, SpoutOutputCollector, TopologyContext
 from stormspark.api.state import StatefulComponent
 from stormspark.errors import FailedException
+from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.transactional.spouts import (
     Coordinator,
     OpaqueCoordinator,

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 from stormspark.api import (
     BasicBolt,
     BasicOutputCollector,
-    BatchAware,
     Fields,
     OutputFieldsDeclarer,
     StreamDeclaration,
     TopologyContext,
-    TransactionAttempt,
     Tuple,
 )
 from stormspark.api.state import StatefulComponent
+from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.transactional.batch_bolt import BatchOutputCollector, emitted_through
 from stormspark.transactional.spouts import (
     OpaquePartitionedTransactionalSpout,

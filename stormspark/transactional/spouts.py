@@ -13,7 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from stormspark.api import Component, TopologyContext, TransactionAttempt
+from stormspark.api import Component, TopologyContext
+from stormspark.spi import TransactionAttempt
 
 if TYPE_CHECKING:
     from stormspark.transactional.batch_bolt import BatchOutputCollector

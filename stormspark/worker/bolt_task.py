@@ -12,24 +12,26 @@ from weakref import WeakKeyDictionary
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
     TICK_SOURCE,
-    AutoAckBolt,
     BasicBolt,
-    BatchAware,
     Bolt,
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
-    Given,
-    KeepsOutside,
-    Send,
     TopologyContext,
-    TransactionAttempt,
     Tuple,
     WindowedBolt,
-    WorksOutside,
 )
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
+from stormspark.spi import (
+    AutoAckBolt,
+    BatchAware,
+    Given,
+    KeepsOutside,
+    Send,
+    TransactionAttempt,
+    WorksOutside,
+)
 from stormspark.worker.collectors import BasicCollector, BoltCollector, fail_roots
 from stormspark.worker.execution import (
     ack_kept,

@@ -1,5 +1,12 @@
 """The collectors that tasks emit, ack and fail through; see `stormspark.api.collector` for what they promise."""
 
+# collectors.pxd beside this module gives the attributes and methods of the three collectors and some variables their C
+# types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
+# `make compiled`.
+# `branch` in `close_edges` is a second name for the tree, for speed: the .pxd declares it as `Branch`, so compiled code
+# changes its C field. It is only assigned where the type is exact, since a traced tree has a property there. `_outlets`
+# and `_ledger` are second names for the task's own, which saves each emit a look-up.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence

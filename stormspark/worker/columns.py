@@ -3,6 +3,9 @@
 Only for values that come back as what they were: exactly these types, and in their ranges. All others are pickled, as a tuple.
 """
 
+# columns.pxd beside this module gives `packed` its C signature, with which Cython compiles it. When you change the
+# signature, change both files and check with `make compiled`.
+
 from __future__ import annotations
 
 from array import array

@@ -2,8 +2,8 @@ import cython
 
 from stormspark.acker.ledger cimport Ledger
 from stormspark.acker.tree cimport Branch, Part, SpoutAccount, Tree
-from stormspark.api cimport recycling
 from stormspark.api.tuples cimport Executor, Tuple
+from stormspark.spi cimport recycling
 from stormspark.worker.collectors cimport BasicCollector, BoltCollector, SpoutCollector
 
 @cython.locals(account=SpoutAccount, deadline=double, now=double, turn=Py_ssize_t, before=Py_ssize_t, pause_at=Py_ssize_t,

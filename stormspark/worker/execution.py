@@ -7,6 +7,12 @@ but by iterating. Where ``execute`` raises, the loop notes in the task which tup
 reference count tells: that is half the price of a new object a tuple.
 """
 
+# execution.pxd beside this module gives the functions and their variables their C types, with which Cython compiles it.
+# When you add, rename or retype one of them, change both files and check with `make compiled`.
+# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
+# field. It is only assigned where the type is exact, since a traced tree has a property there. Globals and methods that
+# a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because those are read fastest.
+
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
@@ -14,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import ACK, TICK_SOURCE, AutoAckBolt, Given, KeepsOutside, recycling
+from stormspark.api import TICK_SOURCE
 from stormspark.api.tuples import Executor, Tuple
+from stormspark.spi import ACK, AutoAckBolt, Given, KeepsOutside, recycling
 from stormspark.worker.collectors import BasicCollector, BoltCollector, SpoutCollector, close_edges
 from stormspark.worker.outlets import Delivery
 

@@ -9,6 +9,11 @@ Frames are bounded in bytes. How much waits is an estimate, from the weight of s
 A frame that turns out too heavy is packed again, as several that each have a table of their own.
 """
 
+# lanes.pxd beside this module gives the attributes of `Lanes` and some variables their C types, with which Cython
+# compiles it. When you add, rename or retype one of them, change both files and check with `make compiled`.
+# `branch` and `numbers` are second names, for speed: the .pxd declares them as a `Branch` and as a typed view of the
+# array, so compiled code reads and writes plain numbers.
+
 from __future__ import annotations
 
 import pickle

@@ -1,8 +1,8 @@
 import cython
 
 from stormspark.acker.tree cimport Branch, Part, Tree
-from stormspark.api cimport recycling
 from stormspark.api.tuples cimport TupleSource
+from stormspark.spi cimport recycling
 from stormspark.grouping.key cimport MemoLookup
 from stormspark.grouping.text_index cimport text_index
 

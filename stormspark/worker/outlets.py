@@ -6,6 +6,14 @@ users see is made when it is executed. An inbox is a plain list, of a task here 
 not know the difference, and the ledger counts the edge here until the lane's frame leaves.
 """
 
+# outlets.pxd beside this module gives the attributes and methods of the outlets and some variables their C types, with
+# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
+# compiled`.
+# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
+# field. It is only assigned where the type is exact, since a traced tree has a property there. `known`, `inbox` and
+# `told` are attributes as local variables, and `_OneCopy` keeps what its chooser remembers as attributes of its own: an
+# emit looks up each of them once, and without a call.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +22,11 @@ from typing import Any, TypeAlias
 
 from stormspark.acker import Roots
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import recycling
 from stormspark.api.tuples import TupleSource
 from stormspark.errors import EmitError
 from stormspark.grouping.key import MemoLookup
 from stormspark.grouping.text_index import COMPILED, text_index
+from stormspark.spi import recycling
 
 __all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
 

@@ -1,4 +1,4 @@
-"""Waiting for what bolts have at work outside of the worker; see `stormspark.api.outside`."""
+"""Waiting for what bolts have at work outside of the worker; see `stormspark.spi.outside`."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stormspark.acker import Roots
-from stormspark.api import TransactionAttempt
 from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dump_pairs, named
 from stormspark.checkpoint.state_table import TaskChanges
+from stormspark.spi import TransactionAttempt
 from stormspark.worker.outlets import Delivery, Outlet, WrappedOutlet
 
 if TYPE_CHECKING:

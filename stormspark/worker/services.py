@@ -8,7 +8,6 @@ from typing import Any
 
 from stormspark.acker import Ledger
 from stormspark.api import Fields, TopologyContext
-from stormspark.config import Settings, merged
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
@@ -97,9 +96,6 @@ class TaskServices:
         """What a new instance of ``task`` is given."""
         plan = self._plan
         placed = plan.tasks[task.id]
-        timeouts = [
-            Settings.read(merged(plan.conf, c.conf)).message_timeout_secs for c in plan.components.values()
-        ]
         return TopologyContext(
             topology=plan.topology,
             storm_id=self._storm_id,
@@ -116,7 +112,7 @@ class TaskServices:
             services=task,
             executor_data=self._executor_data.setdefault((placed.component, placed.executor), {}),
             resources=self._hooks.resources,
-            max_message_timeout=max(timeouts),
+            max_message_timeout=max(one.settings.message_timeout_secs for one in plan.components.values()),
         )
 
     # -- for `watch_for_threads` ---------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ import pyarrow as pa
 
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.api.retry import ExponentialBackoff
-from stormspark.api.source import RangeSpout
 from stormspark.checkpoint.pickled_zones import part_of_zone
+from stormspark.spi.range_spout import RangeSpout
 from stormspark.worker.salvage import error_text
 
 __all__ = ["Row", "RowKey", "SourceRows", "comparable", "decode", "encode", "message_id_of", "readable"]

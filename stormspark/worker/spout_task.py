@@ -18,20 +18,12 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from stormspark.acker import ACKED, Outcome, SpoutAccount, Tree, Verdict
 from stormspark.acker.records import AckerTime, Change, Record
-from stormspark.api import (
-    RangeSpout,
-    SourceProgress,
-    SourceSpout,
-    Spout,
-    SpoutAckInfo,
-    SpoutFailInfo,
-    TopologyContext,
-    TransactionAttempt,
-)
+from stormspark.api import SourceProgress, SourceSpout, Spout, SpoutAckInfo, SpoutFailInfo, TopologyContext
 from stormspark.backpressure import SpoutLoad
 from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.errors import ComponentError, SerializationError
 from stormspark.metrics import TaskCounters
+from stormspark.spi import RangeSpout, TransactionAttempt
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.execution import ask_for_tuples
 from stormspark.worker.held_rows import HeldRows

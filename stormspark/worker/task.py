@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import cloudpickle
 
 from stormspark.acker import Ledger, Roots, Verdict
-from stormspark.api import BatchAware, EmitInfo, LivesOutside, TaskHook, TopologyContext, TransactionAttempt
+from stormspark.api import EmitInfo, TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
-from stormspark.config import Settings
 from stormspark.errors import CheckpointError, ComponentError, UnavailableError
 from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
+from stormspark.spi import BatchAware, LivesOutside, TransactionAttempt
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.collectors import fail_roots
 from stormspark.worker.foreign_calls import Mailbox
@@ -90,7 +90,7 @@ class Task:
         self.outlets: dict[str, Outlet] = {}
         self.logger = logging.getLogger(f"stormspark.task.{component.id}")
         self._conf = conf
-        self._settings = Settings.read(conf)
+        self._settings = component.settings
         self._host = host
         self._ledger = host.ledger
         self._clock = host.clock

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from stormspark.acker import Ledger
-from stormspark.api import TransactionAttempt
 from stormspark.checkpoint.barriers import reached
 from stormspark.errors import ComponentError
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.spi import TransactionAttempt
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.batch_state import BatchState
 from stormspark.worker.bolt_task import BoltTask

@@ -1,5 +1,8 @@
 """How a spout hears of trees that were acked: once for every tree, so it is part of the tuple path."""
 
+# verdicts.pxd beside this module gives the variables of `tell_acks` their C types, with which Cython compiles it. When
+# you add, rename or retype one of them, change both files and check with `make compiled`.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable

@@ -15,7 +15,15 @@ ROOT = Path(__file__).parents[2]
 def test_each_module_of_the_tuple_path_has_its_types_beside_it() -> None:
     """`setup.py` compiles what has a .pxd; `stormspark.tuple_path` knows the same modules."""
     found = {path.relative_to(ROOT).with_suffix("") for path in (ROOT / "stormspark").rglob("*.pxd")}
-    assert {".".join(path.parts) for path in found} == {*MODULES, "stormspark.api.recycling"}
+    assert {".".join(path.parts) for path in found} == {*MODULES, "stormspark.spi.recycling"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_says_in_its_first_lines_that_its_types_are_beside_it(module: str) -> None:
+    """Who edits one of two files that belong together has to know of the other."""
+    source = ROOT / Path(*module.split(".")).with_suffix(".py")
+    head = source.read_text().partition("\nfrom __future__")[0]
+    assert f"# {source.stem}.pxd beside this module gives " in head
 
 
 def test_all_is_compiled_or_nothing_is() -> None:

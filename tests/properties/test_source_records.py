@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stormspark.acker.records import AckerTime, Record
-from stormspark.api import ExponentialBackoff, RangeSpout
+from stormspark.api import ExponentialBackoff
 from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.spark.acker_writer import AckerWriter
+from stormspark.spi import RangeSpout
 from stormspark.worker.acker_log import ACKER_SCHEMA, AckerLog, change_table
 from stormspark.worker.source_rows import Row, SourceRows, decode, encode
 

@@ -13,11 +13,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 from unittest.mock import patch
 
 from stormspark.checkpoint.batch_commits import BatchCommits
-from stormspark.config import Settings
 from stormspark.driver.batch_driver import BatchDriver
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.transaction import Transaction
@@ -477,20 +476,6 @@ class Engine:
             raise CheckpointError("the table can't be reached")
 
 
-class RememberedSettings:
-    """Settings are read for each instance of each task; here they are always the same few."""
-
-    _read: ClassVar[dict[str, Settings]] = {}
-
-    @classmethod
-    def read(cls, conf: Mapping[str, Any]) -> Settings:
-        key = repr(conf)
-        known = cls._read.get(key)
-        if known is None:
-            known = cls._read[key] = Settings.read(conf)
-        return known
-
-
 def _gives_up(letters: DeadLetters, row: Row, reason: str) -> None:
     here: World = world()
     here.gave_up[here.now].add(row.values[0])
@@ -510,8 +495,6 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
         "stormspark.checkpoint.batch_commits.reached": reached,
         "stormspark.worker.batch_state.HandedState": HandedTable,
         "stormspark.worker.batch_state.changed_rows": changes_in_memory,
-        "stormspark.worker.services.Settings": RememberedSettings,
-        "stormspark.worker.task.Settings": RememberedSettings,
         "stormspark.worker.row_spout.DeadLetters.add": _gives_up,
     }
     logging.disable(logging.CRITICAL)

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.handed_state import HandedState
 from stormspark.checkpoint.ordered_keys import encode_key
+from stormspark.checkpoint.plain_state import find_state, state_in
 from stormspark.checkpoint.state_components import ComponentState, described
 from stormspark.checkpoint.state_files import ChangedRows, TaskChanges, changed_rows
-from stormspark.checkpoint.state_reading import find_state, state_in
 from stormspark.checkpoint.state_table import StateTable, write_changes
 from stormspark.errors import (
     CheckpointError,

@@ -11,7 +11,7 @@ import pytest
 import stormspark
 from stormspark import Fields, OutputCollector, Topology, TopologyBuilder, TopologyContext, Tuple
 from stormspark.api.state import KeyValueState, StatefulBolt
-from stormspark.checkpoint.state_reading import plain_value
+from stormspark.checkpoint.plain_state import plain_value
 from stormspark.errors import CheckpointError
 from stormspark.grouping.hashing import fields_task_index
 from tests.conformance.state_components import Sequence

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import stormspark
 from stormspark import BasicBolt, Fields, TopologyBuilder
 from stormspark.checkpoint.ordered_keys import encode_key
-from stormspark.checkpoint.state_reading import plain_key, plain_value
+from stormspark.checkpoint.plain_state import plain_key, plain_value
 from stormspark.cli import main
 from stormspark.errors import CheckpointError, TopologyNotAliveError
 from stormspark.grouping.hashing import fields_task_index

@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.heronpy.configuration import checked
 from stormspark.compat.heronpy.stream import Grouping, Stream
 from stormspark.errors import InvalidTopologyError
+from stormspark.user_line import user_line
 
 __all__ = ["GlobalStreamId", "HeronComponentSpec"]
 

@@ -11,10 +11,10 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.heronpy.component_spec import HeronComponentSpec
 from stormspark.compat.heronpy.stream import Stream
 from stormspark.compat.heronpy.tuples import TupleHelper
+from stormspark.user_line import user_line
 
 if TYPE_CHECKING:
     from stormspark.compat.heronpy.delegates import BoltDelegate, SpoutDelegate

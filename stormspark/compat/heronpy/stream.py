@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, ClassVar
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.heronpy.custom_grouping import ICustomGrouping
 from stormspark.compat.heronpy.serializer import default_serializer
 from stormspark.errors import InvalidTopologyError
+from stormspark.user_line import user_line
 
 __all__ = ["Grouping", "Stream"]
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from stormspark.api import Component, SourceSpout
 from stormspark.api import Topology as PlainTopology
-from stormspark.api.user_line import user_line
 from stormspark.compat.heronpy.component_spec import HeronComponentSpec
 from stormspark.compat.heronpy.configuration import checked, with_defaults
 from stormspark.compat.heronpy.constants import DEFAULTS
 from stormspark.compat.heronpy.lowering import lowered, native_spec
 from stormspark.errors import InvalidTopologyError
 from stormspark.streamlet.submission import submit
+from stormspark.user_line import user_line
 
 __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
 

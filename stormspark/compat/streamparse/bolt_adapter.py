@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from stormspark.api import (
-    DEFAULT_STREAM,
-    AutoAckBolt,
-    Line,
-    OutputCollector,
-    TopologyContext,
-    TupleSource,
-)
+from stormspark.api import DEFAULT_STREAM, OutputCollector, TopologyContext, TupleSource
 from stormspark.api import Tuple as ApiTuple
 from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.bolt import BatchingBolt, TicklessBatchingBolt
@@ -21,6 +14,7 @@ from stormspark.compat.streamparse.component import Surroundings, begin
 from stormspark.compat.streamparse.passage import Passage
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.errors import EmitError
+from stormspark.spi import AutoAckBolt, Line
 from stormspark.worker.outlets import Outlet
 
 __all__ = ["BoltAdapter", "BoltSurroundings"]

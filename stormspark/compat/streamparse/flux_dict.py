@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.streamparse.errors import SpecTypeError
 from stormspark.compat.streamparse.groupings import ChosenGrouping
 from stormspark.compat.streamparse.specs import ComponentSpec
+from stormspark.user_line import user_line
 
 __all__ = ["flux_dict"]
 

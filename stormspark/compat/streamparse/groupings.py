@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.streamparse.errors import SpecTypeError, SpecValueError
 from stormspark.compat.streamparse.java import JavaObject, checked_arguments
+from stormspark.user_line import user_line
 
 __all__ = ["ChosenGrouping", "Grouping"]
 

@@ -1,7 +1,7 @@
 import cython
 
-from stormspark.api cimport recycling
 from stormspark.api.tuples cimport Executor, Tuple, TupleSource
+from stormspark.spi cimport recycling
 from stormspark.worker.collectors cimport SpoutCollector
 from stormspark.worker.outlets cimport Outlet
 

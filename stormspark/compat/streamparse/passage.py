@@ -3,15 +3,22 @@
 So what does not change is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
 """
 
+# passage.pxd beside this module gives the attributes and methods of both classes and some variables their C types, with
+# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
+# compiled`.
+# `at` and `arrived` are second names for the tuple at hand, for speed: the .pxd declares them as `Tuple`, so compiled
+# code reads its C fields. `_native` is the collector once more, typed in the same way, where it is the engine's own.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stormspark.api import ACK, DEFAULT_STREAM, TICK_SOURCE, SpoutOutputCollector, recycling
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, SpoutOutputCollector
 from stormspark.api.tuples import Executor, Tuple, TupleSource
 from stormspark.compat.streamparse.adapter import handle
 from stormspark.compat.streamparse.values import PLAIN, copied
+from stormspark.spi import ACK, recycling
 from stormspark.worker.collectors import SpoutCollector
 from stormspark.worker.outlets import Outlet
 

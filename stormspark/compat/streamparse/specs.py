@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.streamparse.errors import SpecKeyError, SpecTypeError, SpecValueError
 from stormspark.compat.streamparse.groupings import ChosenGrouping, Grouping
 from stormspark.compat.streamparse.java import ComponentObject, JavaObject, ShellComponent, checked_arguments
 from stormspark.compat.streamparse.streams import GlobalStreamId, Stream, StreamInfo
 from stormspark.grouping import CustomStreamGrouping
 from stormspark.grouping import Grouping as NativeGrouping
+from stormspark.user_line import user_line
 
 __all__ = [
     "ComponentSpec",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.streamparse import bolt as pystorm_bolt
 from stormspark.compat.streamparse import component as pystorm_component
 from stormspark.compat.streamparse import spout as pystorm_spout
 from stormspark.compat.streamparse.errors import SpecTypeError
 from stormspark.compat.streamparse.specs import JavaBoltSpec, JavaSpoutSpec, ShellBoltSpec, ShellSpoutSpec
+from stormspark.user_line import user_line
 
 __all__ = [
     "BatchingBolt",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.streamparse.errors import SpecTypeError
+from stormspark.user_line import user_line
 
 __all__ = ["GlobalStreamId", "Stream", "StreamInfo"]
 

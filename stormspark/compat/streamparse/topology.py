@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 from typing import Any, NoReturn
 
-from stormspark.api.user_line import user_line
 from stormspark.compat.streamparse.component import Component
 from stormspark.compat.streamparse.errors import SpecKeyError, SpecTypeError, SpecValueError
 from stormspark.compat.streamparse.flux_dict import flux_dict
 from stormspark.compat.streamparse.groupings import ChosenGrouping
 from stormspark.compat.streamparse.specs import ComponentSpec
 from stormspark.compat.streamparse.streams import GlobalStreamId
+from stormspark.user_line import user_line
 
 __all__ = ["Topology", "TopologyType"]
 

@@ -9,12 +9,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from stormspark.api import DEFAULT_STREAM, ExponentialBackoff, RangeSpout, Routed
+from stormspark.api import DEFAULT_STREAM, ExponentialBackoff, Routed
 from stormspark.connectors.kafka.config import KafkaSpoutConfig, ProcessingGuarantee
 from stormspark.connectors.kafka.offsets import ASKED, Range, blocked, name_of
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings, check_topics
 from stormspark.connectors.kafka.reader import RangeReader
 from stormspark.connectors.kafka.record import KafkaRecord
+from stormspark.spi import RangeSpout
 
 if TYPE_CHECKING:
     from stormspark.api import LocalSource, OutputFieldsDeclarer, TopologyContext

@@ -123,3 +123,29 @@ def test_the_command_line_wins_over_the_topology_and_a_component_over_both(tmp_p
     assert "capped: 4 tasks" in (out := explain(str(path)).stdout) and "free: 3 tasks" in out
     out = explain(str(path), "-c", "topology.max.task.parallelism=2").stdout
     assert "capped: 4 tasks" in out and "free: 2 tasks" in out
+
+
+def test_the_phases_of_planning_are_printed_one_by_one():
+    """X41."""
+    lines = explain(WORD_COUNT, "--phases", "--workers", "2").stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "packing", "crossing",
+        "supersteps", "ends of batches",
+    ]  # fmt: skip
+    assert lines[7] == "packing          2 workers with 4 tasks each"
+    assert lines[9] == "supersteps       a tuple tree needs 2 exchanges to reach its leaves"
+
+
+def test_phases_before_an_error_are_printed_and_the_error_is_the_same():
+    """J5."""
+    wrong = (WORD_COUNT, "-c", "stormspark.exactly.once=true", "-c", "topology.acker.executors=0")
+    done = explain(*wrong, "--phases")
+    assert done.exit_code == 2
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()] == ["rules", "components"]
+    assert done.stderr == explain(*wrong).stderr != ""
+
+
+def test_advice_comes_with_the_phases_too():
+    assert (
+        "did you mean topology.workers?" in explain(WORD_COUNT, "--phases", "-c", "topology.wrokers=2").stderr
+    )

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stormspark.api import TICK_SOURCE, Fields, Given, Tuple, TupleSource
+from stormspark.api import TICK_SOURCE, Fields, Tuple, TupleSource
 from stormspark.multilang import ShellBolt
+from stormspark.spi import Given
 from stormspark.testing import RecordingCollector, make_context
 from tests.legacy.multilang.languages import CHILDREN, OBEY
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from stormspark.api import Fields, StreamDeclaration, Tuple, TupleSource
-from stormspark.api.user_line import declared_at
 from stormspark.errors import InvalidTopologyError, MultilangError, ReportedFailedException
 from stormspark.metrics import (
     AssignableMetric,
@@ -27,6 +26,7 @@ from stormspark.metrics import (
 from stormspark.multilang import ShellBolt
 from stormspark.multilang.answers import AHEAD
 from stormspark.testing import Emitted
+from stormspark.user_line import declared_at
 from tests.legacy.multilang.languages import CHILDREN, OBEY
 from tests.unit.multilang.rig import Obedient, until
 

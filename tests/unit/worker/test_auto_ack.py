@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stormspark import Fields, TaskHook, TopologyBuilder, Tuple
-from stormspark.api import ACK, AutoAckBolt
+from stormspark.spi import ACK, AutoAckBolt
 from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import Rig
 

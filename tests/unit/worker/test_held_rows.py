@@ -17,10 +17,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from stormspark import BasicBolt, Bolt, Topology, TopologyBuilder
-from stormspark.api import ExponentialBackoff, RangeSpout, SourceSpout
+from stormspark.api import ExponentialBackoff, SourceSpout
 from stormspark.api.state import StatefulComponent
 from stormspark.checkpoint.state_table import StateTable
 from stormspark.errors import ComponentError
+from stormspark.spi import RangeSpout
 from tests.unit.worker.durable_workers import DurableWorkers
 from tests.unit.worker.test_windows_as_state import rows
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from stormspark import Bolt, TopologyBuilder
-from stormspark.api import TICK_SOURCE, KeepsOutside, SourceSpout, WorksOutside
+from stormspark.api import TICK_SOURCE, SourceSpout
 from stormspark.errors import FailedException
 from stormspark.local import LocalCluster
+from stormspark.spi import KeepsOutside, WorksOutside
 from tests.unit.worker.components import Script
 from tests.unit.worker.rig import Rig, two
 

@@ -17,8 +17,9 @@ import pytest
 
 from stormspark import TopologyBuilder, private_files
 from stormspark.acker.records import AckerTime
-from stormspark.api import ExponentialBackoff, RangeSpout, Routed, SourceSpout
-from stormspark.checkpoint.state_reading import plain_value
+from stormspark.api import ExponentialBackoff, Routed, SourceSpout
+from stormspark.checkpoint.plain_state import plain_value
+from stormspark.spi import RangeSpout
 from stormspark.worker.source_rows import Row, decode, encode
 from tests.unit.worker.components import Call, Collect
 from tests.unit.worker.rig import Rig

@@ -17,8 +17,9 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.acker.records import AckerTime
-from stormspark.api import ExponentialBackoff, RangeSpout, SourceSpout
+from stormspark.api import ExponentialBackoff, SourceSpout
 from stormspark.driver.failed_rows import FailedRows
+from stormspark.spi import RangeSpout
 from stormspark.worker.source_rows import Row, RowKey, SourceRows, comparable, decode, encode
 from tests.unit.worker.components import Call
 from tests.unit.worker.rig import Rig

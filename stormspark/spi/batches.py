@@ -6,12 +6,12 @@ tuples have come. Storm counts tuples between tasks for that (G7); here a batch 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-if TYPE_CHECKING:
-    from stormspark.api.collector import BasicOutputCollector
+from stormspark.api.batch_kind import KnowsBatches
+from stormspark.api.collector import BasicOutputCollector
 
-__all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt", "kind_of_batch"]
+__all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
 #: When a bolt's batch ends: with all others; or after all of these have ended well, on all workers.
 FINISH, COMMIT = "finish", "commit"
@@ -29,11 +29,9 @@ class TransactionAttempt(NamedTuple):
     attempt_id: int
 
 
-class BatchAware:
+class BatchAware(KnowsBatches):
     """Mixed into a `Spout` or a `BasicBolt`; its methods are called between tuples, on the thread that runs the tasks."""
 
-    #: `FINISH` or `COMMIT` for a bolt whose `end_batch` is to be called.
-    ends: str | None = None
     #: Whether what it has announced must be the same when the batch comes again.
     announces: ClassVar[bool] = False
 
@@ -57,10 +55,3 @@ class BatchAware:
         end. Anything that can be pickled; None: nothing.
         """
         return None
-
-
-def kind_of_batch(component: object) -> str:
-    """``""`` for a component that knows nothing of batches, ``part`` for one that is told of them, else when its batch ends."""
-    if not isinstance(component, BatchAware):
-        return ""
-    return component.ends or "part"

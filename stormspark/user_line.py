@@ -11,7 +11,7 @@ from pathlib import Path
 
 __all__ = ["declared_at", "raised_at", "user_line"]
 
-_PACKAGE = str(Path(__file__).parent.parent) + "/"
+_PACKAGE = str(Path(__file__).parent) + "/"
 
 
 _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from stormspark.api.automatic import Sender
 from stormspark.api.tuples import TupleSource
+from stormspark.spi.automatic import Sender
 
 __all__ = ["Given", "KeepsOutside", "LivesOutside", "WorksOutside"]
 

@@ -1,0 +1,76 @@
+"""From declared components and subscriptions to those of a plan, with the settings that hold for each component.
+
+Settings are read here, once for each configuration, and kept in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from stormspark.api import ComponentDeclaration
+from stormspark.config import Settings, for_component, merged
+from stormspark.plan.context import PlanningContext
+from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan, StreamPlan
+
+__all__ = ["enter_components"]
+
+
+def enter_components(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
+    """Enter components, subscriptions and worker hooks into the plan; raises `InvalidTopologyError` for settings that do not go
+    together.
+    """
+    settings = Settings.read(plan.conf)
+    components = context.topology.components.values()
+    return replace(
+        plan,
+        settings=settings,
+        components={one.id: _component(one, plan.conf, settings) for one in components},
+        edges=tuple(
+            EdgePlan(source, stream, one.id, grouping, crosses=False)
+            for one in components
+            for (source, stream), grouping in one.inputs.items()
+        ),
+        worker_hooks=context.topology.worker_hooks,
+    )
+
+
+def _component(
+    component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
+) -> ComponentPlan:
+    return ComponentPlan(
+        id=component.id,
+        kind=component.kind,
+        pickled=component.pickled,
+        streams={
+            one.id: StreamPlan(one.id, tuple(one.fields), one.direct, one.schema)
+            for one in component.streams.values()
+        },
+        conf=for_component(component.conf),
+        settings=_settings(component, topology_conf, of_topology),
+        parallelism=component.parallelism,
+        tasks=(),
+        declared_at=component.declared_at,
+        kind_of_source=component.kind_of_source,
+        kind_of_batch=component.kind_of_batch,
+        vectorised=component.vectorised,
+        own_conf=component.conf,
+    )
+
+
+def _settings(
+    component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
+) -> Settings:
+    """The settings of the component's tasks: its own configuration lies over the topology's, as far as it may (A20, A21).
+
+    A component that sets nothing has the topology's settings, the same object, so a pickled plan holds that one once.
+    """
+    if not component.conf:
+        return of_topology
+    # Also the keys that do not hold for one component have to go together with the topology's.
+    with_all_keys = Settings.read(merged(topology_conf, component.conf))
+    conf = for_component(component.conf)
+    if len(conf) == len(component.conf):
+        return with_all_keys
+    return Settings.read(merged(topology_conf, conf)) if conf else of_topology

@@ -1,0 +1,109 @@
+"""One line for people about what each phase of planning decided (``stormspark explain --phases``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stormspark.grouping import LoadAwareShuffleGrouping
+from stormspark.plan.explain import counted, id_ranges
+from stormspark.plan.physical import EdgePlan, PhysicalPlan
+
+__all__ = [
+    "of_batch_bolts",
+    "of_components",
+    "of_crossing",
+    "of_ends",
+    "of_load",
+    "of_packing",
+    "of_rules",
+    "of_supersteps",
+    "of_tasks",
+    "of_transactions",
+    "of_windows",
+]
+
+
+def of_rules(plan: PhysicalPlan) -> str:
+    """Of `check_rules`."""
+    return f"topology {plan.topology!r} breaks none of Storm's rules"
+
+
+def of_components(plan: PhysicalPlan) -> str:
+    """Of `enter_components`."""
+    kinds = [component.kind for component in plan.components.values()]
+    own = [component.id for component in plan.components.values() if component.conf]
+    return (
+        f"{counted(kinds.count('spout'), 'spout')}, {counted(kinds.count('bolt'), 'bolt')}, "
+        f"{counted(len(plan.edges), 'subscription')}; settings of their own: {_listed(own)}"
+    )
+
+
+def of_transactions(plan: PhysicalPlan) -> str:
+    """Of `decide_transactions`."""
+    batches = "a batch is one transaction" if plan.exactly_once else "batches are not transactions"
+    with_state = [f"{one.id} ({one.kind_of_state})" for one in plan.components.values() if one.kind_of_state]
+    return f"{batches}; components with state: {_listed(with_state)}"
+
+
+def of_windows(plan: PhysicalPlan) -> str:
+    """Of `check_windows`."""
+    kept = [component.id for component in plan.components.values() if component.windowed]
+    return f"every window can work; bolts whose windows are state: {_listed(kept)}"
+
+
+def of_batch_bolts(plan: PhysicalPlan) -> str:
+    """Of `check_batches`."""
+    told = [one.id for one in plan.components.values() if one.kind_of_batch not in ("", "part")]
+    return f"every batch has an end; bolts that hear of it: {_listed(told)}"
+
+
+def of_load(plan: PhysicalPlan) -> str:
+    """Of `follow_load`."""
+    following = [edge for edge in plan.edges if isinstance(edge.grouping, LoadAwareShuffleGrouping)]
+    return f"subscriptions whose shuffle follows load: {_edges(following)}"
+
+
+def of_tasks(plan: PhysicalPlan) -> str:
+    """Of `create_tasks`."""
+    executors = sum(component.parallelism for component in plan.components.values())
+    return (
+        f"{counted(len(plan.tasks), 'task')} in {counted(executors, 'executor')}, ids {id_ranges(plan.tasks)}"
+    )
+
+
+def of_packing(plan: PhysicalPlan) -> str:
+    """Of `pack_tasks`."""
+    hosted = [len(plan.tasks_of_worker(worker)) for worker in range(plan.workers)]
+    least, most = min(hosted), max(hosted)
+    each = counted(most, "task") if least == most else f"{least} to {most} tasks"
+    return f"{counted(plan.workers, 'worker')} with {each} each"
+
+
+def of_crossing(plan: PhysicalPlan) -> str:
+    """Of `find_crossings`."""
+    return f"subscriptions that can cross workers: {_edges(edge for edge in plan.edges if edge.crosses)}"
+
+
+def of_supersteps(plan: PhysicalPlan) -> str:
+    """Of `cut_supersteps`."""
+    return f"a tuple tree needs {counted(plan.supersteps, 'exchange')} to reach its leaves"
+
+
+def of_ends(plan: PhysicalPlan) -> str:
+    """Of `schedule_ends`."""
+    ends = [
+        f"{bolt} in superstep {superstep} of round {number}"
+        for bolt, (number, superstep) in plan.ends_of_batches.items()
+    ]
+    return f"bolts that hear of the end of a batch: {_listed(ends)}"
+
+
+def _edges(edges: Iterable[EdgePlan]) -> str:
+    return _listed(
+        f"{edge.source}{'' if edge.stream == 'default' else ':' + edge.stream} -> {edge.target}"
+        for edge in edges
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
