@@ -128,11 +128,11 @@ def markdown(figures: dict[str, Any]) -> str:
         f"each executor: {_EXCHANGES} w blocks of {block_us:.1f} us": (
             lambda w: _ms(_EXCHANGES * w * block_us / 1000)
         ),
-        "all: files of the shuffle": (
+        "all executors: files of the shuffle": (
             lambda w: f"{_EXCHANGES * w * w if w <= _BYPASS else 2 * _EXCHANGES * w:,}"
         ),
     }
-    lines = ["| a batch of the word count | " + " | ".join(f"w = {w:,}" for w in _WORKERS) + " |"]
+    lines = ["| cost per batch of the word count | " + " | ".join(f"w = {w:,}" for w in _WORKERS) + " |"]
     lines.append("| --- |" + " --- |" * len(_WORKERS))
     for name, of in rows.items():
         lines.append(f"| {name} | " + " | ".join(of(w) for w in _WORKERS) + " |")
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put it into docs/scale.md")
     args = parser.parse_args()
-    heading = f"\nOn {machine()}; other work used {busy_cores():.1f} cores when it began.\n\n"
+    heading = f"\nMeasured on {machine()}. Other work used {busy_cores():.1f} cores at the start.\n\n"
     size, took = report_us(args.rounds)
     figures: dict[str, Any] = {"frame_us": frame_us(args.rounds), "report_bytes": size, "report_us": took}
     figures |= spark_costs(args.tasks, args.rounds)

@@ -88,7 +88,7 @@ ROWS = (
     ),
     Row(
         "streamparse_one",
-        "a streamparse project, one worker as Storm has there / pystorm on Storm",
+        "a streamparse project in one worker, as Storm has one / pystorm on Storm",
         Side("ours/streamparse_one"),
         Side("storm/pystorm"),
     ),
@@ -96,13 +96,13 @@ ROWS = (
     Row("arrow_sql", "Arrow bolts / bare PySpark, native SQL", _VECTORISED, Side("bare/sql"), None, 1.0),
     Row(
         "arrow_combined",
-        "Arrow bolts that count within a batch first / native SQL, which does too",
+        "Arrow bolts that first count within a record batch / native SQL, which does so",
         Side("ours/vectorised_combined"),
         Side("bare/sql"),
     ),
     Row(
         "idle_batch",
-        "a batch with nothing to do / bare query of as many stages",
+        "a batch with nothing to do / a bare query with as many stages",
         Side("both/idle_batch", "topology_ms"),
         Side("both/idle_batch", "bare_ms"),
         1.5,
@@ -112,7 +112,7 @@ ROWS = (
     ),
     Row(
         "latency",
-        "latency at 100 sentences/s, Spark / the bare query's batch",
+        "latency at 100 sentences/s, Spark / a batch of the bare query",
         Side("both/latency", "latency_ms"),
         Side("both/latency", "bare_batch_ms"),
         2.0,
@@ -132,7 +132,7 @@ ROWS = (
     ),
     Row(
         "idle_cpu",
-        "cores of an idle topology / Storm's, which spins",
+        "cores of an idle topology / of Storm at 1 sentence/s, which spins",
         Side("ours/idle_cpu", "cores"),
         Side("storm/idle_spin", "cores"),
         1.0,
@@ -142,7 +142,7 @@ ROWS = (
     ),
     Row(
         "open_trees",
-        "CPU of a word beside 1 M open trees / beside none",
+        "CPU per word with 1 M open trees / with none",
         Side("ours/open_trees", "full_ns"),
         Side("ours/open_trees", "empty_ns"),
         1.1,
@@ -152,7 +152,7 @@ ROWS = (
     ),
     Row(
         "state_keys",
-        "CPU of a word beside 10 M keys of state / beside its own",
+        "CPU per word with 10 M keys of state / with 10,000 keys",
         Side("ours/state_keys", "full_ns"),
         Side("ours/state_keys", "empty_ns"),
         1.1,
@@ -170,7 +170,7 @@ ROWS = (
     ),
     Row(
         "memory",
-        "memory that a bolt 100x slower than its spout takes / its queues' high mark",
+        "memory growth, bolt 100x slower than its spout / high mark of the bolt's queue",
         Side("ours/slow_bolt", "grown_mb"),
         Side("ours/slow_bolt", "high_mark_mb"),
         1.0,

@@ -49,12 +49,12 @@ _SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 DIMENSIONS = (
     Dimension(
         "workers",
-        "workers, with a task of each component in each",
+        "workers, each with one task per component",
         tuple((n, _fan(n)) for n in (1, 2, 4, 8, 16, 32)),
     ),
     Dimension(
         "tasks",
-        "tasks a component, on 2 workers",
+        "tasks per component, on 2 workers",
         tuple((n, _fan(2, n)) for n in (2, 8, 32, 128)),
     ),
     Dimension(
@@ -64,12 +64,12 @@ DIMENSIONS = (
     ),
     Dimension(
         "size",
-        "bytes of a tuple, in 1 worker",
+        "bytes per tuple, in 1 worker",
         tuple((n, _fan(1, size=n, out=1)) for n in _SIZES),
     ),
     Dimension(
         "size_apart",
-        "bytes of a tuple, on 2 workers",
+        "bytes per tuple, on 2 workers",
         tuple((n, _fan(2, size=n, out=1)) for n in _SIZES),
         "linear",
     ),
@@ -80,17 +80,17 @@ DIMENSIONS = (
     ),
     Dimension(
         "fan_out",
-        "tuples for each that a bolt gets, on 2 workers",
+        "tuples emitted per input tuple, on 2 workers",
         tuple((n, _fan(out=n)) for n in (1, 3, 10, 100, 1_000)),
     ),
     Dimension(
         "anchors",
-        "anchors of a tuple, in 1 worker",
+        "anchors per tuple, in 1 worker",
         tuple((n, Case(scale_cases.anchors, (1, n))) for n in (1, 3, 10, 30, 100)),
     ),
     Dimension(
         "anchors_apart",
-        "anchors of a tuple, on 2 workers",
+        "anchors per tuple, on 2 workers",
         tuple((n, Case(scale_cases.anchors, (2, n))) for n in (1, 3, 10, 30, 100)),
     ),
 )
@@ -120,7 +120,7 @@ class Curve:
             return f"{max(ns) / ns[0]:.2f} times the first"
         slope = (ns[-1] - ns[0]) / (xs[-1] - xs[0])
         off = max(took / (ns[0] + slope * (x - xs[0])) for x, took in zip(xs, ns, strict=True))
-        return f"{slope:.2f} ns a byte; {off:.2f} times the line"
+        return f"{slope:.2f} ns per byte; {off:.2f} times the line"
 
     def told(self) -> dict[str, Any]:
         """For programs."""
@@ -154,7 +154,7 @@ def smoke(dimension: Dimension) -> Curve:
 
 def markdown(curves: Sequence[Curve]) -> str:
     """The table."""
-    lines = ["| what is varied | how much: ns of CPU a tuple | |", "| --- | --- | --- |"]
+    lines = ["| what varies | size: CPU per tuple in ns | highest cost |", "| --- | --- | --- |"]
     for curve in curves:
         points = ", ".join(f"{x:,}: {_ns(took)}" for x, took in zip(curve.xs, curve.ns, strict=True))
         lines.append(f"| {curve.dimension.title} | {points} | {curve.verdict()} |")
@@ -187,7 +187,7 @@ def plot(curves: Sequence[Curve], path: Path) -> None:
             axes.set_ylim(0, max(us) * 1.3)
         axes.minorticks_off()
         axes.set_title(curve.dimension.title, fontsize=9)
-        axes.set_ylabel("us of CPU a tuple", fontsize=8)
+        axes.set_ylabel("CPU per tuple in us", fontsize=8)
         axes.tick_params(labelsize=8)
     for axes in list(panels.flat)[len(curves) :]:
         axes.set_visible(False)
@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="docs/scale.md and benchmarks/scale.svg")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
-    heading = f"\nOn {machine()}; other work used {busy_cores():.1f} cores when it began.\n\n"
+    heading = f"\nMeasured on {machine()}. Other work used {busy_cores():.1f} cores at the start.\n\n"
     curves = []
     for dimension in DIMENSIONS:
         if args.dimensions and dimension.key not in args.dimensions:

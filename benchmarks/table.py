@@ -12,7 +12,7 @@ begins again.
 
 Printed, and written to build/bench/table.md, are the ratios' minimum, median and maximum over the rounds; a promise is reached
 where the median reaches it. *per CPU s* is the ratio of what either did with a second of CPU, where both say so: it is hurt
-least by other work. *others* is how many cores other work has used meanwhile: in the middle, and at most.
+least by other work. *other work* is how many cores other processes have used meanwhile: median and maximum.
 build/bench/table.svg is the plot, build/bench/table.jsonl is for programs.
 """
 
@@ -208,7 +208,7 @@ def _bound(row: Row, bound: float | None) -> str:
 
 
 _HEAD = [
-    "what",
+    "comparison",
     "ours",
     "peer",
     "ratio min / median / max",
@@ -216,7 +216,7 @@ _HEAD = [
     "first step",
     "goal",
     "rounds",
-    "others",
+    "other work",
 ]
 
 
@@ -333,8 +333,8 @@ def main() -> None:
     if args.smoke:
         write(lines, folder, "The smoke form: these figures mean nothing.", quiet=True)
         return
-    what = f"{args.seconds:g} s after {args.warmup:g} s of warm-up"
-    heading = f"{machine()}; package {code}; {what}."
+    what = f"{args.seconds:g} s per measurement, after a warm-up of {args.warmup:g} s"
+    heading = f"Measured on {machine()}; package {code}; {what}."
     write(lines, folder, heading)
     if args.write:
         write_between(_DOCUMENT, _BEGIN, _END, f"\n{heading}\n\n{markdown(lines)}\n")

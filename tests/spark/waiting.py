@@ -16,9 +16,9 @@ from stormspark.engine import RunningTopology
 from stormspark.metrics import Quiet
 
 _T = TypeVar("_T")
-#: Nobody waits so long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
+#: No test waits this long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
 #: until a driver is up, and what a test shows is not how fast the machine is.
-PATIENCE_SECS = 300.0
+PATIENCE_SECS = 900.0
 #: They are in the environment of all processes that tests start, from pytest-xdist: the run, and which of its processes it was.
 _OF_TESTS = ("PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER")
 
