@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from stormspark.backpressure import Limits
 from stormspark.local import InProcessWorkers
-from stormspark.worker.garbage import GarbageBetweenBatches
+from stormspark.worker.host.garbage import GarbageBetweenBatches
 
 __all__ = ["Case", "Prepared", "Turn", "in_this_process", "in_turn"]
 

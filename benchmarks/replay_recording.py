@@ -25,9 +25,9 @@ from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.api.state import StatefulBolt
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.plan import plan_topology
-from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
 from stormspark.worker.round_orders import RoundOrders
+from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step, WorkerReport
 
 

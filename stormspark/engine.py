@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from stormspark.errors import TopologyAlreadyRunningError
 from stormspark.metrics import TopologyStatistics
-from stormspark.worker.story import Story
+from stormspark.worker.stories.story import Story
 
 __all__ = ["AliveTopologies", "RunningTopology"]
 

@@ -21,12 +21,12 @@ MODULES = (
     "stormspark.compat.streamparse.passage",
     "stormspark.grouping.key",
     "stormspark.grouping.text_index",
-    "stormspark.worker.collectors",
-    "stormspark.worker.columns",
-    "stormspark.worker.execution",
-    "stormspark.worker.lanes",
-    "stormspark.worker.outlets",
-    "stormspark.worker.verdicts",
+    "stormspark.worker.tuples.collectors",
+    "stormspark.worker.tuples.columns",
+    "stormspark.worker.tuples.execution",
+    "stormspark.worker.tuples.lanes",
+    "stormspark.worker.tuples.outlets",
+    "stormspark.worker.tuples.verdicts",
 )
 
 

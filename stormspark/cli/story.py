@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stormspark.cli.output import wide_enough
-from stormspark.worker.story import Story, StoryEvent, read_stories, stories_of
+from stormspark.worker.stories.story import Story, StoryEvent, read_stories, stories_of
 
 __all__ = ["print_stories", "timeline"]
 

@@ -16,9 +16,9 @@ from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.worker.garbage import GarbageBetweenBatches
+from stormspark.worker.host.garbage import GarbageBetweenBatches
 from stormspark.worker.step import fatal_error
-from stormspark.worker.story import Story, merge_stories, stories_of
+from stormspark.worker.stories.story import Story, merge_stories, stories_of
 
 __all__ = ["LocalTopology", "steps"]
 

@@ -12,7 +12,7 @@ from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import Metric
 from stormspark.spi import LivesOutside
 from stormspark.user_line import user_line
-from stormspark.worker.launch import INHERITED_PATH
+from stormspark.worker.host.launch import INHERITED_PATH
 
 __all__ = ["RESOURCES", "Outputs", "ShellComponent", "StreamLike"]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from stormspark.acker.records import Change, Record
 from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.errors import CheckpointError
-from stormspark.worker.acker_log import change_table
+from stormspark.worker.sources.acker_log import change_table
 from stormspark.worker.step import WorkerReport
 
 __all__ = ["AckerWriter"]

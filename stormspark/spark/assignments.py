@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stormspark.worker.link import Endpoint
-from stormspark.worker.messages import ProcessId, Refused, StartHere, There
+from stormspark.worker.host.link import Endpoint
+from stormspark.worker.host.messages import ProcessId, Refused, StartHere, There
 
 __all__ = ["Assignments", "Seat", "SeatState"]
 

@@ -47,8 +47,8 @@ from stormspark.spark.acker_stream import COMMIT, acker_stream
 from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spark.checkpoint_folder import CheckpointFolder
-from stormspark.worker.acker_log import ACKER_SCHEMA
-from stormspark.worker.messages import Adopt
+from stormspark.worker.host.messages import Adopt
+from stormspark.worker.sources.acker_log import ACKER_SCHEMA
 from stormspark.worker.step import WorkerReport
 
 __all__ = ["OPEN_RECORDS_DDL", "DurableAcker", "open_records"]

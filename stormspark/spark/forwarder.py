@@ -10,7 +10,7 @@ whole, and only while that attempt lives.**
 
 Why it holds. A request carries generation, attempt, batch, superstep and partition, and the incarnation of
 the worker it is meant for; the worker's desk runs it once, after its end mark, and answers repetitions from
-memory (`stormspark.worker.desk`). Generation and attempt are baked into the query when it starts, so a task
+memory (`stormspark.worker.host.desk`). Generation and attempt are baked into the query when it starts, so a task
 that is left over from an earlier query speaks of an earlier attempt for ever, and is refused wherever it
 knocks. A worker that can't be reached ends the attempt: nimbus is told first, so that Spark's retries of this
 very task, here or on another host, are refused at once instead of starting the worker anew.
@@ -45,14 +45,14 @@ from pyspark import TaskContext
 
 from stormspark.errors import UnsupportedEnvironmentError, WorkerLostError
 from stormspark.wire.frames import FRAME_SCHEMA, Frame, FrameKind, frames_to_batch
-from stormspark.worker.addresses import ANY_PORT, Ports, command_line, executor_hosts
-from stormspark.worker.connection import SILENCE_SECS, has_hung_up
-from stormspark.worker.descriptors import make_room
-from stormspark.worker.key import Key
-from stormspark.worker.launch import Launch, LaunchError, LaunchLostError, end_process, start
-from stormspark.worker.lifeline import executor_jvm
-from stormspark.worker.link import Endpoint, dial
-from stormspark.worker.messages import (
+from stormspark.worker.host.addresses import ANY_PORT, Ports, command_line, executor_hosts
+from stormspark.worker.host.connection import SILENCE_SECS, has_hung_up
+from stormspark.worker.host.descriptors import make_room
+from stormspark.worker.host.key import Key
+from stormspark.worker.host.launch import Launch, LaunchError, LaunchLostError, end_process, start
+from stormspark.worker.host.lifeline import executor_jvm
+from stormspark.worker.host.link import Endpoint, dial
+from stormspark.worker.host.messages import (
     End,
     Locate,
     Lost,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import Settings
 from stormspark.spark.certificate import encrypting_key, new_certificate
-from stormspark.worker.addresses import Address, Ports, without_brackets
+from stormspark.worker.host.addresses import Address, Ports, without_brackets
 
 __all__ = ["Network"]
 

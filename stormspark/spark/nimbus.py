@@ -30,14 +30,13 @@ from typing import Any
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
-from stormspark.worker.addresses import Address
-from stormspark.worker.batch_state import StateAccess
-from stormspark.worker.connection import SILENCE_SECS, Connection, has_hung_up
-from stormspark.worker.descriptors import make_room
-from stormspark.worker.key import Key
-from stormspark.worker.launch import end_process
-from stormspark.worker.link import STRANGERS, Door, Endpoint
-from stormspark.worker.messages import (
+from stormspark.worker.host.addresses import Address
+from stormspark.worker.host.connection import SILENCE_SECS, Connection, has_hung_up
+from stormspark.worker.host.descriptors import make_room
+from stormspark.worker.host.key import Key
+from stormspark.worker.host.launch import end_process
+from stormspark.worker.host.link import STRANGERS, Door, Endpoint
+from stormspark.worker.host.messages import (
     Adopt,
     Beat,
     Busy,
@@ -59,6 +58,7 @@ from stormspark.worker.messages import (
     There,
     Welcome,
 )
+from stormspark.worker.state.batch_state import StateAccess
 
 __all__ = ["Nimbus"]
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from stormspark.private_files import is_private
-from stormspark.worker.launch import own_folder
+from stormspark.worker.host.launch import own_folder
 
 __all__ = ["scratch_folder"]
 

@@ -68,10 +68,10 @@ from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
-from stormspark.worker.batch_state import StateAccess
-from stormspark.worker.messages import Adopt
+from stormspark.worker.host.messages import Adopt
 from stormspark.worker.round_orders import EarlierAttempts
-from stormspark.worker.story import Story, read_stories, stories_of
+from stormspark.worker.state.batch_state import StateAccess
+from stormspark.worker.stories.story import Story, read_stories, stories_of
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 

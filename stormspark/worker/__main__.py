@@ -1,6 +1,6 @@
-"""``python -m stormspark.worker``: a worker process; started by `stormspark.worker.launch`, never by hand."""
+"""``python -m stormspark.worker``: a worker process; started by `stormspark.worker.host.launch`, never by hand."""
 
-from stormspark.worker.process import main
+from stormspark.worker.host.process import main
 
 if __name__ == "__main__":
     main()

@@ -11,15 +11,15 @@ from stormspark.acker import Ledger
 from stormspark.api import TupleSource
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.batch_lanes import unpack_batches
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
-from stormspark.worker.lanes import unpack
 from stormspark.worker.loads import Loads
 from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
-from stormspark.worker.stories import Stories
+from stormspark.worker.stories.stories import Stories
 from stormspark.worker.transactions import WorkerTransaction
+from stormspark.worker.tuples.lanes import unpack
+from stormspark.worker.vectorised.lanes import unpack_batches
 from stormspark.worker.wiring import Wiring
 
 __all__ = ["Arrivals"]

@@ -32,8 +32,11 @@ from stormspark.spi import (
     TransactionAttempt,
     WorksOutside,
 )
-from stormspark.worker.collectors import BasicCollector, BoltCollector, fail_roots
-from stormspark.worker.execution import (
+from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds, TaskInputs
+from stormspark.worker.shedding import Shedding
+from stormspark.worker.task import Task
+from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector, fail_roots
+from stormspark.worker.tuples.execution import (
     ack_kept,
     execute_automatic,
     execute_basic,
@@ -41,13 +44,10 @@ from stormspark.worker.execution import (
     execute_outside,
     execute_plain,
 )
-from stormspark.worker.outlets import Delivery, Outlet
-from stormspark.worker.recording_inputs import BatchBegins, BatchEnds, TaskInputs
-from stormspark.worker.shedding import Shedding
-from stormspark.worker.task import Task
-from stormspark.worker.weights import weight
-from stormspark.worker.window_state import WindowState
-from stormspark.worker.windowed_bolt import WindowedBoltExecutor
+from stormspark.worker.tuples.outlets import Delivery, Outlet
+from stormspark.worker.tuples.weights import weight
+from stormspark.worker.windows.window_state import WindowState
+from stormspark.worker.windows.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
 

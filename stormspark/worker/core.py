@@ -27,15 +27,15 @@ from stormspark.acker.records import Record
 from stormspark.api import SourceProgress
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.batch_state import StateAccess
-from stormspark.worker.collectors import reset_timeouts
-from stormspark.worker.messages import Busy
+from stormspark.worker.host.messages import Busy
+from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
-from stormspark.worker.source_rows import readable
+from stormspark.worker.sources.source_rows import readable
 from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
 from stormspark.worker.task import Task
-from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.tuples.collectors import reset_timeouts
 
 __all__ = ["Worker"]
 

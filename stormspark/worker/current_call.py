@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import get_ident
 
-from stormspark.worker.messages import Busy
+from stormspark.worker.host.messages import Busy
+from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.task import Task
-from stormspark.worker.task_logs import TaskLogs
 
 __all__ = ["CurrentCall"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from stormspark.acker import Ledger, Roots
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.batch_lanes import BatchLanes
-from stormspark.worker.lanes import Lanes
-from stormspark.worker.stories import Stories
+from stormspark.worker.stories.stories import Stories
 from stormspark.worker.task import Task
+from stormspark.worker.tuples.lanes import Lanes
+from stormspark.worker.vectorised.lanes import BatchLanes
 
 __all__ = ["FRAME_BYTES", "Departures"]
 

@@ -32,19 +32,19 @@ from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.arrivals import Arrivals
 from stormspark.worker.backlog import Backlog
-from stormspark.worker.batch_state import BatchState, StateAccess
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
+from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.loads import Loads
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import edge_ids
-from stormspark.worker.recording_inputs import InputRecording
 from stormspark.worker.refusals import Refusals
+from stormspark.worker.replays.recording_inputs import InputRecording
 from stormspark.worker.reporting import Reporter
 from stormspark.worker.round_clock import RoundClock
 from stormspark.worker.services import TaskServices
-from stormspark.worker.stories import Stories
-from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.state.batch_state import BatchState, StateAccess
+from stormspark.worker.stories.stories import Stories
 from stormspark.worker.transactions import WorkerTransaction
 from stormspark.worker.turns import Turns
 from stormspark.worker.wiring import Wiring, connect, make_tasks

@@ -13,10 +13,10 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
 from stormspark.metrics import TaskCounters
-from stormspark.worker.acker_log import AckerLog, change_table
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import record_ids
 from stormspark.worker.round_clock import RoundClock
+from stormspark.worker.sources.acker_log import AckerLog, change_table
 from stormspark.worker.step import Step, WorkerReport, merge_progress
 from stormspark.worker.transactions import WorkerTransaction
 from stormspark.worker.turns import Turns

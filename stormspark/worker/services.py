@@ -11,7 +11,7 @@ from stormspark.api import Fields, TopologyContext
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
-from stormspark.worker.stories import Stories
+from stormspark.worker.stories.stories import Stories
 from stormspark.worker.task import Task
 from stormspark.worker.timers import Timers
 from stormspark.worker.worker_hooks import WorkerHooks

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import Tuple
-from stormspark.worker.collectors import close_edges, fail_roots
+from stormspark.worker.tuples.collectors import close_edges, fail_roots
 
 if TYPE_CHECKING:
     from stormspark.acker import Ledger

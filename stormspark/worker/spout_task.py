@@ -24,14 +24,14 @@ from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.errors import ComponentError, SerializationError
 from stormspark.metrics import TaskCounters
 from stormspark.spi import RangeSpout, TransactionAttempt
-from stormspark.worker.collectors import SpoutCollector
-from stormspark.worker.execution import ask_for_tuples
-from stormspark.worker.held_rows import HeldRows
-from stormspark.worker.row_spout import RowSpout
-from stormspark.worker.source_rows import Row, SourceRows, comparable, message_id_of
-from stormspark.worker.stories import SpoutStories
+from stormspark.worker.sources.held_rows import HeldRows
+from stormspark.worker.sources.row_spout import RowSpout
+from stormspark.worker.sources.source_rows import Row, SourceRows, comparable, message_id_of
+from stormspark.worker.stories.stories import SpoutStories
 from stormspark.worker.task import Task
-from stormspark.worker.verdicts import tell_acks
+from stormspark.worker.tuples.collectors import SpoutCollector
+from stormspark.worker.tuples.execution import ask_for_tuples
+from stormspark.worker.tuples.verdicts import tell_acks
 
 __all__ = ["SpoutTask"]
 

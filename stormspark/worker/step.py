@@ -13,7 +13,7 @@ from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
 from stormspark.worker.round_orders import PLAIN_ORDERS, RoundOrders
-from stormspark.worker.salvage import salvage
+from stormspark.worker.tuples.salvage import salvage
 
 __all__ = [
     "ErrorReport",

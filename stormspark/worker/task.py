@@ -21,13 +21,13 @@ from stormspark.metrics import DataPoint, Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import BatchAware, LivesOutside, TransactionAttempt
 from stormspark.worker.auto_hooks import DebugHook, load_hook
-from stormspark.worker.collectors import fail_roots
 from stormspark.worker.foreign_calls import Mailbox
-from stormspark.worker.outlets import Outlet, WrappedOutlet
-from stormspark.worker.salvage import error_text
+from stormspark.worker.state.task_state import TaskState
 from stormspark.worker.step import ErrorReport
-from stormspark.worker.stories import Stories
-from stormspark.worker.task_state import TaskState
+from stormspark.worker.stories.stories import Stories
+from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.outlets import Outlet, WrappedOutlet
+from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["Host", "Task"]
 

@@ -19,14 +19,14 @@ from stormspark.errors import ComponentError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spi import TransactionAttempt
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.batch_state import BatchState
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
 from stormspark.worker.refusals import Refusals
-from stormspark.worker.salvage import error_text
+from stormspark.worker.state.batch_state import BatchState
 from stormspark.worker.step import Step, TransactionReport
 from stormspark.worker.task import Task
+from stormspark.worker.tuples.salvage import error_text
 from stormspark.worker.turns import Turns
 from stormspark.worker.wiring import Wiring
 

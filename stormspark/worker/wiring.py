@@ -18,19 +18,25 @@ from stormspark.config import merged
 from stormspark.grouping import DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import forward_order
-from stormspark.worker.arrow_tasks import ArrowBoltTask, ArrowSpoutTask
-from stormspark.worker.batch_outlets import BatchOutlet, BatchReceiver, BatchSubscription, Receive, as_tuples
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.departures import Departures
 from stormspark.worker.loads import Loads
-from stormspark.worker.outlets import Delivery, Outlet, Subscription, make_outlet
 from stormspark.worker.refusals import Refusals
-from stormspark.worker.row_routing import make_route
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport
-from stormspark.worker.stories import Stories
+from stormspark.worker.stories.stories import Stories
 from stormspark.worker.task import Host, Task
-from stormspark.worker.try_serialize import serializing
+from stormspark.worker.tuples.outlets import Delivery, Outlet, Subscription, make_outlet
+from stormspark.worker.tuples.try_serialize import serializing
+from stormspark.worker.vectorised.outlets import (
+    BatchOutlet,
+    BatchReceiver,
+    BatchSubscription,
+    Receive,
+    as_tuples,
+)
+from stormspark.worker.vectorised.routing import make_route
+from stormspark.worker.vectorised.tasks import ArrowBoltTask, ArrowSpoutTask
 
 __all__ = ["Wiring", "connect", "make_tasks"]
 

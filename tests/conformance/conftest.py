@@ -11,7 +11,7 @@ import pytest
 
 from stormspark import Topology
 from stormspark.metrics import TopologyStatistics
-from stormspark.worker.story import Story
+from stormspark.worker.stories.story import Story
 from tests.conformance.components import EFFECTS, read_effects
 
 ENGINES = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stormspark import Fields, TopologyBuilder
-from stormspark.worker.story import Story
+from stormspark.worker.stories.story import Story
 from tests.conformance.acker_components import SlowAndForgetful
 from tests.conformance.components import Numbers, Record, Repeat
 

@@ -78,7 +78,7 @@ def drive(folder: Path, silence_secs: float, encrypted: bool) -> None:
     from stormspark.spark.certificate import new_certificate
     from stormspark.spark.forwarder import Attempt
     from stormspark.spark.nimbus import Nimbus
-    from stormspark.worker.addresses import Address
+    from stormspark.worker.host.addresses import Address
 
     hosts = import_module("tests.faults.hosts")  # the components as workers find them
     trouble = threading.Event()
@@ -113,7 +113,7 @@ def exchange(folder: Path, driver: str, *, begins: bool) -> None:
     """An executor: starts the worker, or asks it to run a superstep."""
     from stormspark.errors import WorkerLostError
     from stormspark.spark.forwarder import _Route
-    from stormspark.worker.messages import Request
+    from stormspark.worker.host.messages import Request
 
     attempt = pickle.loads((folder / "attempt").read_bytes())
     _, port = attempt.nimbus.tcp

@@ -28,12 +28,12 @@ from stormspark.spark import forwarder
 from stormspark.spark.certificate import new_certificate
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.nimbus import Nimbus
-from stormspark.worker.addresses import Address
-from stormspark.worker.connection import Connection
-from stormspark.worker.launch import Launch, own_folder
-from stormspark.worker.lifeline import Lifeline, this_process
-from stormspark.worker.link import Door, Endpoint, dial
-from stormspark.worker.messages import Hello, Orders, Ready, Reply, Request
+from stormspark.worker.host.addresses import Address
+from stormspark.worker.host.connection import Connection
+from stormspark.worker.host.launch import Launch, own_folder
+from stormspark.worker.host.lifeline import Lifeline, this_process
+from stormspark.worker.host.link import Door, Endpoint, dial
+from stormspark.worker.host.messages import Hello, Orders, Ready, Reply, Request
 
 _ELSEWHERE = "/on/another/host"
 
@@ -116,7 +116,7 @@ def _fork_forwarder(folder: Path, number: int, workers: int) -> Channel:
 
 
 def _fork_worker(folder: Path, launch: Launch, timeout_secs: float) -> None:
-    """In the place of `stormspark.worker.launch.start`: returns once nimbus knows it."""
+    """In the place of `stormspark.worker.host.launch.start`: returns once nimbus knows it."""
     up, tell = os.pipe()
     if not os.fork():
         try:

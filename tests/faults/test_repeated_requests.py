@@ -19,10 +19,10 @@ from stormspark.plan import plan_topology
 from stormspark.spark.forwarder import Attempt, _Route
 from stormspark.spark.nimbus import Nimbus
 from stormspark.wire.frames import FRAME_SCHEMA
-from stormspark.worker.addresses import Address
-from stormspark.worker.launch import LaunchError, own_folder
-from stormspark.worker.link import Endpoint
-from stormspark.worker.messages import Request
+from stormspark.worker.host.addresses import Address
+from stormspark.worker.host.launch import LaunchError, own_folder
+from stormspark.worker.host.link import Endpoint
+from stormspark.worker.host.messages import Request
 from tests.spark.topologies import FOLDER, PrepareRaises, broken, word_count
 from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_gone, worker_processes
 

@@ -30,10 +30,10 @@ from stormspark.grouping import columns as grouping_columns
 from stormspark.grouping.columns import ascii_hashes, double_hashes
 from stormspark.grouping.hashing import value_hash
 from stormspark.wire.column_hashes import column_hashes
-from stormspark.worker.batch_lanes import BatchLanes, unpack_batches
-from stormspark.worker.batch_roots import BatchRoots
-from stormspark.worker.batch_rows import batch_of, rows_of
-from stormspark.worker.row_routing import make_route
+from stormspark.worker.vectorised.lanes import BatchLanes, unpack_batches
+from stormspark.worker.vectorised.roots import BatchRoots
+from stormspark.worker.vectorised.routing import make_route
+from stormspark.worker.vectorised.rows import batch_of, rows_of
 
 texts = st.text(max_size=12)
 COLUMNS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [

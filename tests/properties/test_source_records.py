@@ -24,8 +24,8 @@ from stormspark.api import ExponentialBackoff
 from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spi import RangeSpout
-from stormspark.worker.acker_log import ACKER_SCHEMA, AckerLog, change_table
-from stormspark.worker.source_rows import Row, SourceRows, decode, encode
+from stormspark.worker.sources.acker_log import ACKER_SCHEMA, AckerLog, change_table
+from stormspark.worker.sources.source_rows import Row, SourceRows, decode, encode
 
 DELAY = 8.0
 

@@ -35,9 +35,9 @@ from stormspark.local import SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
-from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
 from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, RoundOrders
+from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step, WorkerReport
 
 MESSAGES, KEYS = 40, 3

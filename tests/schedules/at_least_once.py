@@ -22,8 +22,8 @@ from stormspark.errors import FailedException
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.acker_writer import AckerWriter
-from stormspark.worker.acker_log import ACKER_SCHEMA
 from stormspark.worker.round_orders import RoundOrders
+from stormspark.worker.sources.acker_log import ACKER_SCHEMA
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import copies_of
 from tests.schedules.engine import Engine, Host, LostError, in_small_pieces

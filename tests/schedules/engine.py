@@ -1,7 +1,7 @@
 """Spark's engine without Spark: drivers, workers and what can become of them, one call after another, as a schedule wants it.
 
 `Engine` does what `stormspark.spark.topology` and `stormspark.spark.query_run` do, `Host` what
-`stormspark.worker.process` does; the workers, the desks, the transactions and the commits are the real ones.
+`stormspark.worker.host.process` does; the workers, the desks, the transactions and the commits are the real ones.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
-from stormspark.worker.desk import Desk, RefusedError
-from stormspark.worker.messages import Request
+from stormspark.worker.host.desk import Desk, RefusedError
+from stormspark.worker.host.messages import Request
 from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
-from stormspark.worker.row_spout import DeadLetters
-from stormspark.worker.source_rows import Row
+from stormspark.worker.sources.row_spout import DeadLetters
+from stormspark.worker.sources.source_rows import Row
+from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import OutboxSink
 from tests.schedules.memory_table import HandedTable, MemoryTable, changes_in_memory
@@ -491,11 +491,11 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
         "stormspark.worker.spout_task._EMITS_A_TURN": pieces.burst,
         "stormspark.worker.bolt_task._CHUNK_FIRST": pieces.chunk,
         "stormspark.worker.transactions.reached": reached,
-        "stormspark.worker.batch_state.reached": reached,
+        "stormspark.worker.state.batch_state.reached": reached,
         "stormspark.checkpoint.batch_commits.reached": reached,
-        "stormspark.worker.batch_state.HandedState": HandedTable,
-        "stormspark.worker.batch_state.changed_rows": changes_in_memory,
-        "stormspark.worker.row_spout.DeadLetters.add": _gives_up,
+        "stormspark.worker.state.batch_state.HandedState": HandedTable,
+        "stormspark.worker.state.batch_state.changed_rows": changes_in_memory,
+        "stormspark.worker.sources.row_spout.DeadLetters.add": _gives_up,
     }
     logging.disable(logging.CRITICAL)
     try:

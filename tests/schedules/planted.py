@@ -13,15 +13,15 @@ from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.driver.failed_rows import FailedRows
-from stormspark.worker.acker_log import AckerLog
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
-from stormspark.worker.desk import Desk
-from stormspark.worker.lanes import Lanes
+from stormspark.worker.host.desk import Desk
+from stormspark.worker.sources.acker_log import AckerLog
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import TransactionReport
 from stormspark.worker.task import Task
 from stormspark.worker.transactions import WorkerTransaction
+from stormspark.worker.tuples.lanes import Lanes
 from stormspark.worker.turns import Turns
 
 __all__ = ["PLANTED", "planted"]

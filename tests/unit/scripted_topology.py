@@ -14,7 +14,7 @@ from stormspark.metrics import (
     TopologyStatistics,
     summarise,
 )
-from stormspark.worker.story import Story
+from stormspark.worker.stories.story import Story
 
 
 @dataclass(frozen=True)

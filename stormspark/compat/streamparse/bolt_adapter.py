@@ -15,7 +15,7 @@ from stormspark.compat.streamparse.passage import Passage
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.errors import EmitError
 from stormspark.spi import AutoAckBolt, Line
-from stormspark.worker.outlets import Outlet
+from stormspark.worker.tuples.outlets import Outlet
 
 __all__ = ["BoltAdapter", "BoltSurroundings"]
 

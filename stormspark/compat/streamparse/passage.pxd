@@ -2,8 +2,8 @@ import cython
 
 from stormspark.api.tuples cimport Executor, Tuple, TupleSource
 from stormspark.spi cimport recycling
-from stormspark.worker.collectors cimport SpoutCollector
-from stormspark.worker.outlets cimport Outlet
+from stormspark.worker.tuples.collectors cimport SpoutCollector
+from stormspark.worker.tuples.outlets cimport Outlet
 
 cdef class Passage(Executor):
     cdef object _bolt

@@ -12,7 +12,7 @@ import pytest
 from stormspark.acker.records import Change, Record
 from stormspark.checkpoint.acker_journal import AckerJournal, LocalJournalFiles
 from stormspark.errors import CheckpointError, FencedError
-from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
+from stormspark.worker.sources.acker_log import ACKER_SCHEMA, change_table
 
 
 def journal(folder: Path, delay: float = 10.0, generation: int = 0) -> AckerJournal:

@@ -21,7 +21,7 @@ from stormspark.grouping import key_memo
 from stormspark.local import LocalTopology, SimulatedClock
 from stormspark.metrics import CountMetric, TopologyStatistics
 from stormspark.plan import plan_topology
-from stormspark.worker import stories
+from stormspark.worker.stories import stories
 
 _BATCHES = int(os.environ.get("SOAK_BATCHES", "400"))
 _WARM_UP = max(1000, _BATCHES // 5)

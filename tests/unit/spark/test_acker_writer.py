@@ -13,7 +13,7 @@ from stormspark.acker.records import Change, Record
 from stormspark.checkpoint.acker_journal import AckerJournal, LocalJournalFiles
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.spark.acker_writer import AckerWriter
-from stormspark.worker.acker_log import ACKER_SCHEMA, change_table
+from stormspark.worker.sources.acker_log import ACKER_SCHEMA, change_table
 
 
 class Report(NamedTuple):

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 pytest.importorskip("pyspark")
 
 from stormspark.spark.assignments import Assignments, SeatState
-from stormspark.worker.link import Endpoint
-from stormspark.worker.messages import ProcessId, Refused, StartHere, There
+from stormspark.worker.host.link import Endpoint
+from stormspark.worker.host.messages import ProcessId, Refused, StartHere, There
 
 WORKERS = 2
 

@@ -16,7 +16,7 @@ from stormspark.config import Settings
 from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 from stormspark.spark.network import Network
 from stormspark.spark.topology import SparkTopology
-from stormspark.worker.addresses import Address, Ports, executor_hosts
+from stormspark.worker.host.addresses import Address, Ports, executor_hosts
 
 
 def network(master, spark=None, **settings):
@@ -125,7 +125,7 @@ def test_a_worker_is_reached_as_its_executor_is(command, environment, hosts):
 
 ROOM = """
 import resource, sys
-from stormspark.worker.descriptors import make_room
+from stormspark.worker.host.descriptors import make_room
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, int(sys.argv[1])))
 try:
     make_room(int(sys.argv[2]), "this test")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stormspark.worker.connection import Connection
+from stormspark.worker.host.connection import Connection
 
 pytest.importorskip("pyspark")
 
@@ -20,8 +20,8 @@ from stormspark.checkpoint.shared_folder import SharedFolder, show_that_it_is_se
 from stormspark.errors import CheckpointError, ComponentError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.spark import nimbus as nimbus_module
 from stormspark.spark.nimbus import Nimbus
-from stormspark.worker.link import Endpoint, dial
-from stormspark.worker.messages import (
+from stormspark.worker.host.link import Endpoint, dial
+from stormspark.worker.host.messages import (
     Beat,
     Busy,
     Hello,

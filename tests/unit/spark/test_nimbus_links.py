@@ -17,9 +17,18 @@ from stormspark.spark import forwarder as forwarder_module
 from stormspark.spark import nimbus as nimbus_module
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.nimbus import Nimbus
-from stormspark.worker.launch import LaunchError
-from stormspark.worker.link import Door, Endpoint, dial
-from stormspark.worker.messages import Adopt, Hello, Locate, ProcessId, Ready, Request, StartHere, Welcome
+from stormspark.worker.host.launch import LaunchError
+from stormspark.worker.host.link import Door, Endpoint, dial
+from stormspark.worker.host.messages import (
+    Adopt,
+    Hello,
+    Locate,
+    ProcessId,
+    Ready,
+    Request,
+    StartHere,
+    Welcome,
+)
 
 LARGE: list[Any] = [(None, bytes(1_000_000))] * 30  # more than a socket holds
 

@@ -14,8 +14,8 @@ from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.local import InProcessWorkers, SimulatedClock
 from stormspark.plan import plan_topology
 from stormspark.spark.state_hand_over import StateHandOver
-from stormspark.worker.batch_state import StateAccess
 from stormspark.worker.core import Worker
+from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import WorkerReport, fatal_error
 
 

@@ -25,7 +25,7 @@ from stormspark import (
     TopologyBuilder,
 )
 from stormspark.errors import InvalidTopologyError
-from stormspark.worker.story import merge_stories
+from stormspark.worker.stories.story import merge_stories
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig
 

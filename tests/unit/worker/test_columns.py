@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormspark.worker.columns import packed, unpacked
+from stormspark.worker.tuples.columns import packed, unpacked
 
 
 class Name(str):

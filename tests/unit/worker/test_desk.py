@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stormspark.worker.desk import Desk, RefusedError
-from stormspark.worker.messages import Request
+from stormspark.worker.host.desk import Desk, RefusedError
+from stormspark.worker.host.messages import Request
 
 
 def request(batch=0, superstep=0, partition=0, attempt=0, incarnation=0, generation=0):

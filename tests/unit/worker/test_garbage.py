@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from stormspark.worker.garbage import GarbageBetweenBatches
+from stormspark.worker.host.garbage import GarbageBetweenBatches
 
 
 class Node:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from stormspark.worker import lifeline
-from stormspark.worker.launch import end_process
-from stormspark.worker.lifeline import Lifeline, executor_jvm, is_alive, this_process
-from stormspark.worker.messages import Beat, Orders, ProcessId
+from stormspark.worker.host import lifeline
+from stormspark.worker.host.launch import end_process
+from stormspark.worker.host.lifeline import Lifeline, executor_jvm, is_alive, this_process
+from stormspark.worker.host.messages import Beat, Orders, ProcessId
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux's /proc")
 

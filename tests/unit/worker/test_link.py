@@ -16,10 +16,10 @@ import pytest
 
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark.certificate import encrypting_key, new_certificate
-from stormspark.worker.addresses import Address, Ports, listen
-from stormspark.worker.connection import Connection, local_host
-from stormspark.worker.key import Key
-from stormspark.worker.link import STRANGERS, Door, Endpoint, dial, remove_if_dead
+from stormspark.worker.host.addresses import Address, Ports, listen
+from stormspark.worker.host.connection import Connection, local_host
+from stormspark.worker.host.key import Key
+from stormspark.worker.host.link import STRANGERS, Door, Endpoint, dial, remove_if_dead
 
 KEY = Key(b"k" * 32)
 TLS = Key(KEY.secret, new_certificate("a test"))
@@ -373,8 +373,8 @@ def test_a_door_outlives_a_shortage_of_descriptors():
     """And waits for it to end without turning round and round."""
     script = """
 import logging, os, resource, sys, tempfile, threading, time
-from stormspark.worker.key import Key
-from stormspark.worker.link import Door, dial
+from stormspark.worker.host.key import Key
+from stormspark.worker.host.link import Door, dial
 
 key = Key(b"k" * 32)
 is_short = threading.Event()

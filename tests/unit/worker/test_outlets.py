@@ -12,7 +12,7 @@ from stormspark.acker import SpoutAccount, Tree
 from stormspark.api import Fields, TupleSource
 from stormspark.errors import EmitError, ValueNotHashableError
 from stormspark.grouping import FieldsGrouping, GroupingContext
-from stormspark.worker.outlets import Delivery, Outlet, Subscription, make_outlet
+from stormspark.worker.tuples.outlets import Delivery, Outlet, Subscription, make_outlet
 
 SOURCE = TupleSource("split", 2, "default", Fields("word"))
 

@@ -8,7 +8,7 @@ from typing import Any
 from stormspark import Fields
 from stormspark.api import TupleSource
 from stormspark.checkpoint.recorded_inputs import load_pairs
-from stormspark.worker.recording_inputs import TaskInputs
+from stormspark.worker.replays.recording_inputs import TaskInputs
 
 
 class Cut(list[Any]):

@@ -18,7 +18,7 @@ from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.cli import main
 from stormspark.errors import CheckpointError
 from stormspark.transactional import TransactionalTopologyBuilder
-from stormspark.worker.replay import Change, Emitted, plan_that_ran, replay
+from stormspark.worker.replays.replay import Change, Emitted, plan_that_ran, replay
 from tests.conformance.components import EFFECTS, read_effects
 from tests.conformance.transactional_components import Partial, Ranges
 from tests.unit.worker.components import Script

@@ -20,7 +20,7 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, Routed, SourceSpout
 from stormspark.checkpoint.plain_state import plain_value
 from stormspark.spi import RangeSpout
-from stormspark.worker.source_rows import Row, decode, encode
+from stormspark.worker.sources.source_rows import Row, decode, encode
 from tests.unit.worker.components import Call, Collect
 from tests.unit.worker.rig import Rig
 
@@ -186,7 +186,7 @@ def test_a_dead_letter_that_cannot_be_written_is_written_later(
             raise OSError(errno.ENOSPC, "No space left on device")
         return opened(path)
 
-    monkeypatch.setattr("stormspark.worker.row_spout.open_private", open_private)
+    monkeypatch.setattr("stormspark.worker.sources.row_spout.open_private", open_private)
 
     def translator(row: Any) -> Any:
         return [int(row[0])]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stormspark.api import ExponentialBackoff
 from stormspark.errors import InvalidTopologyError
-from stormspark.worker.source_rows import SourceRows
+from stormspark.worker.sources.source_rows import SourceRows
 
 
 def payload(*rows: tuple[Any, ...], names: tuple[str, ...] = ("n", "text")) -> bytes:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from stormspark import private_files
-from stormspark.worker import process
-from stormspark.worker.launch import Launch
-from stormspark.worker.link import Endpoint
+from stormspark.worker.host import process
+from stormspark.worker.host.launch import Launch
+from stormspark.worker.host.link import Endpoint
 
 started: list[tuple[Any, ...]] = []
 

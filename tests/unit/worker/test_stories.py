@@ -11,9 +11,9 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.acker import Tree
-from stormspark.worker.stories import Stories
-from stormspark.worker.story import Story, merge_stories, read_stories, root_text
-from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.host.task_logs import TaskLogs
+from stormspark.worker.stories.stories import Stories
+from stormspark.worker.stories.story import Story, merge_stories, read_stories, root_text
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig, two
 

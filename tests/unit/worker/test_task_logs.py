@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from stormspark.worker import task_logs
+from stormspark.worker.host import task_logs
 
 SCRIPT = """
 import logging, sys, threading
 from pathlib import Path
-from stormspark.worker.task_logs import TaskLogs
+from stormspark.worker.host.task_logs import TaskLogs
 
 logs = TaskLogs(Path(sys.argv[1]), 3, "INFO", max_bytes=2000, backup_count=2).install()
 logging.info("the worker speaks")

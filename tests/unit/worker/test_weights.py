@@ -17,10 +17,10 @@ from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker import departures
-from stormspark.worker.batch_lanes import BatchLanes, unpack_batches
-from stormspark.worker.batch_roots import BatchRoots
-from stormspark.worker.collectors import fail_roots
-from stormspark.worker.weights import weight
+from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.weights import weight
+from stormspark.worker.vectorised.lanes import BatchLanes, unpack_batches
+from stormspark.worker.vectorised.roots import BatchRoots
 from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import Rig, two
 

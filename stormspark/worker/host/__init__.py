@@ -1,0 +1,1 @@
+"""The process that hosts a worker: its requests and replies, its connections, and its end."""

@@ -1,0 +1,286 @@
+"""Connections between the processes of one topology: listened on, dialled, and proved to know the topology's
+key.
+
+Driver, Spark's Python processes and workers speak over `Connection`. The handshake is the standard one of `multiprocessing`
+(HMAC of a challenge, both ways); nothing is unpickled before it has succeeded. Where Spark encrypts, TCP is TLS (`Key`), and the
+handshake follows inside of it. Sockets are made here rather than by the standard ``Listener``: that one shakes hands inside
+``accept``, so one silent stranger would lock everybody out, and it can't be closed while a thread waits in it.
+
+A stranger may be anybody where the network is open. He has `_HANDSHAKE_SECS` to prove that he knows the key. There are at most
+`STRANGERS` of them at a socket, each in a thread; when one more comes, the one who has taken longest is turned away, if he
+has taken longer than anybody should need. So a dialler may be turned away through no fault of his own. He tries again, with
+longer and longer pauses, until his time is up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import answer_challenge, deliver_challenge
+from typing import NamedTuple
+
+from stormspark.worker.host.addresses import Address, listen
+from stormspark.worker.host.connection import SILENCE_SECS, Connection, address_text
+from stormspark.worker.host.key import Key
+
+__all__ = ["STRANGERS", "Door", "Endpoint", "dial", "remove_if_dead"]
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 1024
+_HANDSHAKE_SECS = 10.0
+#: At most so many at a time prove who they are, at each socket.
+STRANGERS = 64
+#: Last word of the handshake: who has it is not turned away any more.
+_COME_IN = b"in"
+#: Who has taken longer makes room for others.
+_PATIENCE_SECS = 1.0
+#: The first pause after which a dialler tries again, and the longest.
+_FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.05, 1.0
+_ALIVE_SECS = 1.0
+#: What `accept` says where this process or its host has no room for one more; that passes.
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+#: How long it is waited for room, and after how long it is said again.
+_ROOM_SECS, _SAY_SECS = 0.2, 60.0
+
+
+class Endpoint(NamedTuple):
+    """Where a process can be reached: a socket file for those on its host, and (host, port) for the others,
+    if any.
+    """
+
+    unix: str
+    tcp: tuple[str, int] | None = None
+
+
+class Door:
+    """Listens at an endpoint and hands each authenticated connection to ``serve``, in a thread of its own.
+
+    ``address`` None means the socket file only. ``serve`` may raise `OSError` or `EOFError` when its peer goes
+    away: that ends its connection and nothing else.
+
+    Raises `UnsupportedEnvironmentError` where it can't listen at that address.
+    """
+
+    def __init__(
+        self,
+        unix: str,
+        address: Address | None,
+        key: Key,
+        serve: Callable[[Connection], None],
+        name: str,
+        silence_secs: float = SILENCE_SECS,
+    ) -> None:
+        self._key, self._serve, self._name, self._silence = key, serve, name, silence_secs
+        self._closed = threading.Event()
+        self._sockets = [_listening_file(unix)]
+        tcp = None
+        if address is not None:
+            try:
+                self._sockets.append(listen(address))
+            except BaseException:
+                self.endpoint = Endpoint(unix)
+                self.close()
+                raise
+            tcp = (address.host, int(self._sockets[1].getsockname()[1]))
+        self.endpoint = Endpoint(unix, tcp)
+        for listening in self._sockets:
+            threading.Thread(target=self._accept, args=(listening,), name=f"{name}-door", daemon=True).start()
+
+    def close(self) -> None:
+        """Take no new connections; those that are open stay."""
+        self._closed.set()
+        for listening in self._sockets:
+            # shutdown, not only close: a thread that waits in accept() holds the socket open and would never
+            # hear of it
+            with contextlib.suppress(OSError):
+                listening.shutdown(socket.SHUT_RDWR)
+            listening.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.endpoint.unix)
+
+    def _accept(self, listening: socket.socket) -> None:
+        strangers = _Strangers()
+        said = -_SAY_SECS
+        while True:
+            strangers.make_room()
+            try:
+                sock, _ = listening.accept()
+            except OSError as error:
+                if self._closed.is_set() or not _listens(listening):
+                    return
+                if error.errno in _NO_ROOM:
+                    if time.monotonic() - said >= _SAY_SECS:
+                        said = time.monotonic()
+                        _log.warning("%s takes no new connections for now: %s", self._name, error)
+                    self._closed.wait(_ROOM_SECS)
+                continue  # else the peer was gone before we came to it
+            with contextlib.suppress(OSError, RuntimeError):  # it is gone, or there are too many threads
+                self._let_prove(sock, strangers)
+
+    def _let_prove(self, sock: socket.socket, strangers: _Strangers) -> None:
+        try:
+            if self._key.certificate and sock.family != socket.AF_UNIX:
+                context = self._key.tls(listens=True)
+                sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            connection = Connection(sock, self._silence)
+            strangers.add(connection)
+            thread = threading.Thread(target=self._welcome, args=(connection, strangers), name=self._name)
+            thread.daemon = True
+            try:
+                thread.start()
+            except BaseException:
+                strangers.remove(connection)
+                raise
+        except BaseException:
+            sock.close()
+            raise
+
+    def _welcome(self, connection: Connection, strangers: _Strangers) -> None:
+        with connection, contextlib.suppress(OSError, EOFError):
+            try:
+                proved = self._prove(connection)
+            finally:
+                in_time = strangers.remove(connection)
+            if proved and in_time:
+                connection.send_bytes(_COME_IN)
+                connection.deadline = None
+                self._serve(connection)
+
+    def _prove(self, connection: Connection) -> bool:
+        """Shake hands with a stranger; false where he does not know the key or speaks something else."""
+        connection.deadline = time.monotonic() + _HANDSHAKE_SECS
+        # Not every error of the standard handshake has a type.
+        with contextlib.suppress(Exception):
+            connection.shake_hands()
+            deliver_challenge(connection, self._key.secret)  # type: ignore[arg-type]
+            answer_challenge(connection, self._key.secret)  # type: ignore[arg-type]
+            return True
+        return False
+
+
+class _Strangers:
+    """Those of one listening socket who have not proved yet that they know the key, oldest first."""
+
+    def __init__(self) -> None:
+        self._came: dict[Connection, float] = {}
+        self._changed = threading.Condition()
+
+    def make_room(self) -> None:
+        """Return when there is room for one more."""
+        with self._changed:
+            while len(self._came) >= STRANGERS:
+                oldest, came = next(iter(self._came.items()))
+                left = came + _PATIENCE_SECS - time.monotonic()
+                if left > 0:
+                    self._changed.wait(left)
+                else:
+                    del self._came[oldest]
+                    oldest.hang_up()
+
+    def add(self, connection: Connection) -> None:
+        """One more."""
+        with self._changed:
+            self._came[connection] = time.monotonic()
+
+    def remove(self, connection: Connection) -> bool:
+        """One less; false where he has been turned away meanwhile."""
+        with self._changed:
+            self._changed.notify()
+            return self._came.pop(connection, None) is not None
+
+
+def dial(endpoint: Endpoint, key: Key, silence_secs: float = SILENCE_SECS) -> Connection:
+    """Connect to ``endpoint``: by its socket file if that is on this host, else by TCP.
+
+    Where the other side has no room for us or does not answer, it is tried again for ``silence_secs``.
+    Raises `OSError` if nobody answers there, and `AuthenticationError` where the other side has another key.
+    """
+    end = time.monotonic() + silence_secs
+    pause = _FIRST_PAUSE_SECS
+    while True:
+        try:
+            return _dial_once(endpoint, key, silence_secs, end)
+        except ConnectionRefusedError:
+            raise  # nobody listens
+        except (ConnectionError, TimeoutError, BlockingIOError, ssl.SSLEOFError):
+            if time.monotonic() + pause >= end:
+                raise
+        time.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(2 * pause, _LONGEST_PAUSE_SECS)
+
+
+def _dial_once(endpoint: Endpoint, key: Key, silence_secs: float, end: float) -> Connection:
+    left = max(0.1, end - time.monotonic())
+    # The file's name is random, so one that exists here is the one that is meant.
+    if os.path.exists(endpoint.unix) or endpoint.tcp is None:
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.settimeout(left)
+            sock.connect(endpoint.unix)
+        except BaseException:
+            sock.close()
+            raise
+    else:
+        sock = socket.create_connection(endpoint.tcp, min(left, _HANDSHAKE_SECS))
+        if key.certificate:
+            sock = key.tls(listens=False).wrap_socket(sock, do_handshake_on_connect=False)
+    connection = Connection(sock, silence_secs)
+    try:
+        connection.deadline = min(end, time.monotonic() + _HANDSHAKE_SECS)
+        connection.shake_hands()
+        answer_challenge(connection, key.secret)  # type: ignore[arg-type]
+        deliver_challenge(connection, key.secret)  # type: ignore[arg-type]
+        connection.recv_bytes(len(_COME_IN))
+        connection.deadline = None
+    except EOFError as gone:
+        msg = f"{address_text(sock)} hung up during the handshake"
+        connection.close()
+        raise ConnectionResetError(msg) from gone
+    except AssertionError as strange:
+        msg = f"{address_text(sock)} does not speak as stormspark does"
+        connection.close()
+        raise AuthenticationError(msg) from strange
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def remove_if_dead(endpoint: Endpoint) -> None:
+    """Remove the socket file of a process that was killed."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(_ALIVE_SECS)
+        try:
+            sock.connect(endpoint.unix)
+            # A process that is just being torn down still lets us in, for a moment; one that lives speaks first.
+            if sock.recv(1):
+                return
+        except (TimeoutError, BlockingIOError):  # too many are before us
+            return
+        except OSError:
+            pass
+    with contextlib.suppress(OSError):
+        os.unlink(endpoint.unix)
+
+
+def _listening_file(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.listen(_BACKLOG)
+    return sock
+
+
+def _listens(sock: socket.socket) -> bool:
+    with contextlib.suppress(OSError):
+        return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    return False

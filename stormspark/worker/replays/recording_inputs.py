@@ -1,0 +1,155 @@
+"""Writes down what the bolts of a worker are given, and what they emit, batch by batch (``stormspark.record.inputs``).
+
+A tuple's values are pickled before it is executed, a chunk of tuples at once. Nothing here may harm the topology: what can't be
+written is told in the log, and of that batch there is no recording.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stormspark.acker import Roots
+from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dump_pairs, named
+from stormspark.checkpoint.state_table import TaskChanges
+from stormspark.spi import TransactionAttempt
+from stormspark.worker.tuples.outlets import Delivery, Outlet, WrappedOutlet
+
+if TYPE_CHECKING:
+    from stormspark.worker.bolt_task import BoltTask
+
+__all__ = ["BatchBegins", "BatchEnds", "InputRecording", "TaskInputs"]
+
+_log = logging.getLogger(__name__)
+
+
+class BatchBegins(NamedTuple):
+    """A bolt that knows its batches was told of this attempt."""
+
+    attempt: TransactionAttempt
+    announced: Any
+
+
+class BatchEnds(NamedTuple):
+    """It was told that all tuples of the attempt have come."""
+
+
+class InputRecording:
+    """For the bolts of worker ``worker``; `begin` comes first, then what they execute, then `end` or another `begin`."""
+
+    def __init__(self, files: InputFiles, generation: int, worker: int, bolts: Iterable[BoltTask]) -> None:
+        self._files, self._generation, self._worker = files, generation, worker
+        self._batch: int | None = None
+        self._file: InputFile | None = None
+        self._closed: list[
+            InputFile
+        ] = []  # of this batch: workers prepare again where a round was not the last one
+        self.tasks = {bolt.id: TaskInputs(bolt.component.id, bolt.index, self) for bolt in bolts}
+
+    def begin(self, batch: int) -> None:
+        """An attempt at a batch begins; what `end` did not close is given up."""
+        self._give_up()
+        self._batch, self._closed = batch, []
+        for task in self.tasks.values():
+            task.forget()
+
+    def end(self) -> TaskChanges:
+        """The batch is worked off, as far as one knows: what its commit has to say of the inputs."""
+        for task in self.tasks.values():
+            task.flush()
+        if self._file is not None:
+            try:
+                self._file.close()
+                self._closed.append(self._file)
+                self._file = None
+            except OSError as error:
+                self._failed(error)
+        whole = self._batch is not None
+        return named(self._worker, [file.path for file in self._closed] if whole else [])
+
+    def add(self, chunk: Chunk) -> None:
+        """Tuples were executed."""
+        if self._batch is None:
+            return
+        if self._file is None:
+            self._file = InputFile(self._files.folder, self._generation, self._batch)
+        try:
+            self._file.add(chunk)
+        except OSError as error:
+            self._failed(error)
+
+    def _give_up(self) -> None:
+        if self._file is not None:
+            self._file.abandon()
+            self._file = None
+
+    def _failed(self, error: OSError) -> None:
+        _log.warning(
+            "the inputs of batch %s can't be recorded in %s: %s", self._batch, self._files.location, error
+        )
+        self._give_up()
+        self._batch = None
+
+
+class TaskInputs:
+    """For one task; `begins` and `ended` by turns, around each chunk that it executes."""
+
+    def __init__(self, component: str, index: int, recording: InputRecording) -> None:
+        self._component, self._index, self._recording = component, index, recording
+        self._emits: list[tuple[str, tuple[Any, ...]]] = []
+        self._inputs = b""
+
+    def begins(self, chunk: list[Delivery]) -> None:
+        """These tuples are about to be executed."""
+        self.flush()
+        chunk = chunk[:]  # `BoltTask.look` may shorten it at any time, and it is read twice
+        self._inputs = dump_pairs([delivery[1] for delivery in chunk], [delivery[0] for delivery in chunk])
+
+    def ended(self, executed: int) -> None:
+        """So many of them were."""
+        self._add(executed, self._inputs)
+
+    def note(self, event: BatchBegins | BatchEnds) -> None:
+        """Between two tuples, the bolt is told this."""
+        self.flush()
+        self._add(0, dump_pairs([None], [event]))
+
+    def flush(self) -> None:
+        """What was emitted since then was not emitted in ``execute``."""
+        if self._emits:
+            self._add(0, b"")
+
+    def forget(self) -> None:
+        """It belongs to an attempt that is taken back."""
+        self._emits.clear()
+
+    def _add(self, executed: int, inputs: bytes) -> None:
+        emits = b""
+        if self._emits:
+            streams, values = zip(*self._emits, strict=True)
+            emits = dump_pairs(streams, values)
+        self._emits.clear()
+        self._recording.add(Chunk(self._component, self._index, executed, inputs, emits))
+
+    def observed(self, outlet: Outlet) -> Outlet:
+        """``outlet``, with its emits written down."""
+        return _Recorded(outlet, self._emits)
+
+
+class _Recorded(WrappedOutlet):
+    """Notes what was emitted."""
+
+    def __init__(self, outlet: Outlet, emits: list[tuple[str, tuple[Any, ...]]]) -> None:
+        super().__init__(outlet)
+        self._emits = emits
+
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        tasks = super().send(values, roots)
+        self._emits.append((self.source.stream, values))
+        return tasks
+
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        sent = super().send_direct(task, values, roots)
+        self._emits.append((self.source.stream, values))
+        return sent

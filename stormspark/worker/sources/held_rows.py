@@ -1,0 +1,106 @@
+"""Rows of a source whose tuples a bolt has kept over the end of their batch, where batches are transactions.
+
+The invariant: **after each commit the table has exactly the rows of committed batches that are neither acked nor given up.** So
+whoever begins anew from a commit emits them again, and a row is lost with nobody.
+
+Why it holds: what changed is written with the batch's other changes, and committed with them. A row that is acked in a batch
+leaves the table by that batch's commit, and is back where it is taken back.
+
+Nearly always a batch ends with all of its rows, and then there is nothing to write, and nothing to look for.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from stormspark.checkpoint.state_files import ROWS, TaskChanges
+from stormspark.errors import SerializationError
+from stormspark.worker.sources.source_rows import Row, decode, encode, readable
+from stormspark.worker.tuples.salvage import error_text
+
+__all__ = ["HeldRows"]
+
+
+class _Place(NamedTuple):
+    """Where the table has a row: with which task, by index, and under which key."""
+
+    task: int
+    key: bytes
+
+
+class HeldRows:
+    """For the task ``index`` of ``component``.
+
+    >>> held = HeldRows("lines", 0)
+    >>> row = Row((4, 1, 0), ("text",), 4)
+    >>> [(changes.task, len(changes.items)) for changes in held.changes({row.id: row})]
+    [(0, 1)]
+    >>> held.commit()
+    >>> [changes.items[0][1] for changes in held.changes({})]
+    [None]
+    """
+
+    def __init__(self, component: str, index: int) -> None:
+        self._component, self._index = component, index
+        self._there: dict[Hashable, _Place] = {}
+        #: What is there if the batch that is prepared is committed; None: no batch is.
+        self._prepared: dict[Hashable, _Place] | None = None
+
+    def __len__(self) -> int:
+        return len(self._there)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._there
+
+    def load(self, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Row]:
+        """What the table has, as task, key and value: the rows."""
+        for task, key, value in found:
+            row = readable(value, (task, key), "the state table")
+            self._there[row.id] = _Place(task, key)
+            yield row
+
+    def changes(self, open: Mapping[Hashable, Row]) -> list[TaskChanges]:
+        """The batch ends, and these rows are open: what that changes in the table.
+
+        Raises `SerializationError` for one that could not be read there.
+        """
+        by_task: defaultdict[int, list[tuple[bytes, bytes | None]]] = defaultdict(list)
+        after: dict[Hashable, _Place] = {}
+        for id, place in self._there.items():
+            if id in open:
+                after[id] = place
+            else:
+                by_task[place.task].append((place.key, None))
+        for id, row in open.items():
+            if id not in after:
+                key, value = _encoded(row)
+                after[id] = _Place(self._index, key)
+                by_task[self._index].append((key, value))
+        self._prepared = after
+        return [TaskChanges(self._component, task, items, ROWS) for task, items in by_task.items()]
+
+    def commit(self) -> None:
+        """What was prepared is committed."""
+        if self._prepared is not None:
+            self._there, self._prepared = self._prepared, None
+
+    def roll_back(self) -> None:
+        """It is not to be."""
+        self._prepared = None
+
+
+def _encoded(row: Row) -> tuple[bytes, bytes]:
+    """Key and value of a row that can be read again."""
+    try:
+        value = encode(row)
+        decode(value)
+        return pickle.dumps(row.id, 5), value
+    except Exception as error:
+        msg = (
+            f"its row {row.message_id!r:.300} can't be kept until it is acked: {error_text(error)}. Have the source give "
+            f"values as Spark's columns hold them, or ack the tuple in its batch"
+        )
+        raise SerializationError(msg) from error

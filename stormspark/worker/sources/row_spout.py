@@ -1,0 +1,184 @@
+"""A `SourceSpout` as an ordinary spout: emits a row a call, hears its verdict, keeps what has to be emitted again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stormspark.acker import Outcome
+from stormspark.api import (
+    DEFAULT_STREAM,
+    Routed,
+    SourceSpout,
+    Spout,
+    SpoutOutputCollector,
+    TopologyContext,
+)
+from stormspark.errors import EmitError
+from stormspark.private_files import make_private, open_private
+from stormspark.worker.sources.source_rows import Row, SourceRows, message_id_of
+from stormspark.worker.tuples.salvage import error_text
+
+__all__ = ["DeadLetters", "RowSpout"]
+
+#: No fault of the row: it was under way with a batch, or in a worker, that came to nothing.
+_INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
+#: A row whose dead letter can't be written comes again after so many seconds.
+_LETTER_AGAIN_SECS = 5.0
+_FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)"
+
+
+class DeadLetters:
+    """Rows that were given up, as JSON lines of the task's own file in ``folder``; without one, in its log.
+
+    A line has component, task, message id, reason and row; what is no JSON is told by its repr.
+    """
+
+    def __init__(self, folder: str | None, context: TopologyContext) -> None:
+        self._context = context
+        self._path: Path | None = None
+        if folder is not None:
+            self._path = make_private(folder) / f"{context.this_component_id}-{context.this_task_id}.jsonl"
+
+    def add(self, row: Row, reason: str) -> None:
+        """Write one down."""
+        if self._path is None:
+            self._context.logger.error("dead letter %r: %s: %r", row.message_id, reason, row.values)
+            return
+        line = {
+            "component": self._context.this_component_id,
+            "task": self._context.this_task_id,
+            "message_id": row.message_id,
+            "reason": reason,
+            "row": row.values,
+        }
+        with open(open_private(self._path), "a", encoding="utf-8") as file:
+            file.write(json.dumps(line, default=repr) + "\n")
+
+
+class RowSpout(Spout):
+    """Made by the task for each instance of its `SourceSpout`; ``rows`` are the task's own.
+
+    ``gave_up`` is told of each dead letter's reason, and ``done`` of a row that no tuple is made of, which is to be acked.
+    ``done_by_commit``: rows are done with when their batch is committed, whatever becomes of the call of ``ack``.
+    """
+
+    def __init__(
+        self,
+        source: SourceSpout,
+        rows: SourceRows,
+        clock: Callable[[], float],
+        dead_letters: str | None,
+        gave_up: Callable[[str], None],
+        done: Callable[[Hashable], None],
+        *,
+        done_by_commit: bool,
+    ) -> None:
+        self.source = source
+        self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
+        self._folder = dead_letters
+        self._done_by_commit = done_by_commit
+        #: Dead letters of an attempt at a batch that may be taken back.
+        self._unsettled: list[tuple[Row, str]] = []
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Open the source's side in this task; what an earlier instance had open is emitted again."""
+        self._collector = collector
+        self._dead_letters = DeadLetters(self._folder, context)
+        self.source._report = self._report_error = collector.report_error
+        self.source.open(conf, context)
+        self._rows.reopen()
+
+    def next_tuple(self) -> None:
+        """Emit a row; those that nothing is made of are done with, and the next one is taken."""
+        while (row := self._rows.next(self._clock())) is not None:
+            if row.unreadable is not None or row.id in self._rows.skipped:
+                if self._give_up(row, row.unreadable or self._failed_too_often(row)):
+                    self._done(row.id)
+                continue
+            try:
+                translated = self.source.translate(row.values)
+            except (Exception, SystemExit) as error:
+                self._give_up_untranslated(row, f"translate raised {error_text(error)}")
+                continue
+            if translated is None:
+                self._done(row.id)
+                continue
+            values, stream = translated if isinstance(translated, Routed) else (translated, DEFAULT_STREAM)
+            try:
+                self._collector.emit(values, stream, message_id=row.id if self.source.reliable else None)
+            except EmitError as error:
+                self._give_up_untranslated(row, f"what translate made of it can't be emitted: {error}")
+                continue
+            if not self.source.reliable:
+                self._rows.done(row.id)
+            return
+
+    def ack(self, message_id: Hashable) -> None:
+        """The row is fully processed. One of an attempt at its batch that was given up comes again, and is acked then."""
+        if not self._done_by_commit:
+            if not self._rows.knows(message_id):
+                return
+            self._rows.done(message_id)
+        self.source.ack(message_id_of(message_id))
+
+    def fail(self, message_id: Hashable) -> None:
+        """Emit the row again, or give it up."""
+        if not self._done_by_commit and not self._rows.knows(message_id):
+            return
+        verdict = self._collector.verdict
+        innocent = verdict is not None and verdict.outcome in _INNOCENT
+        given_up = self._rows.failed(message_id, self._clock(), innocent=innocent)
+        if given_up is not None and self._write_or_wait(
+            given_up, f"given up after its last retry: {verdict}"
+        ):
+            self._rows.done(message_id)
+        self.source.fail(message_id_of(message_id))
+
+    def close(self) -> None:
+        """The graceful end."""
+        self.source.close()
+
+    def settle(self) -> None:
+        """The attempt at a batch ends well here: its dead letters are written. Where the commit fails they may come again."""
+        letters, self._unsettled = self._unsettled, []
+        for row, reason in letters:
+            self._write(row, reason)
+
+    def take_back(self) -> None:
+        """The attempt comes to nothing, and its rows come again."""
+        self._unsettled.clear()
+
+    def _failed_too_often(self, row: Row) -> str:
+        why = self._rows.why.get(row.id)
+        return _FAILED_TOO_OFTEN if why is None else f"{_FAILED_TOO_OFTEN}, the last time: {why}"
+
+    def _give_up_untranslated(self, row: Row, reason: str) -> None:
+        if self._give_up(row, reason):
+            (self._done if self._done_by_commit else self._rows.done)(row.id)
+
+    def _give_up(self, row: Row, reason: str) -> bool:
+        if self._done_by_commit:
+            self._unsettled.append((row, reason))
+            return True
+        return self._write_or_wait(row, reason)
+
+    def _write_or_wait(self, row: Row, reason: str) -> bool:
+        """Whether the dead letter is written; else the row, which stays open, comes again: a disk may be full for a while."""
+        try:
+            self._write(row, reason)
+        except OSError as error:
+            self._report_error(
+                f"dead letter of row {row.message_id!r:.300} can't be written, it comes again: {error}"
+            )
+            self._rows.later(row, self._clock() + _LETTER_AGAIN_SECS)
+            return False
+        return True
+
+    def _write(self, row: Row, reason: str) -> None:
+        self._dead_letters.add(row, reason)
+        self._gave_up(reason)

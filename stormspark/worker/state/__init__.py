@@ -1,0 +1,1 @@
+"""The state of a worker's tasks, from batch to batch."""

@@ -1,0 +1,187 @@
+"""The state of a worker's tasks, batch by batch: restored, prepared, committed, rolled back.
+
+The worker only ever prepares: it writes what its tasks changed to a file and says so in its report. Whether the batch is
+committed is decided by the driver's one entry in the table, and the worker hears of it with the next batch, or the next attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.handed_state import HandedState
+from stormspark.checkpoint.redistribution import Moved, as_batch, deal, moves
+from stormspark.checkpoint.state_components import component_states
+from stormspark.checkpoint.state_files import ROWS, WINDOW, ChangedRows, changed_rows
+from stormspark.checkpoint.state_table import FileDescription, StateTable, TaskChanges, write_changes
+from stormspark.errors import CheckpointError
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.replays.recording_inputs import InputRecording
+from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.task import Task
+
+__all__ = ["BatchState", "StateAccess"]
+
+
+class StateAccess(NamedTuple):
+    """Where the state of a topology is, who may write to it, and the batch that was committed last (-1: none)."""
+
+    location: str
+    generation: int
+    committed: int = -1
+    storage_options: Mapping[str, str] | None = None
+    #: Only the driver reaches the table: changes go to it in reports, and ``handed`` is the file with what it has sent.
+    by_driver: bool = False
+    handed: str = ""
+
+
+class BatchState:
+    """For the ``tasks`` of one worker, of which some ``spouts`` have rows of sources. Without ``access`` state is kept in memory
+    only: it ends with the process.
+
+    ``enter`` is told whose code runs from now on, None for nobody's: so that who does not return has a name (B1).
+    """
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        tasks: Iterable[Task],
+        spouts: Iterable[SpoutTask] = (),
+        access: StateAccess | None = None,
+        *,
+        enter: Callable[[Task | None], None] = lambda task: None,
+    ) -> None:
+        self._plan, self._enter = plan, enter
+        self._tasks = [task for task in tasks if task.state is not None]
+        self._sources = [spout for spout in spouts if spout.component.source]
+        #: Of components with another number of tasks than before: what their tasks here have now; until that is committed.
+        self._dealt: dict[str, dict[int, list[Moved]]] = {}
+        self._access = access
+        #: Whose driver this is; 0 where nothing is kept.
+        self.generation = 0 if access is None else access.generation
+        #: What bolts are given is written down there; None where it is not.
+        self.recording: InputRecording | None = None
+        #: The batch that was committed last, as far as it is known here.
+        self.last = -1 if access is None else access.committed
+
+    def restore(self) -> None:
+        """Fill the stores before the tasks begin; raises `CheckpointError`."""
+        access = self._access
+        if access is None or access.committed < 0 or not (self._tasks or self._sources):
+            return
+        table: StateTable | HandedState
+        if access.by_driver:
+            table = HandedState(access.handed, access.location)
+        else:
+            table = StateTable(access.location, storage_options=access.storage_options)
+            table.refresh()
+        try:
+            self._load(table, access.committed)
+        except OSError as error:
+            msg = f"the state as of batch {access.committed} can't be read from {access.location}: {error}"
+            raise CheckpointError(msg) from error
+
+    def _load(self, table: StateTable | HandedState, committed: int) -> None:
+        known = component_states(table.metadata(committed))
+        for name, tasks in groupby(self._tasks, key=lambda task: task.component.id):
+            mine = {task.index: task for task in tasks}
+            component = self._plan.components[name]
+            before = known.get(name)
+            if before is not None and before.tasks != len(component.tasks):
+                self._dealt[name] = deal(self._plan, component, table, committed, mine)
+            for index, task in mine.items():
+                assert task.state is not None
+                if name in self._dealt:
+                    task.state.load([as_batch(self._dealt[name][index])])
+                else:
+                    windows = table.restore(name, index, committed, WINDOW) if component.windowed else ()
+                    task.state.load(table.restore(name, index, committed), windows)
+
+        for spout in self._sources:
+            spout.restore_rows(self._rows_of(spout, table, committed))
+
+    def _rows_of(
+        self, spout: SpoutTask, table: StateTable | HandedState, committed: int
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        """Rows that bolts had kept, with the task, by index, whose they were: those of tasks that are gone are dealt out."""
+        tasks = len(self._plan.components[spout.component.id].tasks)
+        for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():
+            columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
+            for task, key, value in zip(*columns, strict=True):
+                if task % tasks == spout.index:
+                    yield task, key, value
+
+    def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
+        """Batch ``txid`` is worked off here: write what changed, or have it ready for the driver to write.
+
+        None where nothing changed, or where a task raised.
+        """
+        reached("worker.before_prepare")
+        changes: list[TaskChanges] = []
+        for task in self._entered():
+            changed = task.prepare_state(txid)
+            if changed is None:
+                self._enter(None)
+                return None
+            changes += changed
+        if self._access is None:
+            return None
+        for spout in self._sources:
+            changes += spout.held_rows()
+        if self._dealt:
+            changes = list(self._with_moves(changes))
+        if self.recording is not None:
+            changes.append(self.recording.end())
+        reached("worker.prepared")
+        access = self._access
+        file: FileDescription | ChangedRows | None
+        if access.by_driver:
+            file = changed_rows(changes, generation=access.generation, txid=txid)
+        else:
+            try:
+                file = write_changes(
+                    access.location,
+                    changes,
+                    generation=access.generation,
+                    txid=txid,
+                    storage_options=access.storage_options,
+                )
+            except (CheckpointError, OSError) as error:
+                # Storage comes back, and then the batch comes again: it is not a reason to stop.
+                [*self._tasks, *self._sources][0].abort(f"{type(error).__name__}: {error}", outside=True)
+                return None
+        reached("worker.written")
+        return file
+
+    def _with_moves(self, changes: list[TaskChanges]) -> Iterator[TaskChanges]:
+        """What has changed, and what has moved."""
+        for name, dealt in self._dealt.items():
+            own = {one.task: one.items for one in changes if one.component == name}
+            for index, items in moves(dealt, own):
+                yield TaskChanges(name, index, items.items())
+        yield from (one for one in changes if one.component not in self._dealt)
+
+    def _entered(self) -> Iterator[Task]:
+        """The tasks in turn, and then nobody."""
+        for task in self._tasks:
+            self._enter(task)
+            yield task
+        self._enter(None)
+
+    def committed(self, txid: int) -> None:
+        """Batch ``txid``, which comes after `last`, is committed."""
+        reached("worker.before_commit")
+        for task in self._entered():
+            task.commit_state(txid)
+        self._dealt.clear()
+        self.last = txid
+        reached("worker.committed")
+
+    def roll_back(self, txid: int) -> None:
+        """The batch after ``txid`` comes again; `committed` has heard of that one."""
+        reached("worker.before_rollback")
+        for task in self._entered():
+            task.roll_back_state(txid)
+        reached("worker.rolled_back")

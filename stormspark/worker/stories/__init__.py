@@ -1,0 +1,1 @@
+"""Who has not acked: what is recorded of trees, and what becomes of it when they fail."""

@@ -1,0 +1,74 @@
+"""Who has not acked? Looks for the tuples of trees that have failed, in all places of one worker where tuples can be.
+
+It is done when a tree has failed, and needs nothing that was recorded before: what waits is in an inbox or a lane, and what a
+bolt holds is known with the time since when (`BoltTask.held`). What is open and in none of these places, a bolt has dropped. The
+cost is that of one look at each tuple that waits or is held in the worker.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from stormspark.acker import Branch, Roots
+from stormspark.worker.stories.story import Holder
+
+if TYPE_CHECKING:
+    from stormspark.worker.bolt_task import BoltTask
+    from stormspark.worker.tuples.lanes import Lanes
+    from stormspark.worker.vectorised.lanes import BatchLanes
+
+__all__ = ["find_holders"]
+
+_roots_of = itemgetter(2)
+
+
+def find_holders(
+    wanted: Mapping[Any, Hashable],
+    bolts: Iterable[BoltTask],
+    lanes: Iterable[Lanes | BatchLanes],
+    names: Mapping[int, str],
+    now: float,
+) -> dict[Hashable, list[Holder]]:
+    """Where tuples of trees are. ``wanted`` names what is looked for: trees themselves, or the root ids of parts.
+
+    The result is by the names that ``wanted`` gives. ``names`` is what tasks are called, by id.
+    """
+    found: dict[Hashable, list[Holder]] = defaultdict(list)
+    for bolt in bolts:
+        for name, tuples in _count(wanted, Counter(map(_roots_of, bolt.waiting_deliveries()))).items():
+            found[name].append(Holder(bolt.name, "waiting", tuples))
+        held: Counter[Hashable] = Counter()
+        oldest: dict[Hashable, float] = {}
+        for tup, since in bolt.held():
+            for name in _names(wanted, tup.roots):
+                held[name] += 1
+                oldest[name] = min(since, oldest.get(name, since))
+        for name, tuples in held.items():
+            found[name].append(Holder(bolt.name, "held", tuples, max(0.0, now - oldest[name])))
+    for to_one_worker in lanes:
+        for target, lane in to_one_worker.by_target():
+            for name, tuples in _count(wanted, Counter(map(_roots_of, lane))).items():
+                found[name].append(Holder(names[target], "leaving", tuples))
+    return dict(found)
+
+
+def _count(wanted: Mapping[Any, Hashable], by_roots: Counter[Roots]) -> Counter[Hashable]:
+    counts: Counter[Hashable] = Counter()
+    for roots, tuples in by_roots.items():
+        for name in _names(wanted, roots):
+            counts[name] += tuples
+    return counts
+
+
+def _names(wanted: Mapping[Any, Hashable], roots: Roots) -> Iterator[Hashable]:
+    branches: Collection[Branch | None] = roots if isinstance(roots, tuple) else (roots,)
+    for branch in branches:
+        if branch is not None:
+            name = wanted.get(branch)
+            if name is None and branch.root_id:
+                name = wanted.get(branch.root_id)
+            if name is not None:
+                yield name

@@ -1,0 +1,174 @@
+"""What happens to one traced tree in one worker, written down while it happens.
+
+A traced branch tells its `Recording` that its count has changed, and by how much; nothing on the tuple path says more, because
+that would cost the trees that are not traced. Who it was is the task that the worker is in, and where a tuple went is found by a
+look at the ends of the inboxes that the task can send to: it is the last thing in one of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from stormspark.acker import ACKED, Branch, Ledger, Outcome, TracedPart, Verdict
+from stormspark.worker.tuples.outlets import Delivery
+
+__all__ = ["Inbox", "Recording", "Scene"]
+
+#: Events of one tree in one worker; what comes later is counted only.
+_MOST_EVENTS = 200
+
+
+class Inbox(NamedTuple):
+    """Where a task's tuples go: the task that they are for, and whether it lives here."""
+
+    task: str
+    deliveries: list[Delivery]
+    here: bool
+
+
+class _Seen(NamedTuple):
+    """The last delivery of an inbox that has been told of already, for these trees."""
+
+    deliveries: list[Delivery]
+    last: Delivery
+    length: int
+    branches: list[Branch]
+
+
+class Scene:
+    """What recordings need to know of their worker.
+
+    ``at`` is the task whose code runs and since when; ``inboxes`` finds the inboxes that a task can send to.
+    """
+
+    def __init__(
+        self,
+        worker: int,
+        clock: Callable[[], float],
+        at: Callable[[], tuple[str, float] | None],
+        names: Mapping[int, str],
+        inboxes: Callable[[str], Sequence[Inbox]],
+    ) -> None:
+        self.worker, self.clock, self.at, self.names = f"worker {worker}", clock, at, names
+        self.ledger: Ledger
+        #: The other worker, while a frame goes there or comes from there.
+        self.peer = -1
+        #: Traced branches of the frame that is taken over.
+        self.arriving: list[Branch] = []
+        #: Recordings that have something to be written.
+        self.done: dict[Recording, None] = {}
+        self._find_inboxes = inboxes
+        self._inboxes: dict[str, Sequence[Inbox]] = {}
+        self._seen: dict[int, _Seen] = {}  # by the inbox's identity
+        #: Where rows of a batch go just now.
+        self.sending: Inbox | None = None
+
+    def newest_inbox(self, task: str, branch: Branch) -> Inbox | None:
+        """The inbox to which ``task`` has added a tuple of ``branch`` just now."""
+        if self.sending is not None:
+            return self.sending
+        inboxes = self._inboxes.get(task)
+        if inboxes is None:
+            inboxes = self._inboxes[task] = self._find_inboxes(task)
+        for inbox in inboxes:
+            deliveries = inbox.deliveries
+            if not deliveries:
+                continue
+            last = deliveries[-1]
+            roots = last[2]
+            if roots is branch or (isinstance(roots, tuple) and branch in roots):
+                seen = self._seen.get(id(deliveries))
+                if seen is None or seen.last is not last or seen.length != len(deliveries):
+                    self._seen[id(deliveries)] = _Seen(deliveries, last, len(deliveries), [branch])
+                    return inbox
+                if branch not in seen.branches:
+                    seen.branches.append(branch)
+                    return inbox
+        return None
+
+    def tidy_up(self) -> None:
+        """Keep no tuple alive that has been executed."""
+        if self._seen:
+            self._seen = {
+                key: seen
+                for key, seen in self._seen.items()
+                if seen.deliveries and seen.deliveries[-1] is seen.last
+            }
+
+
+class Recording:
+    """The trace (`stormspark.acker.Trace`) of one tree."""
+
+    __slots__ = ("_failing", "_scene", "ended_at", "events", "home", "omitted", "open", "root_id")
+
+    def __init__(self, scene: Scene, root_id: int, home: dict[str, Any] | None = None) -> None:
+        self._scene = scene
+        self.root_id = root_id
+        #: What its home says of the tree; None for a part.
+        self.home = home
+        self.events: list[list[Any]] = []
+        self.omitted = 0
+        #: Tuples that each task here has been given and has neither acked nor failed.
+        self.open: Counter[str] = Counter()
+        self.ended_at: float | None = None
+        self._failing: str | None = None
+
+    def changed(self, branch: Branch, by: int) -> None:
+        """Edges were opened or closed, or moved between workers."""
+        scene = self._scene
+        if scene.ledger.moving < 0:
+            self._note("sent", scene.worker, f"worker {scene.peer}", -by)
+        elif scene.ledger.moving > 0:
+            scene.arriving.append(branch)
+        else:
+            at = scene.at()
+            task, since = at if at is not None else (scene.worker, None)
+            if by > 0:
+                inbox = scene.newest_inbox(task, branch)
+                if inbox is None:
+                    self.open[task] += by  # a group of emits holds an edge of its own
+                else:
+                    if inbox.here:
+                        self.open[inbox.task] += by
+                    self._note("emitted" if inbox.here else "emitted_away", task, inbox.task, by)
+            else:
+                self.open[task] += by
+                if self._failing == task:
+                    self._failing = None
+                else:
+                    self._note("acked", task, None, -by, since)
+        if not branch.count and isinstance(branch, TracedPart):
+            scene.done[self] = None
+
+    def arrived(self, task: int, tuples: int) -> None:
+        """A frame has brought tuples for a task here."""
+        name = self._scene.names[task]
+        self.open[name] += tuples
+        self._note("received", f"worker {self._scene.peer}", name, tuples)
+
+    def ended(self, branch: Branch, verdict: Verdict) -> None:
+        """The tree has ended at home, or a bolt here has failed its part."""
+        scene = self._scene
+        at = scene.at()
+        if (
+            verdict.outcome is Outcome.FAILED
+            and at is not None
+            and at[0] == scene.names.get(verdict.task or 0)
+        ):
+            self._failing = at[0]  # the edge is closed next
+            self._note("failed", at[0], None, 1, at[1])
+        if not isinstance(branch, TracedPart):
+            self.ended_at = scene.clock()
+            if verdict is ACKED:
+                scene.done[self] = None
+
+    def _note(self, what: str, by: str, to: str | None, tuples: int, since: float | None = None) -> None:
+        events = self.events
+        if events and events[-1][1:4] == [what, by, to] and events[-1][5] == since:
+            events[-1][4] += tuples  # the rest of one go
+        elif len(events) < _MOST_EVENTS:
+            events.append([self._scene.clock(), what, by, to, tuples, since])
+        else:
+            self.omitted += tuples

@@ -1,0 +1,412 @@
+"""Which trees have a story, and where it is written.
+
+*Every tree that fails* has one, at most so many a second; the others are counted. Of a tree that was not traced it says who
+failed it, or where its tuples were when it timed out: for that nothing needs to be recorded before. The next emit of its message
+id is traced. *Of the trees that go well* one in ``stormspark.story.sample`` is traced.
+
+What becomes a story is noted when a tree ends and written at the end of the superstep: to the files ``stories-<worker>.jsonl``
+(failures) and ``stories-<worker>-sampled.jsonl`` of the log folder, which are rotated; or kept in memory where there is none.
+When a tree has failed of which other workers know, its home asks them, and each writes what it knows.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stormspark.acker import Ledger, Outcome, SpoutAccount, TracedTree, Tree, Verdict
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.private_files import PrivateLogFile
+from stormspark.worker.stories.holders import find_holders
+from stormspark.worker.stories.recording import Inbox, Recording, Scene
+from stormspark.worker.stories.story import Holder, root_text, sentences
+
+if TYPE_CHECKING:
+    from stormspark.worker.bolt_task import BoltTask
+    from stormspark.worker.spout_task import SpoutTask
+    from stormspark.worker.tuples.collectors import SpoutCollector
+    from stormspark.worker.tuples.lanes import Lanes
+    from stormspark.worker.vectorised.lanes import BatchLanes
+
+__all__ = ["SpoutStories", "Stories"]
+
+#: Lines that are kept in memory, of failures and of samples each, where there is no log folder.
+_KEPT = 1000
+#: Recordings of other workers' trees that are kept, in case they fail.
+_KEPT_PARTS = 1000
+#: Message ids of a task that have failed and are traced when they are emitted again; and for how long it may take until then.
+#: When so many were waited for in vain, the spout replays nothing, and no more of them are kept.
+_KEPT_IDS = 100
+_ID_SECS = 600.0
+#: Where fewer emits than this lie between two samples, the distance is exact; else no turn of `next_tuple` calls is cut for it.
+_EXACT = 64
+
+MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
+
+
+class _PerSecond:
+    """Lets ``most`` pass in any second of the worker's clock."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._since = float("-inf")
+        self._taken = 0
+
+    def take(self, now: float) -> bool:
+        if not 0 <= now - self._since < 1.0:
+            self._since, self._taken = now, 0
+        self._taken += 1
+        return self._taken <= self._most
+
+
+class Stories:
+    """Those of one worker. ``folder`` is where they are written; ``at`` says which task's code runs, and since when."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        worker: int,
+        incarnation: int,
+        clock: Callable[[], float],
+        epoch: float,
+        at: Callable[[], tuple[str, float] | None],
+        folder: Path | None,
+    ) -> None:
+        settings = plan.settings
+        self.sample = settings.story_sample
+        self._plan, self._worker, self._clock = plan, worker, clock
+        self._names = {task.id: f"{task.component}[{task.index}]" for task in plan.tasks.values()}
+        self.scene = Scene(worker, clock, at, self._names, self._inboxes_from)
+        self._others = [other for other in range(plan.workers) if other != worker]
+        self._samples = _PerSecond(settings.story_samples_per_sec)
+        self._failures = _PerSecond(settings.story_failures_per_sec)
+        self._most_failures = settings.story_failures_per_sec
+        self._untold = 0
+        self._parts: OrderedDict[int, Recording] = OrderedDict()
+        self._timed_out: dict[Tree, list[Holder]] = {}  # and not told to their spouts yet
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # to be written: failures, and others
+        self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
+        stem = None if folder is None else folder / f"stories-{worker}"
+        size = (settings.log_max_bytes, settings.log_backup_count)
+        self._failure_file = _Lines(stem and stem.with_name(f"{stem.name}.jsonl"), *size)
+        self._sample_file = _Lines(stem and stem.with_name(f"{stem.name}-sampled.jsonl"), *size)
+
+    def connect(
+        self,
+        ledger: Ledger,
+        spouts: Iterable[SpoutTask],
+        bolts: Sequence[BoltTask],
+        lanes: Collection[Lanes | BatchLanes],
+    ) -> None:
+        """The worker's ledger, tasks and lanes; before the first tuple."""
+        self._ledger = self.scene.ledger = ledger
+        self._spouts = {spout.id: spout for spout in spouts}
+        self._bolts, self._lanes = bolts, lanes
+        self._rates = {spout.id: (self._clock(), 0) for spout in self._spouts.values()}
+
+    # -- tracing ---------------------------------------------------------------------------------------------
+
+    def part(self, root: int) -> Recording:
+        """The trace of what this worker has of another one's tree."""
+        recording = self._parts.get(root)
+        if recording is None:
+            recording = self._parts[root] = Recording(self.scene, root)
+            if len(self._parts) > _KEPT_PARTS:
+                self._parts.popitem(last=False)
+        return recording
+
+    def may_sample(self, now: float) -> bool:
+        """Whether one more tree may be traced in this second."""
+        return self._samples.take(now)
+
+    def traced(
+        self,
+        spout: SpoutTask,
+        account: SpoutAccount,
+        message_id: Hashable,
+        now: float,
+        replay_of: str | None,
+    ) -> Tree:
+        """A tree that is traced."""
+        home = _home(spout, message_id, now) | {"replay_of": replay_of}
+        recording = Recording(self.scene, self._ledger.new_root(traced=True), home)
+        return TracedTree(account, message_id, now, recording)
+
+    def _inboxes_from(self, name: str) -> list[Inbox]:
+        """Where a task's tuples go, each inbox once."""
+        sender = next((task for task, its in self._names.items() if its == name), None)
+        if sender is None:
+            return []
+        component = self._plan.tasks[sender].component
+        targets = {
+            t
+            for e in self._plan.edges
+            if e.source == component
+            for t in self._plan.components[e.target].tasks
+        }
+        here = [Inbox(bolt.name, bolt.inbox, True) for bolt in self._bolts if bolt.id in targets]
+        away = [
+            Inbox(self._names[target], lane, False)
+            for lanes in self._lanes
+            for target, lane in lanes.by_target(sender)
+        ]
+        return here + away
+
+    # -- failures --------------------------------------------------------------------------------------------
+
+    def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
+        """Who holds the tuples of trees that are about to time out; and for each spout, whether the timeout is too short (W3)."""
+        now = self._clock()
+        counts = Counter(tree.account.task for tree in expired)
+        for spout in self._spouts.values():
+            since, acked = self._rates[spout.id]
+            self._rates[spout.id] = (now, spout.counters.acked)
+            if counts[spout.id]:
+                advice = self._advice(spout, counts[spout.id], spout.counters.acked - acked, now - since)
+                spout.tell_failure("advice", advice)
+        self._timed_out.clear()
+        told = expired[: self._most_failures]
+        found = find_holders({tree: tree for tree in told}, self._bolts, self._lanes, self._names, now)
+        for tree in told:
+            holders: list[Holder] = found.get(tree, [])
+            recording = tree.trace if isinstance(tree, TracedTree) else None
+            holders += self._missing(holders, tree.count, recording, self._spouts[tree.account.task])
+            if tree.value:
+                holders.append(Holder("other workers", "elsewhere", 0))
+            self._timed_out[tree] = holders
+        return {tree: sentences(holders) for tree, holders in self._timed_out.items()}
+
+    def _missing(
+        self, holders: Sequence[Holder], count: int, recording: object, spout: SpoutTask | None = None
+    ) -> list[Holder]:
+        """What is open and nowhere to be found: a bolt has let go of it, or a group of emits has not ended (X68)."""
+        missing = count - sum(holder.tuples for holder in holders)
+        if missing <= 0:
+            return []
+        if not isinstance(recording, Recording):
+            if spout is not None and spout.suspended:
+                return [Holder(spout.name, "emitting", missing)]
+            return [Holder(f"a task of worker {self._worker}", "dropped", missing)]
+        left = recording.open.copy()
+        for holder in holders:
+            left[holder.task] -= holder.tuples * (holder.state != "leaving")
+        by = spout.name if spout is not None else None
+        return [
+            Holder(task, "emitting" if task == by else "dropped", tuples)
+            for task, tuples in left.items()
+            if tuples > 0
+        ]
+
+    def _advice(self, spout: SpoutTask, expired: int, acked: int, seconds: float) -> str:
+        """How many timed out, among how many, and what would help (W3)."""
+        pending, timeout = spout.account.pending, self._plan.settings.message_timeout_secs
+        text = (
+            f"{expired:,} of {pending:,} pending trees timed out (topology.message.timeout.secs is {timeout:g}); "
+            f"{acked:,} were acked in the last {seconds:.0f} s"
+        )
+        if not acked:
+            return f"{text}. Nothing comes through: the stories say who holds them"
+        needed = pending * seconds / acked
+        if needed < timeout / 2:
+            return f"{text}, so the timeout is long enough, and these are stuck: the stories say where"
+        fewer = max(1, int(acked / seconds * timeout / 2))
+        return (
+            f"{text}. At that rate what is pending takes {needed:,.0f} s: set topology.max.spout.pending to {fewer:,} or less, "
+            f"or the timeout to {ceil(2 * needed):,} or more; else what is replayed was not lost, only late"
+        )
+
+    def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
+        """A spout is told of a failure: write its story; the verdict then names it."""
+        now = self._clock()
+        holders = self._timed_out.pop(tree, None)
+        recording = tree.trace if isinstance(tree, TracedTree) else None
+        if not self._failures.take(now) and holders is None:
+            self._untold += 1
+            return verdict
+        if isinstance(recording, Recording) and recording.home is not None:
+            root, home, ended_at = recording.root_id, recording.home, recording.ended_at
+        else:
+            recording, root = None, tree.root_id or self._ledger.new_root(traced=False)
+            home, ended_at = _home(spout, tree.message_id, tree.emitted_at), now
+        home |= {"ended_at": ended_at, "untold": self._untold}
+        self._untold = 0
+        reason = self._reason(verdict)
+        home |= {
+            "outcome": verdict.outcome.value,
+            "reason": reason.removesuffix(f": {sentences(holders or [])}"),
+        }
+        self._write(True, root, recording, holders or [], home)
+        late = verdict.outcome is Outcome.TIMED_OUT and tree.value
+        if tree.root_id and (late or recording is not None):
+            self._ledger.ask(root, self._others)
+        after = "; its next emit is traced" if next_is_traced else ""
+        how = f"failed by {reason}" if verdict.component else f"{verdict.outcome.value}: {reason}"
+        spout.tell_failure(
+            verdict.outcome.value, f"message {home['message_id']:.100} {how}; story {root_text(root)}{after}"
+        )
+        return replace(verdict, root=root)
+
+    def _reason(self, verdict: Verdict) -> str:
+        by = self._names.get(verdict.task, f"{verdict.component}[{verdict.task}]") if verdict.task else None
+        return ": ".join(part for part in (by, verdict.reason) if part)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def end_superstep(self) -> None:
+        """Answer what other workers have asked, and write what there is."""
+        if self._ledger.asked:
+            self._answer()
+        if self.scene.done:
+            for recording in self.scene.done:
+                home = recording.home
+                if home is not None:
+                    home |= {"outcome": Outcome.ACKED.value, "ended_at": recording.ended_at}
+                self._write(False, recording.root_id, recording, [], home)
+            self.scene.done.clear()
+        self.scene.tidy_up()
+        if self._lines:
+            for failure, line in self._lines:
+                (self._failure_file if failure else self._sample_file).add(line)
+            self._lines.clear()
+
+    def _answer(self) -> None:
+        """Trees of other workers have failed: what is known of them here?"""
+        asked = {root: root for root in self._ledger.asked[: self._most_failures]}
+        self._ledger.asked.clear()
+        found = find_holders(asked, self._bolts, self._lanes, self._names, self._clock())
+        for root in asked:
+            holders: list[Holder] = found.get(root, [])
+            recording = self._parts.get(root)
+            part = self._ledger.part(root)
+            if part is not None:
+                holders += self._missing(holders, part.count, recording)
+            if holders or recording is not None:
+                self._write(True, root, recording, holders, None)
+
+    def _write(
+        self,
+        failure: bool,
+        root: int,
+        recording: Recording | None,
+        holders: Sequence[Holder],
+        home: dict[str, Any] | None,
+    ) -> None:
+        line: dict[str, Any] = {"root": root_text(root), **self._place, "at": self._clock()}
+        if home is not None:
+            line["home"] = home
+        if recording is not None:
+            line |= {"events": recording.events, "omitted": recording.omitted}
+        if holders:
+            line["holders"] = [[h.task, h.state, h.tuples, h.seconds] for h in holders]
+        self._lines.append((failure, line))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._failure_file.close()
+        self._sample_file.close()
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Those that are in memory, samples first."""
+        return [*self._sample_file.kept, *self._failure_file.kept]
+
+
+class SpoutStories:
+    """Which emits of one spout task are traced."""
+
+    def __init__(self, stories: Stories, spout: SpoutTask) -> None:
+        self._stories, self._spout = stories, spout
+        self._failed: dict[Hashable, tuple[float, str]] = {}
+        self._in_vain = 0
+        self._next_sample = stories.sample
+        self._collector: SpoutCollector
+
+    def begin(self, collector: SpoutCollector) -> None:
+        """The spout has begun anew, with this collector."""
+        self._collector = collector
+        self._in_vain = 0
+        self._next_sample = self._stories.sample
+
+    def maker(self, now: float) -> MakeTree:
+        """What makes the trees of the next turn: `Tree` itself where none is to be traced, so that nobody looks at each."""
+        failed = self._failed
+        while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
+            del failed[next(iter(failed))]
+            self._in_vain += 1
+        sample = self._stories.sample
+        if failed or (sample and (sample <= _EXACT or self._collector.emitted >= self._next_sample)):
+            return self._make
+        return Tree
+
+    def _make(self, account: SpoutAccount, message_id: Hashable, now: float) -> Tree:
+        stories, collector = self._stories, self._collector
+        if self._failed:
+            try:
+                failed = self._failed.pop(message_id, None)
+            except Exception:  # an id without a hash, or a strange one, does no harm elsewhere
+                failed = None
+            if failed is not None:
+                self._in_vain = 0
+                return stories.traced(self._spout, account, message_id, now, failed[1])
+        if stories.sample and collector.emitted >= self._next_sample:
+            self._next_sample = collector.emitted + stories.sample
+            collector.new_tree = self.maker(now)
+            if stories.may_sample(now):
+                return stories.traced(self._spout, account, message_id, now, None)
+        return Tree(account, message_id, now)
+
+    def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
+        """A tree has failed: its story is written, and the next emit of its message id is traced."""
+        traced = False
+        if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:
+            try:
+                self._failed[tree.message_id] = (now, "")
+                traced = True
+            except Exception:
+                traced = False
+        told = self._stories.failed(self._spout, tree, verdict, traced)
+        if traced:
+            self._failed[tree.message_id] = (now, root_text(told.root) if told.root else "")
+            self._collector.new_tree = self._make  # it may be emitted again at once, inside `fail`
+        return told
+
+
+def _home(spout: SpoutTask, message_id: Hashable, emitted_at: float) -> dict[str, Any]:
+    return {"spout": spout.name, "message_id": _text(message_id), "emitted_at": emitted_at}
+
+
+def _text(message_id: Hashable) -> str:
+    """An id as people see it; users' classes may do anything in a repr."""
+    try:
+        return repr(message_id)[:200]
+    except Exception as error:
+        return f"<{type(message_id).__name__}, whose repr raised {type(error).__name__}>"
+
+
+class _Lines:
+    """A file of JSON objects, one a line, that is rotated; or the last of them in memory."""
+
+    def __init__(self, path: Path | None, max_bytes: int, backup_count: int) -> None:
+        self.kept: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self._file: PrivateLogFile | None = None
+        if path is not None:
+            self._file = PrivateLogFile(
+                path, maxBytes=max_bytes, backupCount=backup_count, encoding="utf-8", delay=True
+            )
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, line: dict[str, Any]) -> None:
+        if self._file is None:
+            # Events go on being added to after a line was kept: what is read is the state at this moment.
+            self.kept.append(json.loads(json.dumps(line)))
+        else:
+            self._file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))

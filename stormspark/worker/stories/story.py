@@ -1,0 +1,220 @@
+"""The story of a tuple tree: who emitted it, where its tuples went, who acked them and who did not.
+
+Each worker writes down what it knows, one JSON object per line (`stormspark.worker.stories.stories`). Here the lines of all
+workers become one `Story` per tree. Times of workers on one host are compared by its monotonic clock, those of other hosts by
+their wall clocks, and the story says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "Holder",
+    "Story",
+    "StoryEvent",
+    "merge_stories",
+    "read_stories",
+    "root_text",
+    "sentences",
+    "stories_of",
+]
+
+
+@dataclass(frozen=True)
+class StoryEvent:
+    """Something that happened to tuples of the tree, ``at`` seconds after the emit.
+
+    ``what`` is ``emitted`` (``by`` a task ``to`` one), ``emitted_away`` (to one of another worker), ``acked`` or ``failed``
+    (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` a worker, from which they came, for the
+    task ``to``). ``since`` is when the task's turn began in which it acked.
+    """
+
+    at: float
+    what: str
+    by: str
+    to: str | None = None
+    tuples: int = 1
+    since: float | None = None
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Where tuples of the tree were when it had failed.
+
+    ``state``: ``held`` (executed, neither acked nor failed), ``waiting`` (for its turn), ``leaving`` (for another worker),
+    ``dropped`` (executed, neither acked nor failed, and nobody holds it any more), ``emitting`` (its group of emits has
+    not ended), ``elsewhere`` (other workers know more).
+    ``seconds``: for how long a task has held the oldest of them.
+    """
+
+    task: str
+    state: str
+    tuples: int
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        n = f"{self.tuples:,} tuple{'s' * (self.tuples != 1)}"
+        if self.state == "held":
+            since = "" if self.seconds is None else f" for {self.seconds:.1f} s"
+            return f"{self.task} has held {n}{since} without ack or fail"
+        if self.state == "waiting":
+            return f"{n} wait{'s' * (self.tuples == 1)} in {self.task}"
+        if self.state == "leaving":
+            return f"{n} wait{'s' * (self.tuples == 1)} to leave for {self.task}"
+        if self.state == "dropped":
+            return f"{self.task} has let go of {n} without ack or fail"
+        if self.state == "emitting":
+            return f"{self.task} has not ended its group of emits"
+        return f"{self.task} have not acked all that they were sent"
+
+
+def sentences(holders: Sequence[Holder], most: int = 3) -> str:
+    """Holders in words, those first that an error of a bolt is behind.
+
+    >>> sentences([Holder("split[3]", "waiting", 2), Holder("count[7]", "held", 1, 29.21)])
+    'count[7] has held 1 tuple for 29.2 s without ack or fail; 2 tuples wait in split[3]'
+    """
+    order = ("held", "dropped", "emitting", "waiting", "leaving", "elsewhere")
+    told = sorted(holders, key=lambda holder: (order.index(holder.state), -holder.tuples, holder.task))
+    more = f"; and {len(told) - most} more" if len(told) > most else ""
+    return "; ".join(map(str, told[:most])) + more
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that is known of one tree. Times are in seconds after its emit, or after the first event where that is not known.
+
+    ``outcome`` is None for a tree whose home has said nothing: it is open, or its story there was rotated away. ``traced`` says
+    whether events were recorded while they happened; else there are only its end and ``holders``. ``replay_of`` is the root of an
+    earlier tree of the same message that failed. ``untold`` failures before it have no story, for there were too many.
+    """
+
+    root: str
+    outcome: str | None = None
+    reason: str | None = None
+    spout: str | None = None
+    message_id: str | None = None
+    seconds: float | None = None
+    ended: float = 0.0  # seconds since 1970: when it ended, or the last that is known
+    traced: bool = False
+    replay_of: str | None = None
+    events: tuple[StoryEvent, ...] = ()
+    omitted: int = 0
+    holders: tuple[Holder, ...] = ()
+    hosts: tuple[str, ...] = ()
+    untold: int = 0
+
+    @property
+    def why(self) -> str:
+        """The reason, and who held tuples of a tree that timed out, in whichever worker."""
+        known = [holder for holder in self.holders if holder.state != "elsewhere"]
+        holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
+        return ": ".join(part for part in (self.reason, holders) if part)
+
+    @property
+    def failed(self) -> bool:
+        """Whether its spout's ``fail`` was called."""
+        return self.outcome not in (None, "acked")
+
+    def __str__(self) -> str:
+        """One line, as in the spout's log."""
+        took = "" if self.seconds is None else f" after {self.seconds:,.3g} s"
+        ending = (self.outcome or "no end is known") + took
+        return f"message {self.message_id or '?'} of {self.spout or '?'} {ending}" + (
+            f": {self.why}" if self.why else ""
+        )
+
+
+def root_text(root: int) -> str:
+    """A root id as logs, files and commands name it.
+
+    >>> root_text(0x1F)
+    '000000000000001f'
+    """
+    return f"{root:016x}"
+
+
+def read_stories(folder: str | Path) -> list[Story]:
+    """The stories in a topology's log folder, newest first; those of workers on other hosts are in their folders.
+
+    A line that is cut short, by a worker that was killed while it wrote, is left out.
+    """
+    lines: list[Mapping[str, Any]] = []
+    for path in Path(folder).glob("stories-*.jsonl*"):
+        for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict) and "root" in line:
+                lines.append(line)
+    return merge_stories(lines)
+
+
+def stories_of(stories: Iterable[Story], root: int | str) -> list[Story]:
+    """Those of one root: a number, or the beginning of its text; or those of one message id, by its text.
+
+    >>> [story.root for story in stories_of([Story("00ab"), Story("00cd", message_id="('t', 0, 7)")], "00a")]
+    ['00ab']
+    >>> [story.root for story in stories_of([Story("00ab"), Story("00cd", message_id="('t', 0, 7)")], "('t', 0, 7)")]
+    ['00cd']
+    """
+    text = root_text(root) if isinstance(root, int) else root.lower().removeprefix("0x")
+    return [story for story in stories if story.root.startswith(text) or story.message_id == root]
+
+
+def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
+    """One story for each root, newest first. ``lines`` are what workers have written."""
+    by_root: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
+    for line in sorted(lines, key=lambda line: line["epoch"] + line["at"]):
+        place = by_root[line["root"]].setdefault((line["host"], line["worker"]), {})
+        # A worker's later lines repeat its earlier ones: it writes when it is done with a tree, and again when it is asked.
+        keep = {key: place[key] for key in ("events", "holders") if place.get(key) and not line.get(key)}
+        place.update(line)
+        place.update(keep)
+    stories = [_story(root, list(places.values())) for root, places in by_root.items()]
+    return sorted(stories, key=lambda story: story.ended, reverse=True)
+
+
+def _story(root: str, places: list[dict[str, Any]]) -> Story:
+    home = next((place for place in places if place.get("home")), None)
+    first = home or places[0]
+    said = home["home"] if home else {}
+    begin = said.get("emitted_at")
+    if begin is None:
+        begin = min((event[0] for event in first.get("events", ())), default=first["at"])
+
+    def since_begin(place: Mapping[str, Any], at: float | None) -> float | None:
+        if at is None:
+            return None
+        if place["host"] == first["host"]:
+            return float(at - begin)
+        return float(place["epoch"] + at - first["epoch"] - begin)
+
+    events = [
+        StoryEvent(since_begin(place, at) or 0.0, what, by, to, tuples, since_begin(place, since))
+        for place in places
+        for at, what, by, to, tuples, since in place.get("events", ())
+    ]
+    return Story(
+        root=root,
+        outcome=said.get("outcome"),
+        reason=said.get("reason"),
+        spout=said.get("spout"),
+        message_id=said.get("message_id"),
+        seconds=since_begin(first, said["ended_at"]) if home else None,
+        ended=max(place["epoch"] + place["at"] for place in ([home] if home else places)),
+        traced=any(place.get("events") for place in places),
+        replay_of=said.get("replay_of"),
+        events=tuple(sorted(events, key=lambda event: event.at)),
+        omitted=sum(place.get("omitted", 0) for place in places),
+        holders=tuple(Holder(*holder) for place in places for holder in place.get("holders", ())),
+        hosts=tuple(sorted({place["host"] for place in places})),
+        untold=said.get("untold", 0),
+    )

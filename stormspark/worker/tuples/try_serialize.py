@@ -1,0 +1,60 @@
+"""``topology.testing.always.try.serialize``: every tuple is pickled, also where it stays in its worker (C8).
+
+Inside a worker tuples travel as they are, so a value that can't be pickled, or comes back as another one, is found out only
+where its receiver happens to be in another worker. With this setting each emit sends a copy that has been through pickle,
+as if it had come from there.
+"""
+
+from __future__ import annotations
+
+import pickle
+import reprlib
+from typing import Any
+
+import cloudpickle
+
+from stormspark.acker import Roots
+from stormspark.api import TupleSource
+from stormspark.errors import SerializationError
+from stormspark.worker.tuples.outlets import Outlet, WrappedOutlet
+
+__all__ = ["serializing"]
+
+_repr = reprlib.Repr()
+_repr.maxother = _repr.maxstring = 100
+
+
+def serializing(outlet: Outlet) -> Outlet:
+    """``outlet``, with every tuple pickled on its way; raises `SerializationError` out of the emit, before anything is sent."""
+    return _Serializing(outlet)
+
+
+class _Serializing(WrappedOutlet):
+    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
+        return super().send(_copied(values, self.source), roots)
+
+    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
+        return super().send_direct(task, _copied(values, self.source), roots)
+
+
+def _copied(values: tuple[Any, ...], source: TupleSource) -> tuple[Any, ...]:
+    try:
+        copy: tuple[Any, ...] = pickle.loads(cloudpickle.dumps(values, 5))
+    except Exception as error:
+        culprit = _culprit(values, source)
+        msg = (
+            f"component {source.component!r}, task {source.task}, stream {source.stream!r}: {culprit} can't go to another "
+            f"worker, {type(error).__name__}: {error}. Emit what can be pickled; this topology tries it with every tuple "
+            f"(topology.testing.always.try.serialize, C8)"
+        )
+        raise SerializationError(msg) from error
+    return copy
+
+
+def _culprit(values: tuple[Any, ...], source: TupleSource) -> str:
+    for name, value in zip(source.fields, values, strict=True):
+        try:
+            pickle.loads(cloudpickle.dumps(value, 5))
+        except Exception:
+            return f"field {name!r} holds {_repr.repr(value)} of type {type(value).__qualname__}, which"
+    return "the tuple"

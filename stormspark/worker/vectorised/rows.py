@@ -1,0 +1,76 @@
+"""Between tuples and batches: where a vectorised component meets another one, its tuples change their form once.
+
+Values keep their meaning and their hash: what a schema has as an int64 is an int, null is None, a struct or map a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from stormspark.worker.tuples.salvage import error_text
+
+__all__ = ["batch_of", "readable_rows_of", "rows_of", "unfit"]
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """The values of each row.
+
+    >>> list(rows_of(pa.record_batch({"word": ["storm", None], "n": [1, 2]})))
+    [('storm', 1), (None, 2)]
+    """
+    if not batch.num_columns:
+        return iter([()] * batch.num_rows)
+    columns = [column.to_pylist(maps_as_pydicts="strict") for column in batch.columns]
+    return zip(*columns, strict=True)
+
+
+def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
+    """The same, value by value, for a batch with values that Python can't hold: such a row is the reason, a string.
+
+    >>> beyond = pa.array([0, 10**18]).cast(pa.timestamp("us"))
+    >>> list(readable_rows_of(pa.record_batch({"n": [1, 2], "at": beyond})))  # doctest: +ELLIPSIS
+    [(1, datetime.datetime(1970, 1, 1, 0, 0)), "field 'at' holds a timestamp[us] that Python can't hold: ...
+    """
+    for at in range(batch.num_rows):
+        row = []
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            try:
+                row.append(column[at].as_py(maps_as_pydicts="strict"))
+            except Exception as error:
+                yield f"field {field.name!r} holds a {field.type} that Python can't hold: {error_text(error)}"
+                break
+        else:
+            yield tuple(row)
+
+
+def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of rows with these values; raises where one is not of its column's type."""
+    if not schema.names:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))
+    columns = zip(*values, strict=True) if values else [()] * len(schema)
+    arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
+    """Why these values can't be a row, or None."""
+    for value, field in zip(values, schema, strict=True):
+        try:
+            _array([value], field.type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            return (
+                f"field {field.name!r} is declared as {field.type}, got {value!r:.200} of type {type(value).__name__}: "
+                f"{error}"
+            )
+    return None
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    array = pa.array(values, kind)
+    if isinstance(array, pa.ChunkedArray):  # more than 2 GB of text
+        msg = f"{len(values)} values of type {kind} do not fit into one array; declare large_string or large_binary"
+        raise ValueError(msg)
+    return array

@@ -1,0 +1,1 @@
+"""Windowed bolts, and their windows as state."""

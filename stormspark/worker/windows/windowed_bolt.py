@@ -1,0 +1,397 @@
+"""The bolt around a user's windowed bolt (A4): it holds tuples for windows, executes those, and acks what has left them.
+
+One verdict a tuple (W14). A tuple is acked when it leaves its last window, failed when the execution of a window that has it
+fails, and acked at once when it is late. It is held strongly until then, so what restarts the task finds and fails it.
+
+Where batches are transactions the windows are the task's state (C41, `WindowState`): a tuple is acked when it is held, since its
+batch stands for it; what windows emit belongs to the batch in which they fire, and to no tree; what fails takes the batch back.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from stormspark.acker import Branch
+from stormspark.api import (
+    DEFAULT_STREAM,
+    Bolt,
+    Fields,
+    OutputCollector,
+    TopologyContext,
+    Tuple,
+    TupleSource,
+    TupleWindow,
+    WindowedBolt,
+)
+from stormspark.api.windows import MESSAGE_ID_FIELD, PersistentTupleWindow, StatefulWindowedBolt
+from stormspark.errors import FailedException, InvalidTopologyError, ReportedFailedException
+from stormspark.windowing import (
+    EventTimeWindows,
+    Length,
+    PagedItems,
+    ProcessingTimeWindows,
+    Watermarks,
+    Window,
+    WindowSettings,
+)
+from stormspark.worker.windows.window_state import WindowState
+
+__all__ = ["WindowCollector", "WindowedBoltExecutor"]
+
+
+class WindowCollector:
+    """What ``WindowedBolt.prepare`` gets: emits are anchored to the window at hand, unless they name their anchors (C27).
+
+    With a ``state`` the tuples of windows are acked already, and nothing but the batch can fail.
+    """
+
+    __slots__ = ("_anchor", "_collector", "_source", "_state", "_tuples")
+
+    def __init__(
+        self, collector: OutputCollector, context: TopologyContext, state: WindowState | None = None
+    ) -> None:
+        self._collector = collector
+        self._state = state
+        self._source = TupleSource(context.this_component_id, context.this_task_id, "window", Fields())
+        self._tuples: Sequence[Tuple] = ()
+        self._anchor: Tuple | None = None
+
+    def begin(self, tuples: Sequence[Tuple]) -> None:
+        """The window at hand has these tuples, whose trees are open; with none of them there is no such window any more."""
+        self._tuples = tuples
+        self._anchor = None
+
+    def emit(
+        self,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] | None = None,
+    ) -> list[int]:
+        """Emit a tuple; returns the target task ids. Raises `EmitError`."""
+        return self._collector.emit(values, stream, self._window() if anchors is None else anchors)
+
+    def emit_direct(
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] | None = None,
+    ) -> None:
+        """Emit on a direct stream to one task (B9, D11)."""
+        self._collector.emit_direct(task, values, stream, self._window() if anchors is None else anchors)
+
+    def _window(self) -> Tuple | tuple[()]:
+        """One anchor in place of thousands: their trees are put together once for each window, not once for each emit."""
+        if not self._tuples:
+            return ()
+        if self._anchor is None:
+            trees: dict[Branch, None] = {}
+            for tup in self._tuples:
+                roots = tup.roots
+                if (
+                    roots is None or tup.state == 1
+                ):  # what the user has acked or failed by hand is no anchor any more
+                    continue
+                if isinstance(roots, tuple):
+                    trees.update(dict.fromkeys(roots))
+                else:
+                    trees[roots] = None
+            self._anchor = Tuple(
+                (), self._source, next(iter(trees), None) if len(trees) < 2 else tuple(trees)
+            )
+        return self._anchor
+
+    def ack(self, tup: Tuple) -> None:
+        """Ack a tuple before it leaves its window, which would do so."""
+        if self._state is None:
+            self._collector.ack(tup)
+
+    def fail(self, tup: Tuple, reason: str | None = None) -> None:
+        """Fail one tuple of the window; it stays in its windows all the same. Where batches are transactions, the batch fails."""
+        if self._state is None:
+            self._collector.fail(tup, reason)
+        else:
+            self._state.abort(f"failed {tup!r:.300} of a window: {reason or 'no reason given'}")
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Give ``tup``'s trees another message timeout (C11)."""
+        self._collector.reset_timeout(tup)
+
+    def flush(self) -> None:
+        """Nothing to do (C2)."""
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Show an error (C4)."""
+        self._collector.report_error(error)
+
+
+class WindowedBoltExecutor(Bolt):
+    """An ordinary bolt that executes ``bolt`` with windows, which are ``state`` where batches are transactions."""
+
+    def __init__(self, bolt: WindowedBolt, state: WindowState | None = None) -> None:
+        self.bolt = bolt
+        self._state = state
+        self._paged: PagedItems[Tuple] | None = None
+
+    @property
+    def collector(self) -> WindowCollector:
+        """What the user's bolt was given."""
+        return self._anchoring
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Prepare the user's bolt, then let time begin, or go on.
+
+        Raises `InvalidTopologyError` for a bolt without a window (C26), and for a state of windows in the other kind of time.
+        """
+        settings = WindowSettings.read(conf)
+        self._context = context
+        self._collector = collector
+        self._anchoring = WindowCollector(collector, context, self._state)
+        self._now = self._ahead = 0
+        self.bolt.prepare(conf, context, self._anchoring)
+        self._late_stream = settings.late_stream
+        self._late = 0
+        self._by_event: EventTimeWindows[Tuple] | None = None
+        self._due: int | None = None  # when the windows' trigger goes off next, where that is state
+        self._message_ids = _MessageIds(conf.get(MESSAGE_ID_FIELD))
+        if self._state is not None:
+            self._state.begin(context)
+            persists = isinstance(self.bolt, StatefulWindowedBolt) and self.bolt.is_persistent
+            most = self.bolt.max_events_in_memory if persists else None  # type: ignore[attr-defined]
+            self._paged = PagedItems(settings.length, self._state.load, most)
+        if self.bolt.window_time.event:
+            self._by_event = EventTimeWindows(settings.length, settings.slide, self._ack, self._paged)
+            self._watermarks = Watermarks(context.this_sources, settings.lag_ms)
+            self._restore(settings.length)
+            interval = settings.watermark_interval_ms / 1000
+            # Who begins anew again and again must not put the watermark off each time.
+            restored = self._state is not None and self._state.progress is not None
+            context.set_timer(interval, self._watermark_due, 0 if restored else interval)
+        else:
+            self._by_arrival = ProcessingTimeWindows[Tuple](
+                settings.length, settings.slide, self._ack, self._paged
+            )
+            self._restore(settings.length)
+            if self._by_arrival.period is not None:
+                self._begin_trigger(self._by_arrival.period)
+
+    def execute(self, tup: Tuple) -> None:
+        """Hold the tuple, or tell that it is late; execute the window that is due with it."""
+        if tup.is_tick:
+            self._collector.ack(tup)  # in Storm ticks stand in windows, and are an error in event time
+            return
+        if self._state is not None and self._message_ids.has_been(tup):
+            self._collector.ack(tup)
+        elif self._by_event is not None:
+            timestamp = self._timestamp(tup)
+            self._watermarks.track((tup.source_component, tup.source_stream), timestamp)
+            if not self._by_event.add(self._held(tup), timestamp):
+                self._take_late(tup, timestamp)
+            elif self._state is not None:
+                self._collector.ack(tup)
+        elif self._state is None:
+            if self._by_arrival.add(tup, self._context.now_ms()):
+                self._window_due()
+        else:
+            due = self._by_arrival.add(self._held(tup), self._now_ms())
+            # Before its window is executed: whatever that raises is not this tuple's fault, more than that of any other one.
+            self._collector.ack(tup)
+            if due:
+                self._window_due()
+
+    def cleanup(self) -> None:
+        """Clean the user's bolt up; what windows still hold is state, or is not acked, so it is replayed."""
+        self.bolt.cleanup()
+
+    def save(self) -> None:
+        """The batch is done: put the windows into the state. Raises `SerializationError`."""
+        if self._state is None or self._paged is None:
+            return
+        windows = self._by_arrival if self._by_event is None else self._by_event
+        progress = {
+            "event": self._by_event is not None,
+            "items": self._paged.progress,
+            "windows": windows.progress,
+            "watermarks": self._watermarks.progress if self._by_event is not None else None,
+            "due": self._due,
+            "now": self._now,
+            "message ids": self._message_ids.greatest(self._context),
+        }
+        self._state.save(self._paged, progress)
+
+    # --------------------------------------------------------------------------------------------------------
+
+    def _restore(self, length: Length) -> None:
+        if self._state is None or self._state.progress is None or self._paged is None:
+            return
+        progress = self._state.progress
+        event = self._by_event is not None
+        if progress["event"] != event:
+            before, now = ("event", "processing") if progress["event"] else ("processing", "event")
+            msg = (
+                f"its windows were in {before} time and are in {now} time now, and what they hold has times of the other kind: "
+                f"leave it as it was, or begin with a new checkpoint folder"
+            )
+            raise InvalidTopologyError(msg)
+        self._paged.restore(progress["items"])
+        self._state.restore(self._paged)
+        self._due, self._now = progress["due"], progress["now"]
+        self._ahead = max(0, self._now - self._context.now_ms())
+        self._message_ids.restore(progress["message ids"], self._context)
+        if self._by_event is not None:
+            self._by_event.restore(progress["windows"])
+            self._watermarks.restore(progress["watermarks"])
+        else:
+            self._by_arrival.restore(progress["windows"])
+
+    def _begin_trigger(self, period: int) -> None:
+        """By a rhythm that is state, as the windows are: who begins anew again and again must not put them off each time."""
+        first = period
+        if self._state is not None:
+            now = self._now_ms()
+            if self._due is None:
+                self._due = now + period
+            first = min(self._due - now, period)
+        self._context.set_timer(period / 1000, self._window_due, first / 1000)
+
+    def _now_ms(self) -> int:
+        """The time. It goes on from where it was where this host's clock is behind that of the one before."""
+        self._now = self._context.now_ms() + self._ahead
+        return self._now
+
+    def _held(self, tup: Tuple) -> Tuple:
+        """What is held: with a state, what its trees are does not matter any more."""
+        return tup if self._state is None else tup.detached()
+
+    def _window_due(self) -> None:
+        now = self._context.now_ms() if self._state is None else self._now_ms()
+        period = self._by_arrival.period
+        if self._due is not None and period is not None:
+            self._due += period * (max(0, now - self._due) // period + 1)
+        window = self._by_arrival.evaluate(now)
+        if window is not None:
+            self._execute(window, self._by_arrival)
+
+    def _watermark_due(self) -> None:
+        assert self._by_event is not None
+        watermark = self._watermarks.advanced()
+        if watermark is not None:
+            for window in self._by_event.advance(watermark):
+                self._execute(window, self._by_event)
+
+    def _execute(
+        self, window: Window[Tuple], windows: ProcessingTimeWindows[Tuple] | EventTimeWindows[Tuple]
+    ) -> None:
+        if self._state is not None:
+            self._execute_in_transaction(window)
+            return
+        tuples = tuple(window.items)
+        self._anchoring.begin(tuples)
+        try:
+            self.bolt.execute(TupleWindow(tuples, window.new, window.expired, window.start, window.end))
+        except FailedException as error:
+            windows.drop()
+            reason = f"{type(error).__name__}: {error}"[:1000]
+            for tup in tuples:
+                if tup.state != 1:
+                    self._collector.fail(tup, reason)
+            if isinstance(error, ReportedFailedException):
+                self._collector.report_error(error)
+        finally:
+            self._anchoring.begin(())
+
+    def _execute_in_transaction(self, window: Window[Tuple]) -> None:
+        """What is emitted belongs to the batch, and so does what fails (C44)."""
+        assert self._state is not None
+        given: TupleWindow
+        if isinstance(window.items, tuple):
+            given = TupleWindow(window.items, window.new, window.expired, window.start, window.end)
+        else:
+            given = PersistentTupleWindow(window.items, window.start, window.end)
+        try:
+            self.bolt.execute(given)
+        except FailedException as error:
+            self._state.abort(f"execute of {given!r} raised {type(error).__name__}: {error}")
+            if isinstance(error, ReportedFailedException):
+                self._collector.report_error(error)
+
+    def _ack(self, tuples: list[Tuple]) -> None:
+        ack = self._collector.ack
+        for tup in tuples:
+            if tup.state != 1:
+                ack(tup)
+
+    def _timestamp(self, tup: Tuple) -> int:
+        """The tuple's timestamp; a tuple that has none fails alone, for windows and task can go on."""
+        value = self.bolt.timestamp_of(tup)
+        try:
+            if not isinstance(value, bool):
+                return operator.index(value)
+        except TypeError:
+            pass
+        msg = (
+            f"the timestamp of {tup!r} must be an integer, in epoch milliseconds, got {value!r} of type "
+            f"{type(value).__name__} (C23)"
+        )
+        raise ReportedFailedException(msg)
+
+    def _take_late(self, tup: Tuple, timestamp: int) -> None:
+        if self._late_stream is not None:
+            self._collector.emit((tup.detached(),), self._late_stream, tup)
+        else:
+            self._late += 1
+            if not self._late & (
+                self._late - 1
+            ):  # a timestamp that is far ahead makes all late: the log must not overflow
+                self._context.logger.info(
+                    "received a late tuple %r with timestamp %d, which will not be processed; so far %d, told when their number "
+                    "has doubled (C31)",
+                    tup,
+                    timestamp,
+                    self._late,
+                )
+        self._collector.ack(tup)
+
+
+class _MessageIds:
+    """Which tuples windows have had already, by a field that grows in each stream of each task (C41).
+
+    That is asked after a task has begun anew, of each stream until its first tuple that windows have not had. Without a field no
+    tuple has been.
+    """
+
+    def __init__(self, field: str | None) -> None:
+        self._field = field
+        self._greatest: dict[tuple[str, str, int], Any] = {}
+        self._had: dict[tuple[str, str, int], Any] = {}
+
+    def has_been(self, tup: Tuple) -> bool:
+        if self._field is None:
+            return False
+        source, number = (tup.source_component, tup.source_stream, tup.source_task), tup[self._field]
+        if type(number) is not int:
+            msg = f"the message id of {tup!r} must be an integer, got {number!r} of type {type(number).__name__} (C41)"
+            raise ReportedFailedException(msg)
+        had = self._had.get(source)
+        if had is not None:
+            if number <= had:
+                return True
+            del self._had[source]
+        self._greatest[source] = number
+        return False
+
+    def greatest(self, context: TopologyContext) -> dict[tuple[str, str, int], Any]:
+        """Of each stream, with the task's index in place of its id."""
+        return {
+            (component, stream, context.component_tasks(component).index(task)): number
+            for (component, stream, task), number in self._greatest.items()
+        }
+
+    def restore(self, greatest: dict[tuple[str, str, int], Any], context: TopologyContext) -> None:
+        for (component, stream, index), number in greatest.items():
+            tasks = context.component_tasks(component) if component in context.component_ids else []
+            if index < len(tasks):
+                self._greatest[component, stream, tasks[index]] = number
+        self._had = dict(self._greatest)
