@@ -61,7 +61,7 @@ COMPILED := build/compiled
 .PHONY: compiled
 compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple path is compiled (needs a C compiler)
 	@mkdir -p $(COMPILED)
-	@find $(COMPILED) -name '*.py' -delete # of modules that are gone
+	@find $(COMPILED) \( -name '*.py' -o -name '*.pxd' \) -delete # of modules that are gone
 	@git ls-files -co --exclude-standard -z | while IFS= read -r -d '' file; do [ ! -f "$$file" ] || printf '%s\0' "$$file"; done \
 	  | tar --null -T - -cf - | tar -xf - -C $(COMPILED)
 	@cd $(COMPILED) && $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace 2>setup.log || { cat setup.log >&2; exit 1; }
