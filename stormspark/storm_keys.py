@@ -69,7 +69,7 @@ _PICKLED = "values are pickled, so there is nothing to register"
 _NO_JVM = "workers are Python processes; set spark.executorEnv.* or spark.executor.extraJavaOptions"
 _NO_WAITING = "no thread waits for a queue: a worker runs when there is a batch for it"
 _FRAMES = (
-    "tuples travel in frames of about 4,000, which leave with their superstep; see stormspark.batch.target.ms"
+    "tuples travel in frames of about 500, which leave with their superstep; see stormspark.batch.target.ms"
 )
 _READ_ANEW = "what waits is read anew after every batch, and limits follow it; see docs/backpressure.md"
 _NO_SCHEDULER = "executors are dealt out to workers evenly"
