@@ -1,4 +1,4 @@
-"""Spouts and bolts that read and write what is outside: Kafka, files, Delta tables, streams of Spark."""
+"""Spouts and bolts that read from and write to other systems: Kafka, files, Delta tables, Spark's streaming DataFrames."""
 
 from stormspark.connectors.dataframe import DataFrameSpout
 from stormspark.connectors.delta_bolt import DeltaBolt

@@ -1,4 +1,4 @@
-"""Tuples as Arrow columns of a schema: those that fit, and for each of the others why it does not."""
+"""Converts tuples to Arrow columns of a schema, and says of each tuple that does not fit why it does not."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ __all__ = ["Fit", "columns_of", "inferred_schema"]
 def columns_of(
     tuples: Sequence[Tuple], schema: pa.Schema, keys: Container[str] = (), partitions: Container[str] = ()
 ) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
-    """The values of the tuples that fit, by field names, null where a tuple has no such field; and the others with the reason.
-    See `Fit` for ``keys`` and ``partitions``.
+    """Return the tuples that fit the schema as a table, and the other tuples with their reasons.
+
+    Values are matched to columns by field names. A column is null if the tuple has no such field. See `Fit` for ``keys`` and
+    ``partitions``.
 
     >>> from stormspark.testing import make_tuple
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]
@@ -26,7 +28,7 @@ def columns_of(
     ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', which is no int64"])
     """
     reasons: dict[int, str] = {}
-    known: set[Fields] = set()  # fields that are all columns
+    known: set[Fields] = set()  # fields of earlier tuples, all of which are columns
     for position, tup in enumerate(tuples):
         if tup.fields not in known:
             reason = _unknown(tup, schema)
@@ -46,9 +48,10 @@ def columns_of(
 
 
 def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
-    """The fields of the tuples, each with the type of all its values, or of the first one where they differ.
+    """Return a schema of the tuples' fields.
 
-    Raises ValueError for a field that is None everywhere.
+    Each field gets the type of all its values, or that of the first one if they differ. Raises ValueError for a field that is
+    None everywhere.
 
     >>> from stormspark.testing import make_tuple
     >>> inferred_schema([make_tuple((None, "x"), fields=["n", "s"]), make_tuple((1.5, "y"), fields=["n", "s"])])
@@ -71,7 +74,7 @@ def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
 
 
 class _Place:
-    """A column of the table, and what its values have to be."""
+    """A column of the table, and the rules for its values."""
 
     def __init__(self, field: pa.Field, *, is_key: bool, is_partition: bool) -> None:
         self.field, self.is_key, self.is_partition = field, is_key, is_partition
@@ -82,13 +85,13 @@ class _Place:
             self.easy = lambda value: value.__class__ is str and value.isascii() and value != ""
 
     def why_no_null(self) -> str | None:
-        """Why nothing can't be there; None: it can."""
+        """Return why None can't be a value here, or None if it can."""
         if self.is_key:
             return f"field {self.name!r} is None, and it is part of the key"
         return None if self.field.nullable else _NO_NULL.format(self.name)
 
     def why_not(self, value: Any) -> str | None:
-        """Why that value, which is not None, can't be there; None: it can."""
+        """Return why this value, which is not None, can't be here, or None if it can."""
         try:
             column = pa.array([value], self.field.type)
         except Exception:  # pyarrow raises half a dozen kinds
@@ -97,7 +100,7 @@ class _Place:
         return None if why is None else f"field {self.name!r} is {_shown(value)}, {why}"
 
     def why_not_all(self, column: pa.Array | pa.ChunkedArray) -> str | None:
-        """Why one of these values, which are of the column's type, can't be there."""
+        """Return why one of these values, which have the column's type, can't be here, or None if all can."""
         if self._looks_inside and _has_null_inside(column):
             return f"which has None inside, where {self.field.type} has none"
         if self.is_key and not is_in_years(column):
@@ -109,8 +112,9 @@ class _Place:
 
 
 class Fit:
-    """Whether tuples fit a schema, told one by one as `columns_of` would; ``keys`` may not be None, and those of
-    ``partitions`` are values that readers can have there.
+    """Checks tuples against a schema one by one, with the same results as `columns_of`.
+
+    Values of ``keys`` may not be None. Values of ``partitions`` must be such that readers can read their partitions.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])
@@ -131,7 +135,7 @@ class Fit:
         self._known: set[Fields] = set()
 
     def why_not(self, tup: Tuple) -> str | None:
-        """The first reason, or None."""
+        """Return the first reason why the tuple does not fit, or None."""
         if tup.fields not in self._known:
             if (reason := _unknown(tup, self.schema)) is not None:
                 return reason
@@ -153,7 +157,7 @@ _NO_NULL = "field {!r} is None, which the table does not allow"
 
 
 def _shown(value: Any) -> str:
-    """As people see it: not every value can be, such as a number of more digits than Python writes."""
+    """Return the value as a string for people, if it has one: a number can have more digits than Python prints."""
     try:
         return f"{value!r:.100}"
     except Exception as error:
@@ -161,7 +165,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_never_null_inside(type: pa.DataType) -> bool:
-    """Whether values have places inside that may not be null."""
+    """Whether values of this type contain values that may not be null."""
     return any(not field.nullable or _is_never_null_inside(field.type) for field in _fields_in(type))
 
 
@@ -169,15 +173,15 @@ def _fields_in(type: pa.DataType) -> list[pa.Field]:
     if pa.types.is_struct(type):
         return list(type)
     if pa.types.is_map(type):
-        return [type.item_field]  # Arrow itself has no key that is null
+        return [type.item_field]  # Arrow's keys are never null
     return [type.value_field] if pa.types.is_list(type) or pa.types.is_large_list(type) else []
 
 
 def _has_null_inside(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether one of the values has a null where its type has none: Arrow makes such values, and writes them nowhere."""
+    """Whether one of the values contains a null that its type forbids. Arrow makes such values, but can't write them."""
     if isinstance(column, pa.ChunkedArray):
         return any(map(_has_null_inside, column.chunks))
-    column = column.drop_null()  # what is inside of nothing does not count
+    column = column.drop_null()  # a null contains nothing that counts
     fields = _fields_in(column.type)
     if pa.types.is_struct(column.type):
         inside = [column.field(place) for place in range(len(fields))]
@@ -198,7 +202,7 @@ def _unknown(tup: Tuple, schema: pa.Schema) -> str | None:
 
 
 def _easy(type: pa.DataType) -> Callable[[Any], bool]:
-    """What is quick and never wrong where it says yes; most values of a stream are told by it."""
+    """Return a quick check for values of this type. It accepts most values, and is never wrong when it accepts one."""
     if pa.types.is_string(type) or pa.types.is_large_string(type):
         return lambda value: value.__class__ is str and value.isascii()
     if pa.types.is_integer(type):
@@ -216,7 +220,7 @@ def _easy(type: pa.DataType) -> Callable[[Any], bool]:
 
 
 def _column(place: _Place, values: list[Any], reasons: dict[int, str]) -> pa.Array:
-    """The values, None where they do not fit, which is added to ``reasons``."""
+    """Return the values as a column. A value that does not fit becomes None, and its reason is added to ``reasons``."""
     if (nothing := place.why_no_null()) is not None:
         for position, value in enumerate(values):
             if value is None:
@@ -226,7 +230,7 @@ def _column(place: _Place, values: list[Any], reasons: dict[int, str]) -> pa.Arr
         if place.why_not_all(column) is None:
             return column
     except Exception:  # pyarrow raises half a dozen kinds
-        pass  # find the values one by one
+        pass  # check the values one by one
     fitting = list(values)
     for position, value in enumerate(values):
         if value is not None and (reason := place.why_not(value)) is not None:

@@ -1,4 +1,4 @@
-"""Any streaming DataFrame as a spout."""
+"""A spout that reads any streaming DataFrame."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["DataFrameSpout"]
 
 
 class DataFrameSpout(SourceSpout):
-    """A spout whose tuples are the rows of the streaming DataFrame that ``stream`` gives; for the Spark engine.
+    """A spout that emits the rows of a streaming DataFrame. It runs on the Spark engine only.
 
-    ``fields`` name the values: the DataFrame's columns, or what ``translator(row)`` returns (None: the row is acked and nothing
-    emitted; `Routed`: for another stream). Failed rows are emitted again by ``retry``.
+    ``stream(spark)`` returns the DataFrame. ``fields`` name the emitted values, which are the DataFrame's columns, or the
+    values that ``translator(row)`` returns. If the translator returns None, the spout acks the row and emits nothing. If it
+    returns a `Routed`, the values go to another stream. ``retry`` says when a failed row is emitted again.
 
-    With ``per_trigger`` the function is ``stream(spark, limit)``, which sets that option of its source to ``limit``: then the
-    topology bounds what a batch brings by what its bolts can take (F10).
+    With ``per_trigger``, the spout calls ``stream(spark, limit)`` instead. The function then sets that option of its source
+    to ``limit``, so that the topology can limit each batch to what its bolts can take (F10).
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.testing import TestWordCounter
@@ -47,5 +48,5 @@ class DataFrameSpout(SourceSpout):
         self.per_trigger = per_trigger
 
     def stream(self, spark: Any) -> Any:
-        """Ask the given function."""
+        """Return the DataFrame that the user's function makes."""
         return self._stream(spark) if self.per_trigger is None else self._stream(spark, self.limit)

@@ -1,4 +1,4 @@
-"""Tuples to a Delta table, by delta-rs: acked when the commit that has them is done. Works on every engine."""
+"""A bolt that writes tuples to a Delta table with delta-rs, and acks them after their commit. It runs on every engine."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ from stormspark.errors import InvalidTopologyError
 
 __all__ = ["DeltaBolt"]
 
-#: What delta-rs says of rows that a NOT NULL or a CHECK of the table refuses.
+#: Part of the error that delta-rs raises for rows that break a NOT NULL or CHECK constraint of the table.
 _REFUSED = "Invalid data found"
-#: Merges of several tasks meet at every commit, and only one of them wins.
+#: Merges of several tasks conflict at every commit, and only one of them succeeds.
 _MORE_TRIES_TO_MERGE = 10
-#: So many rows are kept as tuples, at most; more of a batch wait as columns.
+#: How many rows of a batch wait as tuples, at most. Then they are converted to columns.
 _CHUNK = 10_000
-#: Files of so many bytes may wait for a table that can't be written to.
+#: How many bytes of files may wait while the table can't be written to.
 _MOST_WAITING = 4 << 30
 
 
 class DeltaBolt(TransactionalSink, Bolt):
-    """Appends tuples to the Delta table at ``table``, a path or a URL, and acks them after the commit.
+    """A bolt that appends tuples to the Delta table at ``table``, a path or a URL, and acks them after the commit.
 
-    It commits when ``sync_policy`` says so, at least every ``interval_secs``; tasks commit side by side. The table is
-    made if there is none: with ``schema`` (pyarrow), else with the names and types of the first tuples, and with
-    ``partition_by``. A table that is there decides the types; columns that tuples do not have become null.
+    Each task commits on its own: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table,
+    the bolt creates one, partitioned by ``partition_by``. Its columns come from ``schema`` (pyarrow), or without one from
+    the names and types of the first tuples. An existing table keeps its types. Columns that a tuple does not have become
+    null.
 
-    With ``merge_on``, the names of a key's columns, a tuple replaces the row that has its key; of several in one commit the
-    newest does. Where field ``delete_on`` is true it deletes the row. Group by the key, if several tasks write.
+    ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes it if the tuple's
+    field ``delete_on`` is true. If one commit has several tuples with the same key, the newest one counts. If several tasks
+    write, group the tuples by the key.
 
-    A tuple that does not fit the table fails alone, with the reason. A commit that fails is tried again, ``retry_count`` times in
-    all; then all of its tuples fail. A commit that was done although an error came is recognised by its transaction (Delta's
-    ``txn``), and not done twice. What was committed and not acked because its worker died comes twice.
+    A tuple that does not fit the table fails alone, with the reason. The bolt tries a commit up to ``retry_count`` times, and
+    ten times more with ``merge_on``. If all of these fail, the commit's tuples fail. A commit may succeed although delta-rs
+    raised an error. The bolt recognises that commit by its transaction (Delta's ``txn``), and does not repeat it. If a worker
+    dies between a commit and its acks, the commit's tuples are written twice.
 
-    Where the topology's batches are transactions (C42) nothing comes twice, and nothing is lost: what a batch has for the table
-    is one commit of each task, made when the batch is committed; ``sync_policy`` and ``interval_secs`` have no say then.
+    Where the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes one commit
+    per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
 
-    Raises `InvalidTopologyError` when it is made with a schema that can't be.
+    Raises `InvalidTopologyError` for arguments that can't work.
 
     >>> bolt = DeltaBolt("/data/counts", schema=pa.schema([("word", pa.string()), ("n", pa.int64())]), merge_on=["word"])
     """
 
-    #: What waits for its delivery, where batches are transactions; else None.
+    #: The rows that are not delivered yet, where batches are transactions; otherwise None.
     _outbox: Outbox[StagedRows] | None = None
 
     def __init__(
@@ -93,7 +96,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             raise InvalidTopologyError(msg)
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Look at the table, if it is there already; raises `InvalidTopologyError` where it is not as it was told."""
+        """Open the table, if it exists. Raises `InvalidTopologyError` if it contradicts the bolt's settings."""
         self._sink = SinkTable(
             self.table,
             schema=self.schema,
@@ -105,7 +108,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         )
         self._collector = collector
         self._waiting: list[Tuple] = []
-        self._columns: list[pa.Table] = []  # of the batch, behind them the tuples that wait
+        self._columns: list[pa.Table] = []  # the batch's first rows; the waiting tuples follow them
         self._fit: Fit | None = None
         name = f"{context.topology_name}/{context.this_component_id}/{context.this_task_id}"
         if self._outbox is None:
@@ -113,7 +116,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._sink.open()
             context.set_timer(self.interval_secs, self.flush)
         else:
-            # Its own in each checkpoint, since batches begin at 0 in a new one.
+            # The name differs per checkpoint folder, because batches begin at 0 in a new one.
             self._sink.application = (
                 f"{context.topology_name}/{context.this_component_id}/{self._outbox.name}"
             )
@@ -132,27 +135,28 @@ class DeltaBolt(TransactionalSink, Bolt):
                 self.flush()
 
     def flush(self) -> None:
-        """Commit what waits."""
+        """Commit the waiting tuples."""
         waiting, self._waiting = self._waiting, []
         self.sync_policy.reset()
         if waiting:
             self._commit_or_fail(waiting)
 
     def cleanup(self) -> None:
-        """Commit what waits."""
+        """Commit the waiting tuples, unless batches are transactions."""
         if self._outbox is None:
             self.flush()
 
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Batches are transactions: deliver what they have for the table when they are committed."""
+        """Set up the outbox: batches are transactions, and their rows are delivered after the batch's commit."""
         self._outbox = Outbox(state, self._deliver, most_bytes=_MOST_WAITING)
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Write the batch's rows as files, and leave word of them in the state.
+        """Write the batch's rows to files, and record the files in the state.
 
-        Raises OSError where that can't be, ValueError where a tuple does not fit, and `StateError` where too much waits.
+        Raises OSError if the files can't be written, ValueError if a tuple does not fit the table, and `UnavailableError` if
+        too much waits to be delivered.
         """
         assert self._outbox is not None
         rows = self._rows()
@@ -160,7 +164,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._outbox.save(checkpoint_id, staged, 0 if staged is None else staged.size)
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Commit the files to the table; what that raises leaves them to the next batch's end."""
+        """Commit the files to the table. If that raises, a later batch's end tries again."""
         assert self._outbox is not None
         self._outbox.deliver(checkpoint_id)
 
@@ -173,12 +177,12 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._fail_unfit(tup, reason)
             return
         self._waiting.append(tup)
-        self._collector.ack(tup)  # the batch stands for it
+        self._collector.ack(tup)  # the batch as a whole succeeds or fails
         if len(self._waiting) >= _CHUNK and self._fit is not None:
             self._waiting_to_columns()
 
     def _rows(self) -> pa.Table | None:
-        """All that the batch has for the table."""
+        """Return all rows of the batch."""
         if self._waiting:
             if self._fit is None:
                 self._sink.open_or_make(self._waiting)
@@ -195,7 +199,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         assert self._fit is not None
         rows, unfit = columns_of(waiting, self._fit.schema, self.merge_on, self._fit.partitions)
         if unfit:
-            # It was acked before there was a table. There is one when the batch comes again, and then it fails alone.
+            # The tuple was acked before there was a table. When the batch runs again, there is one, and the tuple fails alone.
             msg = f"{unfit[0][0]} does not fit the table {self.table}, which the first tuples made: {unfit[0][1]}"
             raise ValueError(msg)
         self._columns.append(self._newest(rows) if self.merge_on else rows)
@@ -225,8 +229,8 @@ class DeltaBolt(TransactionalSink, Bolt):
         return self.retry_count + (_MORE_TRIES_TO_MERGE if self.merge_on else 0)
 
     def _commit_or_fail(self, tuples: Sequence[Tuple]) -> None:
-        """Ack the tuples, or fail them."""
-        version = time.time_ns()  # tells this commit from every other one
+        """Commit the tuples and ack them, or fail them."""
+        version = time.time_ns()  # identifies this commit
         for attempt in range(1, self._tries + 1):
             try:
                 tuples = self._commit(tuples, version)
@@ -254,7 +258,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._collector.ack(tup)
 
     def _commit(self, tuples: Sequence[Tuple], version: int) -> Sequence[Tuple]:
-        """Commit those that fit; they are returned, the others have failed."""
+        """Commit the tuples that fit the table, and return them. The others have failed."""
         tuples = _open(tuples)
         self._sink.open_or_make(tuples)
         schema = self._sink.arrow_schema()
@@ -272,13 +276,13 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._collector.fail(tup, reason)
 
     def _newest(self, rows: pa.Table) -> pa.Table:
-        """Of the rows of each key the last one."""
+        """Return the last row of each key."""
         keys = zip(*(_comparable(rows.column(name)) for name in self.merge_on), strict=True)
         last = {key: position for position, key in enumerate(keys)}
         return rows if len(last) == rows.num_rows else rows.take(pa.array(sorted(last.values()), pa.int64()))
 
     def _commit_parts(self, tuples: Sequence[Tuple], error: Exception) -> None:
-        """The table refuses a row among these: find it by halves."""
+        """Commit the tuples in halves, to find the one that the table refuses."""
         tuples = _open(tuples)
         if len(tuples) == 1:
             reason = f"the table {self.table} refuses it: {error}"
@@ -290,7 +294,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._commit_or_fail(tuples[middle:])
 
     def _is_committed(self, version: int) -> bool:
-        """Whether the commit with that number is in the table, whatever error came of it."""
+        """Whether the table has the commit with that number, although an error was raised."""
         self._sink.forget()
         try:
             return self._sink.open() and self._sink.last_commit() == version
@@ -299,7 +303,10 @@ class DeltaBolt(TransactionalSink, Bolt):
 
 
 def _comparable(key: pa.ChunkedArray) -> list[Any]:
-    """The values of a key's column, equal where a merge takes them for the same: all NaN are one, and no other is None."""
+    """Return the values of a key's column, so that two are equal if a merge takes them for equal.
+
+    A merge takes all NaN for one value. They become None here, which no other value of a key is.
+    """
     values = key.to_pylist()
     if pa.types.is_floating(key.type):
         return [None if math.isnan(value) else value for value in values]
@@ -307,5 +314,5 @@ def _comparable(key: pa.ChunkedArray) -> list[Any]:
 
 
 def _open(tuples: Sequence[Tuple]) -> list[Tuple]:
-    """Those that are neither acked nor failed."""
+    """Return the tuples that are neither acked nor failed."""
     return [tup for tup in tuples if tup.state != 1]

@@ -1,4 +1,4 @@
-"""What an error of Delta's stream says of columns that have changed."""
+"""Finds out, from an error of Delta's stream, which columns of the table have changed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _COLUMN = re.compile(r"^[ |]*-- (?P<name>.+): (?P<type>\S+) \(nullable")
 
 
 class _Column(NamedTuple):
-    key: str  # what stays the same when it is renamed, where Delta maps columns
+    key: str  # stays the same when the column is renamed, if the table maps columns
     name: str
     type: str
 
 
 def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
-    """The columns of the table at ``path`` that the query knew when it failed, out of its plan in the text; None: not there.
+    """Return the columns of the table at ``path`` that the query knew when it failed, and how many there are in all.
 
-    Of a wide table, Spark shows the first ones only; the number is that of all.
+    They come from the query's plan, which is part of the error. Of a wide table, Spark shows the first columns only. Returns
+    None if the error has no such plan.
 
     >>> columns_read("+- ~StreamingExecutionRelation DeltaSource[file:/data/t], [n#1L, the price#2], name=x", "/data/t")
     (['n', 'the price'], 2)
@@ -39,9 +40,9 @@ def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
 
 
 def schema_change(error: str, now: Sequence[str]) -> str | None:
-    """How the table's columns, which are called ``now``, differ from those that the stream met before or behind the change.
+    """Describe how the table's columns, now called ``now``, differ from those that the stream read before or after the change.
 
-    None where the text has no two schemas, one of which is that of now.
+    Returns None unless the error has two schemas, one of which has the columns ``now``.
 
     >>> schema_change('''[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 6:
     ... streaming source schema: root
@@ -87,7 +88,7 @@ def _of_json(error: str) -> tuple[list[_Column], list[_Column]] | None:
             return None
         try:
             fields = json.JSONDecoder().raw_decode(error, mark.end())[0]["fields"]
-        except ValueError:  # it was cut off
+        except ValueError:  # the error was truncated
             return None
         schemas.append(
             [
@@ -111,7 +112,7 @@ def _of_tree(error: str) -> tuple[list[_Column], list[_Column]] | None:
 
 
 def _columns(tree: str) -> list[_Column]:
-    """The columns of the first level, which stand furthest left."""
+    """Return the columns of the first level, which have the smallest indent."""
     lines = [(line.index("--"), match) for line in tree.splitlines() if (match := _COLUMN.match(line))]
     first = min((indent for indent, _ in lines), default=0)
     return [

@@ -1,4 +1,4 @@
-"""Rows as Parquet files beside a Delta table, for a later commit to make them part of it."""
+"""Writes rows to Parquet files in a Delta table's folder, so that a later commit can make them part of the table."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from stormspark.checkpoint.state_files import Folder
 
 __all__ = ["BEYOND", "StagedFile", "StagedRows", "is_in_years", "staged", "why_no_partition"]
 
-#: Columns that have statistics, and the longest text in them: as Delta's own writers have it.
+#: How many columns have statistics, and the longest string in them, in characters: both as in Delta's own writers.
 _COLUMNS, _TEXT = 32, 32
-#: What a time is that `is_in_years` says no of.
+#: The reason for times that `is_in_years` rejects.
 BEYOND = "beyond the years 1 to 9999"
 
 
 class StagedFile(NamedTuple):
-    """One file, of one partition."""
+    """One file, with rows of one partition."""
 
     path: str
     size: int
@@ -35,19 +35,19 @@ class StagedFile(NamedTuple):
 
 
 class StagedRows(NamedTuple):
-    """What a batch has for the table. Plain data, for a state."""
+    """The files with a batch's rows for the table: plain data that can be kept in a state."""
 
     files: tuple[StagedFile, ...]
-    #: Of the rows, with the columns of the partition.
+    #: The schema of the rows, including the partition columns.
     schema: pa.Schema
 
     @property
     def size(self) -> int:
-        """Bytes, in all files."""
+        """The bytes in all files."""
         return sum(file.size for file in self.files)
 
     def read(self, location: str, options: Mapping[str, str] | None) -> pa.Table:
-        """The rows again, with the columns of their partitions."""
+        """Read the rows back, with their partition columns."""
         folder = Folder(location, options)
         tables = []
         for file in self.files:
@@ -60,12 +60,12 @@ class StagedRows(NamedTuple):
         return pa.concat_tables(tables)
 
     def missing(self, location: str, options: Mapping[str, str] | None) -> str | None:
-        """The first file that is not there as it was written; None: all are. Raises OSError."""
+        """Return the first file that is gone or has another size than was written, or None. Raises OSError."""
         folder = Folder(location, options)
         return next((file.path for file in self.files if folder.size(file.path) != file.size), None)
 
     def delete(self, location: str, options: Mapping[str, str] | None) -> None:
-        """Delete the files; raises OSError."""
+        """Delete the files. Raises OSError."""
         folder = Folder(location, options)
         for file in self.files:
             folder.delete(file.path)
@@ -74,10 +74,10 @@ class StagedRows(NamedTuple):
 def staged(
     location: str, options: Mapping[str, str] | None, rows: pa.Table, partitions: Sequence[str] = ()
 ) -> StagedRows:
-    """Write ``rows`` into a file for each partition, in the table's own folder.
+    """Write ``rows`` to one file per partition, in the table's own folder.
 
-    They are on disk when this returns. Files that no commit makes part of the table are garbage that a ``VACUUM`` takes away, no
-    sooner than a week later. Raises OSError, and ValueError for a partition that readers could not have.
+    The files are on disk when this returns. If no commit makes them part of the table, a ``VACUUM`` removes them, a week later
+    at the earliest. Raises OSError, and ValueError for the value of a partition that readers could not read.
     """
     folder = Folder(location, options)
     files = []
@@ -97,7 +97,7 @@ def staged(
 def _parts(
     rows: pa.Table, partitions: Sequence[str]
 ) -> Iterator[tuple[tuple[tuple[str, str | None], ...], pa.Table]]:
-    """The rows of each partition, without its columns; and those columns' values as Delta writes them."""
+    """Yield, for each partition, the values of its columns as Delta writes them, and its rows without these columns."""
     if not partitions:
         yield (), rows
         return
@@ -112,23 +112,23 @@ def _parts(
 
 def _as_text(column: pa.ChunkedArray) -> list[str | None]:
     if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us"))  # UTC, without saying so
-    if (why := why_no_partition(column)) is not None:  # `Fit` has told before, one by one
+        column = column.cast(pa.timestamp("us"))  # Delta's strings are in UTC without a zone
+    if (why := why_no_partition(column)) is not None:  # `Fit` has already rejected such values one by one
         msg = f"a {column.type} by which the table is partitioned is {why}"
         raise ValueError(msg)
     return [text or None for text in column.cast(pa.string()).to_pylist()]
 
 
 def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
-    """The value of a partition, of which `_as_text` made this."""
+    """Convert a string that `_as_text` made back to the partition's value."""
     value = pa.scalar(text, pa.string())
     return (value.cast(pa.timestamp("us")) if pa.types.is_timestamp(type) else value).cast(type)
 
 
 def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
-    """Why readers could not have a partition of one of these values; None: they can have all.
+    """Return why readers could not read a partition of one of these values, or None if they can read all.
 
-    One that they can't have is one too many: delta-rs reads nothing of such a table any more.
+    A single unreadable partition is too many: delta-rs then reads nothing of the table any more.
 
     >>> why_no_partition(pa.array([0, None, 2_932_896], pa.date32()))
     >>> why_no_partition(pa.array([2_932_897], pa.date32()))
@@ -146,7 +146,7 @@ def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = Tru
 
 
 def is_in_years(column: pa.ChunkedArray | pa.Array) -> bool:
-    """Whether dates or timestamps are such as Python has, and Delta's log; what is neither is."""
+    """Whether Python and Delta's log can express these dates or timestamps. True for columns of other types."""
     if not pa.types.is_temporal(column.type):
         return True
     try:
@@ -157,7 +157,7 @@ def is_in_years(column: pa.ChunkedArray | pa.Array) -> bool:
 
 
 def _statistics(rows: pa.Table) -> str:
-    """What readers skip files by, as Delta's log has it."""
+    """Return the statistics by which readers skip files, in the format of Delta's log."""
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -173,7 +173,7 @@ def _statistics(rows: pa.Table) -> str:
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """The least and the greatest value as JSON has them; None where they say nothing, or are too long."""
+    """Return the smallest and the greatest value for JSON, or None if they are of no use or too long."""
     kind = pa.types
     type = column.type
     if not (kind.is_integer(type) or kind.is_floating(type) or kind.is_string(type) or kind.is_date(type)
@@ -192,7 +192,7 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     if isinstance(least, float) and not (math.isfinite(least) and math.isfinite(most)):
         return None
     if isinstance(least, datetime):
-        # Milliseconds in the log: the greatest rounded up.
+        # The log has milliseconds, so the greatest value is rounded up.
         if most > datetime.max.replace(tzinfo=most.tzinfo) - timedelta(milliseconds=1):
             return None
         return _milliseconds(least), _milliseconds(most + timedelta(microseconds=999))

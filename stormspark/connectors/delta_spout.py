@@ -1,4 +1,4 @@
-"""A Delta table as a spout: what is added to it, commit by commit, read by Spark."""
+"""A spout that reads what is added to a Delta table, commit by commit. Spark reads the table."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ _ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGE
 
 
 class DeltaSpout(SourceSpout):
-    """A spout that emits the rows of a Delta table, those that are there and those that are added; for the Spark engine.
+    """A spout that emits the rows of a Delta table, existing and new ones. It runs on the Spark engine only.
 
-    ``table`` is a path, a URL or the name of a table. ``fields`` are the columns that are read, by name, so columns that come
-    later do no harm. With a ``translator``, ``columns`` are what it gets and ``fields`` what it returns. ``options`` are Delta's:
-    ``startingVersion``, ``skipChangeCommits`` and so on. Of these ``maxFilesPerTrigger`` or ``maxBytesPerTrigger`` is the most
-    that a batch brings; how much it brings follows what the bolts can take (F10). Spark keeps in the topology's checkpoint
-    how far it has read.
+    ``table`` is a path, a URL or the name of a table. ``fields`` are the columns to read. They are read by name, so columns
+    that are added later do no harm. With a ``translator``, ``columns`` are the columns that it receives, and ``fields`` name
+    the values that it returns.
 
-    The topology ends with an error that names the table and what changed where Delta can't read on: a column was renamed, dropped
-    or got another type, or rows were changed. With ``over_column_changes`` it reads over columns that are renamed or dropped, all
-    rows by today's names, in all Delta spouts of the topology. The session needs Delta's jars and extension.
+    ``options`` are Delta's, such as ``startingVersion`` and ``skipChangeCommits``. Among them, ``maxFilesPerTrigger`` or
+    ``maxBytesPerTrigger`` is the most that one batch reads. Below that limit, each batch reads as much as the bolts can take
+    (F10). Spark records in the topology's checkpoint how far it has read.
+
+    Delta can't read on if a column was renamed, dropped or got another type, or if rows were changed. The topology then ends
+    with an error that names the table and the change. With ``over_column_changes``, Delta reads on after columns were renamed
+    or dropped, and reads all rows by today's names. This setting then holds for all Delta spouts of the topology.
+
+    The Spark session needs Delta's jars and extension.
 
     >>> orders = DeltaSpout("/data/orders", ["id", "price"], options={"startingVersion": 17})
     >>> prices = DeltaSpout("shop.orders", ["cents"], lambda row: (round(row[0] * 100),), columns=["price"])
@@ -58,7 +62,11 @@ class DeltaSpout(SourceSpout):
         self.per_trigger = per_trigger_of(self.options)
 
     def stream(self, spark: Any) -> Any:
-        """Delta's stream of the columns; raises where there is no such table or column, or no Delta."""
+        """Return Delta's stream of the columns.
+
+        Raises `InvalidTopologyError` if the table or a column does not exist, and `UnsupportedEnvironmentError` if the session
+        has no Delta.
+        """
         if self.over_column_changes:
             spark.conf.set(_OVER_CHANGES, "true")  # the session is the query's own
         reader = spark.readStream.format("delta").options(**bounded(self.options, self))
@@ -77,7 +85,7 @@ class DeltaSpout(SourceSpout):
         return rows.select(*(f"`{name.replace('`', '``')}`" for name in self.columns))
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Of Delta's errors, those that come again however often the query is started."""
+        """Explain those errors of Delta that come back however often the query is started. Return None for others."""
         found = re.search(r"\[(DELTA_\w+)[\]._]", error)
         if found is None:
             return None
@@ -93,7 +101,7 @@ class DeltaSpout(SourceSpout):
             return None
         now = self._load(spark.read.format("delta")).columns
         read = columns_read(error, self._location(spark))
-        # Where the query knew other columns than there are now, another attempt may help: it knows these.
+        # If the query knew other columns than the table has now, another attempt may succeed, because it knows today's.
         if read is None or (now[: len(read[0])], len(now)) != read:
             return None
         change = schema_change(error, now)

@@ -1,4 +1,4 @@
-"""The Delta table that a `DeltaBolt` writes to, by delta-rs: made, looked at, appended to and merged into in numbered commits."""
+"""The Delta table that a `DeltaBolt` writes to with delta-rs: it is created, checked, appended to and merged into here."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["SinkTable", "why_no_key"]
 
-#: What only an ordinary write looks after, or makes; rows that a batch has committed can't be refused any more.
+#: Properties that only an ordinary write enforces or fills in. They could refuse rows whose batch is already committed.
 _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
-#: Bytes of a log's entry that tell it from every other one: they have the time of its commit, the table's id, or names of files.
+#: How many first bytes of a log entry identify it: they hold the time of its commit, the table's id, or names of files.
 _BEGINNING = 16 << 10
 
 
 class SinkTable:
-    """At ``location``; ``application`` is the writer's name, whose commits bear rising numbers (Delta's ``txn``).
+    """The Delta table at ``location``, as one writer sees it.
 
-    With ``merge_on`` rows replace those of the same key, and delete them where column ``delete_on`` is true.
+    ``application`` is the writer's name. Its commits carry rising numbers (Delta's ``txn``).
+
+    With ``merge_on``, a row replaces the row with the same key, or deletes it if its column ``delete_on`` is true.
     """
 
     def __init__(
@@ -50,16 +52,19 @@ class SinkTable:
         self._merge_on, self._delete_on = list(merge_on), delete_on
         self._options, self._configuration = dict(storage_options or {}), dict(configuration or {})
         self._handle: Any = None
-        self._partitions: list[str] = []  # of the table as it was seen last
+        self._partitions: list[str] = []  # of the table when it was last opened
         self._folder: Folder | None = None
         self._seen: tuple[int, bytes] | None = (
-            None  # the version that was looked at, and how its entry in the log begins
+            None  # the version that was last opened, and the first bytes of its log entry
         )
 
     # -- what is there ---------------------------------------------------------------------------------------
 
     def open(self) -> bool:
-        """Look at the table as it is now; false: there is none. Raises `InvalidTopologyError` where it is not as was told."""
+        """Open the latest version of the table. Returns false if there is no table.
+
+        Raises `InvalidTopologyError` if the table contradicts the bolt's settings.
+        """
         if self._handle is not None and not self._is_the_same():
             self.forget()
         if self._handle is None:
@@ -75,13 +80,15 @@ class SinkTable:
         return True
 
     def _is_the_same(self) -> bool:
-        """Whether the table is the one that was looked at: one that was removed and made again, and has as many versions by now,
-        is taken for the old one by delta-rs, with its columns and partitions.
+        """Whether the table is still the one that was opened.
+
+        A table may have been removed and created again, and have as many versions by now. delta-rs takes it for the old one,
+        with the old columns and partitions.
         """
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 
     def _entry(self, version: int) -> bytes:
-        """How the log's entry of a version begins, which nobody changes and no two are the same; empty where there is none."""
+        """Return the first bytes of a version's log entry, or nothing if there is none. They are unique and never change."""
         if self._folder is None:
             self._folder = Folder(self.location, self._options)
         try:
@@ -91,7 +98,7 @@ class SinkTable:
             return b""
 
     def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
-        """The same, and where there is none make it: of the schema, or of the names and types of these tuples."""
+        """Open the table, or create it if there is none: with the schema, or with the names and types of ``tuples``."""
         if self.open():
             return
         schema = self._schema if self._schema is not None else self._without_delete(inferred_schema(tuples))
@@ -105,24 +112,24 @@ class SinkTable:
                 storage_options=self._options or None,
             )
         except Exception:
-            # Another task may have been faster.
+            # Another task may have created it in the meantime.
             if not self._delta.DeltaTable.is_deltatable(self.location, self._options):
                 raise
         self.open()
 
     def forget(self) -> None:
-        """After an error: another process may have changed the table, or made it anew."""
+        """Forget the opened table after an error, because another process may have changed it, or created it again."""
         self._handle = self._seen = None
 
     def arrow_schema(self) -> pa.Schema:
-        """What tuples have to fit: its columns, and `delete_on`."""
+        """Return the schema that tuples have to fit: the table's columns, and the column ``delete_on``."""
         schema = self._columns()
         if self._delete_on is not None and self._delete_on not in schema.names:
             schema = schema.append(pa.field(self._delete_on, pa.bool_()))
         return schema
 
     def check_for_transactions(self) -> None:
-        """Raise `InvalidTopologyError` where rows could be refused when their batch is committed already."""
+        """Raise `InvalidTopologyError` if the table could refuse rows whose batch is already committed."""
         configuration = self._handle.metadata().configuration
         found = [name for name in configuration if name.startswith("delta.constraints.")]
         for field in self._handle.schema().fields:
@@ -156,7 +163,7 @@ class SinkTable:
             raise InvalidTopologyError(msg)
 
     def last_commit(self) -> int:
-        """The number of this application's last commit in the table as it was opened; -1: it has made none."""
+        """Return the number of this application's last commit in the opened version, or -1 if it has made none."""
         last = self._handle.transaction_version(self.application)
         return -1 if last is None else int(last)
 
@@ -194,13 +201,13 @@ class SinkTable:
 
     @property
     def partitions(self) -> Sequence[str]:
-        """The columns of the partitions of the table as it was opened."""
+        """The partition columns of the opened table."""
         return self._partitions
 
     # -- commits ---------------------------------------------------------------------------------------------
 
     def write(self, rows: pa.Table, version: int) -> None:
-        """Append the rows, or merge them, as commit ``version``."""
+        """Append or merge the rows, as commit ``version``."""
         if self._merge_on:
             self._merge(rows, version)
         else:
@@ -209,15 +216,16 @@ class SinkTable:
             )
 
     def stage(self, rows: pa.Table) -> StagedRows:
-        """Write the rows as files beside the table; they are no part of it. Raises OSError."""
-        # By a column that it got since the task looked its rows are partitioned when they are committed.
+        """Write the rows to files in the table's folder that are not yet part of the table. Raises OSError."""
+        # If the table has got a partition column that these rows lack, they are partitioned when they are committed.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
-        """Make staged rows part of the table as commit ``version``, if that is not in it yet.
+        """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Raises ValueError where they can't be that, as the table, or their files, are by now; `check_for_transactions` says more.
+        Raises ValueError if the table or the files have changed, so that the rows can't be part of it any more. Raises
+        `InvalidTopologyError` as `check_for_transactions` does.
         """
         self.open_or_make()
         if self.last_commit() < version:
@@ -235,7 +243,7 @@ class SinkTable:
                 return
             self.write(self._with_all_columns(rows.read(self.location, self._options)), version)
         elif not self._merge_on:
-            return  # its files may be the table's, or have been in a version that somebody may want back
+            return  # the files may be part of the table, or of an earlier version that somebody may restore
         with contextlib.suppress(OSError):
             rows.delete(self.location, self._options)
 
@@ -255,13 +263,13 @@ class SinkTable:
         )
 
     def _is_file_by_file(self, rows: StagedRows) -> bool:
-        """Whether the files can be the table's as they are: they are of its partitions, unless it was partitioned anew."""
+        """Whether the files can become part of the table unchanged: not for a merge, nor if its partition columns changed."""
         return not self._merge_on and all(
             [name for name, _ in file.partition] == self._partitions for file in rows.files
         )
 
     def _check_staged(self, rows: StagedRows) -> None:
-        """Raise ValueError where the table has been changed since its rows were staged, so that they can't be in it."""
+        """Raise ValueError if the table has changed since the rows were staged, so that they don't fit any more."""
         now = self._columns()
         for field in rows.schema:
             there = now.field(field.name).type if field.name in now.names else None
@@ -275,7 +283,7 @@ class SinkTable:
         never_null = [field.name for field in now if not field.nullable]
         if set(never_null) <= {field.name for field in rows.schema if not field.nullable}:
             return
-        # Nobody else looks at files that become the table's as they are.
+        # Files that become part of the table unchanged are not checked anywhere else.
         found = self._with_all_columns(rows.read(self.location, self._options))
         for name in never_null:
             if found.column(name).null_count:
@@ -286,7 +294,7 @@ class SinkTable:
                 raise ValueError(msg)
 
     def _with_all_columns(self, rows: pa.Table) -> pa.Table:
-        """The rows with the columns that the table has got since: null."""
+        """Return the rows with the columns that the table has got since then, which are null."""
         names = set(rows.column_names)
         for field in self._columns():
             if field.name not in names:
@@ -294,7 +302,7 @@ class SinkTable:
         return rows
 
     def _merge(self, rows: pa.Table, version: int) -> None:
-        """Rows of ``rows`` are of different keys."""
+        """Merge the rows, which all have different keys."""
         columns = {_quoted(name): f"s.{_quoted(name)}" for name in self._columns().names}
         on = " AND ".join(f"t.{_quoted(key)} = s.{_quoted(key)}" for key in self._merge_on)
         merge = self._handle.merge(
@@ -313,7 +321,7 @@ class SinkTable:
 
 
 def why_no_key(columns: pa.Schema, merge_on: Sequence[str]) -> str | None:
-    """Why rows can't be merged on these columns; None: they can.
+    """Return why rows can't be merged on these columns, or None if they can.
 
     >>> why_no_key(pa.schema([("word", pa.string())]), ["word"])
     """
@@ -327,7 +335,7 @@ def why_no_key(columns: pa.Schema, merge_on: Sequence[str]) -> str | None:
 
 
 def _never_null_inside(schema: pa.Schema) -> list[str]:
-    """Fields of structs that may not be null, where the struct itself may be looked at by an ordinary write only."""
+    """Return the fields inside structs that may not be null. Only an ordinary write checks them."""
     found = []
     for field in schema:
         if pa.types.is_struct(field.type):

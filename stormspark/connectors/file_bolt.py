@@ -1,4 +1,7 @@
-"""Tuples to files, acked when they are on the disk: Storm's HdfsBolt for local, mounted and remote file systems (K10)."""
+"""A bolt that writes tuples to files, and acks them once they are on disk.
+
+It is the counterpart of Storm's HdfsBolt, for local, mounted and remote file systems (K10).
+"""
 
 from __future__ import annotations
 
@@ -29,20 +32,21 @@ class _Writer(NamedTuple):
 
 
 class FileBolt(TransactionalSink, TickTupleAwareBolt):
-    """Writes each tuple as a record into files of its task below ``path``, and acks it when it is synced (K10).
+    """A bolt that writes each tuple as one record to a file, and acks the tuple once the record is synced (K10).
 
-    ``path`` is a folder, or a URL that pyarrow has a file system for (``s3://bucket/folder``); or give ``filesystem``. A file
-    system that can't sync a part of a file gets a file for each sync: let it sync seldom.
+    Each task writes files of its own below ``path``. ``path`` is a folder, or a URL for which pyarrow has a file system, such
+    as ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. Some file systems can't sync part
+    of a file. There, each sync writes a new file, so choose a sync policy that syncs rarely.
 
-    A file that is being written has a name that begins with ``_``, so that readers skip it, until it is done: rotated, at the
-    topology's end, or when a later life of any task of the component finds it. With ``in_progress`` false it has its own name
-    from the beginning, as HdfsBolt's; after a kill its last record may then be half.
+    While a file is being written, its name begins with ``_``, so that readers skip it. The bolt renames the file when it is
+    done: when it is rotated, when the topology ends, or when any task of the component finds it after a restart. With
+    ``in_progress`` false, the file has its final name from the beginning, as with HdfsBolt. Its last record may then be
+    incomplete after a kill.
 
-    Whatever can't be written or synced fails all tuples that wait, with the reason; a record that can't be made fails its tuple
-    alone.
+    If a write or a sync fails, all waiting tuples fail with the reason. If a record can't be made, only its own tuple fails.
 
-    Where the topology's batches are transactions (C42) a batch is committed when its records are synced; those of a batch that
-    comes again are there twice.
+    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a
+    batch runs again, its records are written twice.
 
     >>> bolt = (
     ...     FileBolt("/data/out")
@@ -52,7 +56,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     ... )
     """
 
-    #: Whether batches are transactions: then the batch stands for its tuples, which are acked at once.
+    #: Whether batches are transactions. If so, tuples are acked at once, because the batch as a whole succeeds or fails.
     _in_transaction = False
 
     def __init__(
@@ -70,45 +74,48 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         self._partitioner: Callable[[Tuple], str] = _no_partition
 
     def with_file_name_format(self, file_name: Callable[[TopologyContext, int, int], str]) -> Self:
-        """``file_name(context, rotation, timestamp_ms)`` gives a file's name, which must be another one for each."""
+        """Set the function ``file_name(context, rotation, timestamp_ms)``, which names files. Every file needs its own name."""
         self._file_name = file_name
         return self
 
     def with_record_format(self, record: Callable[[Tuple], str | bytes]) -> Self:
-        """Who makes a record, with all that ends it, of a tuple.
+        """Set the function that turns a tuple into a record, including the delimiter that ends the record.
 
-        Where it says by ``record_end`` what ends every record, half a record is cut off after a kill.
+        If the function has an attribute ``record_end``, the delimiter, an incomplete record is cut off after a kill.
         """
         self._record = record
         return self
 
     def with_rotation_policy(self, policy: FileRotationPolicy) -> Self:
-        """When a file is done; by default every minute."""
+        """Set the policy that says when a file is done. By default, files are done every minute."""
         self._rotation = policy
         return self
 
     def with_sync_policy(self, policy: SyncPolicy) -> Self:
-        """When to sync and ack; by default every 1000 tuples. What is not synced waits in memory."""
+        """Set the policy that says when to sync and ack: by default every 1000 tuples. Unsynced records wait in memory."""
         self._sync_policy = policy
         return self
 
     def add_rotation_action(self, action: Callable[[str], Any]) -> Self:
-        """Call ``action(path)`` for each file that is done. What it raises is reported."""
+        """Call ``action(path)`` for each file that is done. If it raises, the exception is reported."""
         self._actions.append(action)
         return self
 
     def with_tick_tuple_interval_seconds(self, seconds: float) -> Self:
-        """Sync at least so often; 15 by default, 0: by the sync policy alone."""
+        """Sync at least every ``seconds``, 15 by default. With 0, only the sync policy decides."""
         self._tick_secs = seconds
         return self
 
     def with_retry_count(self, count: int) -> Self:
-        """How often a sync is tried; 3 by default."""
+        """Set how many times a sync is tried before its tuples fail: 3 by default."""
         self._retries = max(1, count)
         return self
 
     def with_max_open_files(self, count: int) -> Self:
-        """One file more ends the one that was longest without a tuple; 50 by default."""
+        """Set how many files a task keeps open, 50 by default.
+
+        When it needs another one, it finishes the file that has gone longest without a tuple.
+        """
         if count < 1:
             msg = f"FileBolt needs at least one open file, got {count!r} (K10)"
             raise InvalidTopologyError(msg)
@@ -116,24 +123,24 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_partitioner(self, partitioner: Callable[[Tuple], str]) -> Self:
-        """Who gives the folder below ``path`` that a tuple's file is in."""
+        """Set the function that returns, for a tuple, the folder below ``path`` in which its file lies."""
         self._partitioner = partitioner
         return self
 
     def get_component_configuration(self) -> Mapping[str, Any]:
-        """Its ticks."""
+        """Return the interval of the bolt's tick tuples."""
         return {"topology.tick.tuple.freq.secs": self._tick_secs} if self._tick_secs else {}
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the folder, end the files of earlier lives; raises OSError where it can't write there."""
+        """Make the folder, and finish the files that earlier runs left. Raises OSError if the folder can't be written."""
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
-        self._writers: dict[str, _Writer] = {}  # by partition, the one that was used last at the end
-        # An instance that raised leaves its files to the next one of its task.
+        self._writers: dict[str, _Writer] = {}  # by partition, the most recently used last
+        # If an earlier instance of this task raised an exception, this one takes over its files.
         mine = f"files of FileBolt {context.this_task_id}"
         before: dict[str, _Writer] = context.get_executor_data(mine) or {}
         context.set_executor_data(mine, self._writers)
-        self._files = 0  # made so far; their numbers tell files of several partitions apart
+        self._files = 0  # made so far; the number distinguishes files of several partitions
         self._folder = self._path.rstrip("/")
         if self._filesystem is None:
             if "://" in self._path and not self._path.startswith("file://"):
@@ -156,18 +163,18 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             context.set_timer(self._rotation.interval_secs, self._rotate_all)
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Batches are transactions."""
+        """Note that batches are transactions: the engine calls this only then."""
         self._in_transaction = True
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Sync what the batch has written; raises OSError where that can't be."""
+        """Sync the batch's records. Raises OSError if that fails."""
         self._sync()
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the records were synced before the commit."""
 
     def process(self, tup: Tuple) -> None:
-        """Write a tuple; sync and rotate when it is time."""
+        """Write a tuple, then sync and rotate if the policies say so."""
         try:
             record = self._record(tup)
             data = record.encode() if isinstance(record, str) else bytes(record)
@@ -184,7 +191,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         except OSError as error:
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
-            self._sync()  # what is written already
+            self._sync()  # the records that are already written
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)
@@ -197,12 +204,12 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             self._rotate(partition)
 
     def on_tick_tuple(self, tick: Tuple) -> None:
-        """Sync what waits."""
+        """Sync the waiting records."""
         self._sync()
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Sync, and end all files."""
+        """Sync, and finish all files."""
         self._rotate_all()
 
     @property
@@ -219,7 +226,10 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return writer
 
     def _open(self, partition: str) -> OutputFile:
-        """A new file. A name that is in use, by a life that began in the same moment, is given again with a later time."""
+        """Open a new file.
+
+        Its name may be in use, if another instance of the task started in the same millisecond. Then try a later timestamp.
+        """
         time_ms, tried = self._context.now_ms(), None
         while True:
             name = self._file_name(self._context, self._files, time_ms)
@@ -238,7 +248,10 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             time_ms, tried = time_ms + 1, name
 
     def _sync(self) -> bool:
-        """Make all that waits safe and ack it; false: it has failed, and new files are begun."""
+        """Sync the waiting records and ack their tuples.
+
+        Returns false if that failed. The tuples have then failed, and the next ones go to new files.
+        """
         if not self._waiting:
             return True
         for attempt in range(1, self._retries + 1):
@@ -255,7 +268,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             for partition in list(self._writers):
                 self._end(partition)
             if self._in_transaction:
-                raise OSError(reason)  # the batch comes again
+                raise OSError(reason)  # the batch runs again
             for tup in waiting:
                 self._collector.fail(tup, reason)
             return False
@@ -268,7 +281,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return True
 
     def _rotate(self, partition: str) -> None:
-        """End a partition's file, if there still is one after the sync."""
+        """Sync, then finish the partition's file, if the sync has not already done so."""
         self._sync()
         if partition in self._writers:
             self._end(partition)

@@ -1,4 +1,4 @@
-"""What a `FileBolt` writes for a tuple, and how it calls its files (K10)."""
+"""Formats of a `FileBolt`: of the records that it writes, and of the names of its files (K10)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ __all__ = ["DefaultFileNameFormat", "DelimitedRecordFormat", "JsonRecordFormat"]
 
 @dataclass(frozen=True)
 class DefaultFileNameFormat:
-    """``{prefix}{component}-{task}-{rotation}-{timestamp}{extension}``; the time is in ms.
+    """The default format of file names: ``{prefix}{component}-{task}-{rotation}-{timestamp}{extension}``.
+
+    The timestamp is in ms.
 
     >>> from stormspark.testing import make_context
     >>> DefaultFileNameFormat("day-", ".log")(make_context("lines"), 3, 1700000000000)
@@ -24,13 +26,15 @@ class DefaultFileNameFormat:
     extension: str = ".txt"
 
     def __call__(self, context: TopologyContext, rotation: int, timestamp_ms: int) -> str:
-        """The name of a task's file number ``rotation``."""
+        """Return the name of the task's file number ``rotation``."""
         task = f"{context.this_component_id}-{context.this_task_id}"
         return f"{self.prefix}{task}-{rotation}-{timestamp_ms}{self.extension}"
 
 
 class DelimitedRecordFormat:
-    r"""The values as text with a delimiter between them, and another one behind the record. Nothing is quoted; None is empty.
+    r"""A record format that joins the tuple's values, as strings, with a delimiter, and ends the record with another one.
+
+    Nothing is quoted. None becomes an empty string.
 
     >>> from stormspark.testing import make_tuple
     >>> tup = make_tuple(("a", 1, None), fields=["word", "n", "note"])
@@ -45,13 +49,13 @@ class DelimitedRecordFormat:
         self.fields = None if fields is None else Fields(list(fields))
 
     def __call__(self, tup: Tuple) -> str:
-        """The record of a tuple."""
+        """Return the record of a tuple."""
         values = tup.values if self.fields is None else tup.select(self.fields)
         return self.field_delimiter.join("" if v is None else str(v) for v in values) + self.record_end
 
 
 class JsonRecordFormat:
-    r"""An object of names and values a line.
+    r"""A record format that writes one JSON object per line, with the tuple's fields and values.
 
     >>> from stormspark.testing import make_tuple
     >>> JsonRecordFormat()(make_tuple(("a", 1), fields=["word", "n"]))
@@ -64,6 +68,6 @@ class JsonRecordFormat:
         self.fields = None if fields is None else list(fields)
 
     def __call__(self, tup: Tuple) -> str:
-        """The line of a tuple; raises TypeError for values that JSON does not have."""
+        """Return the line of a tuple. Raises TypeError for values that JSON can't express."""
         record = tup.as_dict() if self.fields is None else {name: tup[name] for name in self.fields}
         return json.dumps(record, ensure_ascii=False) + "\n"

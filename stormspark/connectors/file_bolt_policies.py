@@ -1,4 +1,4 @@
-"""When a `FileBolt` syncs, when it begins another file, and what it does with the one that is done (K10)."""
+"""Policies of a `FileBolt`: when it syncs, when it begins a new file, and what it does with a finished one (K10)."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ _UNITS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
 class SyncPolicy(ABC):
-    """Says when what was written has to be made safe, so that its tuples can be acked."""
+    """A policy that decides when a `FileBolt` or a `DeltaBolt` makes its tuples durable, so that they can be acked.
+
+    ``offset`` is the size of the tuple's file, or in a `DeltaBolt` how many tuples wait.
+    """
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """A tuple was written, its file's size is ``offset`` now; whether to sync."""
+        """Note that a tuple was written. Return whether to sync now."""
 
     @abstractmethod
     def reset(self) -> None:
-        """All is synced."""
+        """Note that everything is synced."""
 
 
 class CountSyncPolicy(SyncPolicy):
-    """Sync after so many tuples.
+    """A sync policy that syncs after ``count`` tuples.
 
     >>> from stormspark.testing import make_tuple
     >>> policy, tup = CountSyncPolicy(2), make_tuple((1,))
@@ -52,35 +55,41 @@ class CountSyncPolicy(SyncPolicy):
         self._marked = 0
 
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Count one."""
+        """Count the tuple. Return whether the count is reached."""
         self._marked += 1
         return self._marked >= self.count
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Start counting from 0 again."""
         self._marked = 0
 
 
 class FileRotationPolicy(ABC):
-    """Says when a file is done; every file has a copy of its own. ``interval_secs`` ends all files that often; None: never."""
+    """A policy that decides when a file is done, so that a new one begins. Every file has its own copy of the policy.
+
+    If ``interval_secs`` is set, all files are done at that interval.
+    """
 
     interval_secs: float | None = None
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """A tuple was written, its file's size is ``offset`` now; whether the file is done."""
+        """Note that a tuple was written, and that the size of its file is now ``offset``. Return whether the file is done."""
 
 
 class NoRotationPolicy(FileRotationPolicy):
-    """One file as long as the task lives. Others see it at its end only, unless `FileBolt` writes under final names."""
+    """A rotation policy with one file for the whole life of the task.
+
+    Readers see the file only when the task ends, unless the `FileBolt` writes under final names.
+    """
 
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Never."""
+        """Return false: the file is never done."""
         return False
 
 
 class FileSizeRotationPolicy(FileRotationPolicy):
-    """A file is done at a size; the unit is KB, MB, GB or TB, of 1024 each.
+    """A rotation policy that ends a file at a certain size. The unit is KB, MB, GB or TB; 1 KB is 1024 bytes.
 
     >>> FileSizeRotationPolicy(5, "MB").max_bytes
     5242880
@@ -93,12 +102,12 @@ class FileSizeRotationPolicy(FileRotationPolicy):
         self.max_bytes = int(count * _UNITS[unit])
 
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Whether it is large enough."""
+        """Return whether the file is large enough."""
         return offset >= self.max_bytes
 
 
 class TimedRotationPolicy(FileRotationPolicy):
-    """All files are done every so many seconds."""
+    """A rotation policy that ends all files every ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         if not seconds > 0:
@@ -107,18 +116,18 @@ class TimedRotationPolicy(FileRotationPolicy):
         self.interval_secs = seconds
 
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Tuples do not matter."""
+        """Return false: only time counts."""
         return False
 
 
 @dataclass(frozen=True)
 class MoveFileAction:
-    """A rotation action: move the file to another folder, under the same name."""
+    """A rotation action that moves the file to another folder, under the same name."""
 
     destination: str
 
     def __call__(self, path: str) -> None:
-        """Move it; raises FileExistsError where there is one of that name."""
+        """Move the file. Raises FileExistsError if the folder already has a file of that name."""
         target = Path(self.destination) / Path(path).name
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():

@@ -1,11 +1,12 @@
-"""The files that a `FileBolt` writes, on this host's file systems or on others.
+"""The files that a `FileBolt` writes, on this host's file systems or on remote ones.
 
-A file of this host is written under a name that readers skip, ``_{owner}.{name}.inprogress``, and gets its own name when it is
-done. Its writer holds a lock on it as long as it lives. So after a kill anybody can tell which files nobody writes any more:
-`finish_abandoned` ends them, because what is in them may be acked. What follows the last whole record there is cut off.
+A local file is written under a name that readers skip, ``_{owner}.{name}.inprogress``, and is renamed when it is done. Its
+writer holds a lock on it as long as the writer's process lives. So after a kill, any task can tell which files have no writer.
+`finish_abandoned` finishes these files, because their tuples may have been acked. It cuts off everything after the last
+complete record.
 
-What was written and could not be synced is taken back, or written over by the next attempt: each sync begins where the last
-one ended.
+Each sync begins where the last successful one ended. If a sync fails, its bytes are removed, or the next attempt overwrites
+them.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ _BLOCK = 64 * 1024
 
 
 class OutputFile(ABC):
-    """One file; all methods that do anything raise OSError."""
+    """A file of records. All methods that touch the file system raise OSError if that fails."""
 
-    #: Whether a sync ends the file, because its file system can't sync a part of one.
+    #: Whether a sync finishes the file, because its file system can't sync part of a file.
     ends_with_sync: bool
     path: str
 
@@ -35,24 +36,25 @@ class OutputFile(ABC):
         self.size = 0
 
     def write(self, record: bytes) -> int:
-        """Keep a record until the next sync; returns the size that the file will have."""
+        """Keep a record until the next sync. Returns the size that the file will then have."""
         self._unsynced.append(record)
         self.size += len(record)
         return self.size
 
     @abstractmethod
     def sync(self) -> None:
-        """Make all that was written safe; may be called again after an error."""
+        """Make all records durable. May be called again after an error."""
 
     @abstractmethod
     def finish(self) -> str | None:
-        """End the file with what is synced; returns its path, None where there is nothing in it."""
+        """Finish the file with the synced records. Returns its path, or None if the file has no records."""
 
 
 class LocalFile(OutputFile):
-    """A file of this host, or of a file system that is mounted here; ``owner`` None: under its own name, without a lock.
+    """A file on this host, or on a file system that is mounted here.
 
-    Raises FileExistsError for a name that is in use.
+    With ``owner`` None, the file has its final name from the beginning, and no lock. Raises FileExistsError if the name is
+    in use.
     """
 
     ends_with_sync = False
@@ -62,7 +64,7 @@ class LocalFile(OutputFile):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise NotADirectoryError(*error.args) from error  # it is not the file whose name is in use
+            raise NotADirectoryError(*error.args) from error  # a file is where a folder should be
         if path.exists():
             raise FileExistsError(str(path))
         self.path = str(path)
@@ -72,7 +74,7 @@ class LocalFile(OutputFile):
         _sync_folder(path.parent)
 
     def sync(self) -> None:
-        """Write, and wait for the disk."""
+        """Write the records, and wait until they are on disk."""
         if not self._unsynced:
             return
         data = memoryview(b"".join(self._unsynced))
@@ -90,7 +92,7 @@ class LocalFile(OutputFile):
         self._unsynced.clear()
 
     def finish(self) -> str | None:
-        """Give it its own name."""
+        """Rename the file to its final name."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return None
@@ -102,10 +104,10 @@ class LocalFile(OutputFile):
 
 
 class RemoteFile(OutputFile):
-    """A file of any file system that pyarrow knows, such as S3: it is written as a whole by its only sync."""
+    """A file on any file system that pyarrow supports, such as S3. Its only sync writes the whole file."""
 
     ends_with_sync = True
-    #: Those that show a file when it is whole, and can't rename.
+    #: Stores that show a file only once it is complete, and that can't rename files.
     _STORES = ("s3", "gcs", "abfs")
 
     def __init__(self, filesystem: Any, path: str) -> None:
@@ -114,7 +116,7 @@ class RemoteFile(OutputFile):
         self._done = False
 
     def sync(self) -> None:
-        """Write all of it."""
+        """Write the whole file."""
         if not self._unsynced:
             return
         folder, _, name = self.path.rpartition("/")
@@ -129,14 +131,14 @@ class RemoteFile(OutputFile):
         self._done = True
 
     def finish(self) -> str | None:
-        """It is, if it was synced."""
+        """Return the path, if the file was synced."""
         return self.path if self._done else None
 
 
 def finish_abandoned(folder: Path, owner: str, record_end: bytes | None) -> Iterator[str]:
-    """End the files below ``folder`` whose writer of that name is gone; their paths.
+    """Finish the files of ``owner`` below ``folder`` whose writers are gone, and yield their paths.
 
-    ``record_end`` ends each record; what follows the last one is half a record.
+    ``record_end`` is the delimiter that ends each record. Everything after the last delimiter is an incomplete record.
     """
     for below, _, names in os.walk(folder):
         for name in names:
@@ -167,7 +169,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
     end = size
     while end > 0:
         begin = max(0, end - _BLOCK)
-        # A block reaches as far into the next one as a delimiter may.
+        # A delimiter may cross the end of a block, so read that far into the next one.
         block = os.pread(descriptor, end - begin + len(record_end) - 1, begin)
         found = block.rfind(record_end)
         if found >= 0:
@@ -177,7 +179,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
 
 
 def _create(path: Path, *, locked: bool) -> int:
-    """A new file. One that somebody took for abandoned before it was locked is made anew."""
+    """Create a file, and create it again if another task took it for abandoned before it was locked."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if not locked or _lock(descriptor, path, wait=True):
@@ -186,7 +188,7 @@ def _create(path: Path, *, locked: bool) -> int:
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Lock a file against others; false if somebody else has it, or it is no longer at ``path``."""
+    """Lock a file. Returns false if another process holds the lock, or if the file is no longer at ``path``."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""How much of a source of files, or of a Delta table, one batch may bring: Spark's options for it."""
+"""How much of a folder of files, or of a Delta table, one batch may read: Spark's options for that limit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from stormspark.errors import InvalidTopologyError
 __all__ = ["bounded", "per_trigger_of"]
 
 _FILES, _BYTES = "maxFilesPerTrigger", "maxBytesPerTrigger"
-#: Where a topology begins that says nothing: seconds of work for most bolts. And so much rows of it are in memory at most.
+#: The first and the highest limit if the user sets none. The first one is some seconds of work for most bolts.
 _FIRST_BYTES, _MOST_BYTES = 16 * 1024 * 1024, 256 * 1024 * 1024
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
 def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
-    """What the options say of it: what is set is the most, and where it begins. Raises `InvalidTopologyError` for a value
-    that is no number.
+    """Return the limit that the options set, which is both its first value and its maximum.
+
+    Raises `InvalidTopologyError` if its value is not a number.
 
     >>> per_trigger_of({"maxFilesPerTrigger": 5})
     PerTrigger(option='maxFilesPerTrigger', first=5, most=5)
@@ -35,7 +36,7 @@ def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
 
 
 def bounded(options: Mapping[str, Any], spout: SourceSpout) -> dict[str, Any]:
-    """The options, with the one of the spout's ``per_trigger`` set to its ``limit``."""
+    """Return the options, with the option of the spout's ``per_trigger`` set to the spout's ``limit``."""
     if spout.per_trigger is None or spout.limit is None:
         return dict(options)
     option = spout.per_trigger.option

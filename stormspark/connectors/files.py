@@ -1,4 +1,4 @@
-"""Files of a folder as a spout."""
+"""A spout that reads the files of a folder."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ __all__ = ["FileSpout"]
 
 
 class FileSpout(SourceSpout):
-    """A spout that emits the rows of every file that is in ``path``, or comes into it, once.
+    """A spout that emits each row of every file in the folder ``path`` once, including files that appear there later.
 
-    ``format`` is one that Spark streams from files: text, json, csv, parquet, orc. ``schema`` is Spark's DDL, such as
-    ``"id long, price double"``, needed for all but text, whose only column is the line. ``fields`` name the values; they
-    have to be given for all but text, where it is ``line``. ``options`` are Spark's own. Of these ``maxFilesPerTrigger`` or
-    ``maxBytesPerTrigger`` is the most that a batch brings; how much it brings follows what the bolts can take (F10).
+    ``format`` is a file format that Spark can stream: text, json, csv, parquet or orc. ``schema`` is Spark's DDL, such as
+    ``"id long, price double"``. ``fields`` name the emitted values. Every format except text needs both. The only column of
+    a text file is the line, and its field is called ``line`` by default.
 
-    A file must be there as a whole when it appears: write it beside, or under a name that begins with ``_`` or a dot, and rename
-    it. Spark keeps which files have been read in the topology's checkpoint. The local engine reads text, json, csv and parquet
-    with columns of simple types, and keeps nothing: a topology that is started again reads all files again.
+    ``options`` are Spark's own. Among them, ``maxFilesPerTrigger`` or ``maxBytesPerTrigger`` is the most that one batch
+    reads. Below that limit, each batch reads as much as the bolts can take (F10).
 
-    Raises `InvalidTopologyError` for a format that needs a schema and has none.
+    A file must be complete when it appears. To achieve that, write it in another folder, or under a name that begins with
+    ``_`` or a dot, and then rename it.
+
+    Spark records in the topology's checkpoint which files have been read. The local engine reads text, json, csv and
+    parquet, with columns of simple types. It records nothing, so a topology that is started again reads all files again.
+
+    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of them is missing.
 
     >>> lines = FileSpout("/data/logs")
     >>> orders = FileSpout("/data/orders", "json", schema="id long, price double", fields=["id", "price"])
@@ -54,12 +58,15 @@ class FileSpout(SourceSpout):
         self.per_trigger = per_trigger_of(self.options)
 
     def stream(self, spark: Any) -> Any:
-        """Spark's file stream."""
+        """Return Spark's file stream."""
         reader = spark.readStream.format(self.format).options(**bounded(self.options, self))
         if self.schema is not None:
             reader = reader.schema(self.schema)
         return reader.load(self.path)
 
     def local_source(self) -> LocalFiles:
-        """The same without Spark; raises `InvalidTopologyError` for what only Spark can read."""
+        """Return a source that reads the same rows without Spark.
+
+        Raises `InvalidTopologyError` if only Spark can read these files.
+        """
         return LocalFiles(self.path, self.format, self.schema, self.options)

@@ -1,4 +1,4 @@
-"""Tuples to Kafka, acked when the broker has them (K8)."""
+"""A bolt that writes tuples to Kafka, and acks them once the broker has them (K8)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
     "KafkaBolt",
 ]
 
-#: Gives the name of the topic that a tuple goes to; None: it goes nowhere.
+#: Returns the name of the topic that a tuple goes to. If it returns None, the tuple is skipped.
 TopicSelector = Callable[[Tuple], str | None]
-#: Gives a tuple's key and message.
+#: Returns a tuple's key and message.
 TupleToKafkaMapper = Callable[[Tuple], tuple[Any, Any]]
-#: Is told of each message: the error or None, and confluent-kafka's message.
+#: Called for each message with the error, or None, and with confluent-kafka's message.
 ProducerCallback = Callable[[Any, Any], None]
 
 _POLL_SECS = 0.01
@@ -33,13 +33,13 @@ _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 10.0
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
-#: Keys of the state: the topic at which deliveries are marked, and the last one that was seen to be there.
+#: Keys of the state: the topic whose offset marks deliveries, and the last batch that is known to be delivered.
 _MARKED_AT, _DELIVERED = "kafka.marked_at", "kafka.delivered"
 
 
 @dataclass(frozen=True)
 class FieldNameTopicSelector:
-    """The topic is the value of a field; ``default`` where the tuple does not have it.
+    """A topic selector that takes the topic from a field, or ``default`` if the tuple does not have the field.
 
     >>> from stormspark.testing import make_tuple
     >>> select = FieldNameTopicSelector("to", "others")
@@ -58,7 +58,7 @@ class FieldNameTopicSelector:
 
 @dataclass(frozen=True)
 class FieldIndexTopicSelector:
-    """The topic is the value at a position; ``default`` where the tuple is shorter."""
+    """A topic selector that takes the topic from the value at a position, or ``default`` if the tuple is shorter."""
 
     index: int
     default: str | None = None
@@ -71,7 +71,7 @@ class FieldIndexTopicSelector:
 
 @dataclass(frozen=True)
 class FieldNameBasedTupleToKafkaMapper:
-    """Key and message are the values of two fields; a tuple without the first has no key.
+    """A mapper that takes the key and the message from two fields. A tuple without the key's field has no key.
 
     >>> from stormspark.testing import make_tuple
     >>> FieldNameBasedTupleToKafkaMapper("word", "n")(make_tuple(("storm", 3), fields=["word", "n"]))
@@ -82,7 +82,7 @@ class FieldNameBasedTupleToKafkaMapper:
     message: str = "message"
 
     def __call__(self, tup: Tuple) -> tuple[Any, Any]:
-        """Key and message of a tuple; raises KeyError without a message."""
+        """Return the key and the message of a tuple. Raises KeyError if the tuple has no message field."""
         return tup.get(self.key), tup[self.message]
 
 
@@ -95,13 +95,14 @@ class _DefaultTopicSelector:
 
 
 class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
-    """Writes each tuple to Kafka and acks it when the broker has it; one whose delivery fails is failed with the reason (K8).
+    """A bolt that writes each tuple to Kafka as one message, and acks the tuple once the broker has the message (K8).
 
-    Strings are written as UTF-8, bytes as they are, None as a null; for other values give a serializer, or a mapper that makes
-    bytes. Needs confluent-kafka.
+    If the delivery fails, the tuple fails with the reason. Strings are written as UTF-8, bytes unchanged, and None as a null.
+    For other values, set a serializer, or a mapper that returns bytes. The bolt needs confluent-kafka.
 
-    Where the topology's batches are transactions (C42) a batch is committed when the broker has its messages. They are written
-    as they come, so a batch that comes again writes them again; `with_transactions` has them written once.
+    Where the topology's batches are transactions (C42), a batch is committed only after the broker has its messages. The
+    messages are written while the batch runs, so a batch that runs again writes them again. With `with_transactions`, each
+    message is written once.
 
     >>> bolt = (
     ...     KafkaBolt()
@@ -111,7 +112,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     ... )
     """
 
-    #: Where batches are transactions: the task's state, what waits for its delivery, and what was not delivered of this batch.
+    #: Where batches are transactions: the task's state, the messages that are not delivered yet, and then the reason for, and
+    #: the number of, this batch's messages that could not be delivered.
     _state: KeyValueState[Any, Any] | None = None
     _outbox: Outbox[list[Message]] | None = None
     _lost, _losses = "", 0
@@ -126,16 +128,20 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._transactions, self._transactional_id = False, ""
 
     def with_transactions(self, transactional_id: str | None = None) -> Self:
-        """Each message once, for consumers with ``isolation.level=read_committed``: a batch's messages are one Kafka transaction.
+        """Write each message exactly once, for consumers with ``isolation.level=read_committed``.
 
-        The topology's batches become transactions (C42). What a batch has for Kafka is committed with it in the task's state, and
-        delivered then, together with the batch's number: the offset of a consumer group of the task's own. Both the group and
-        the producer are called ``transactional_id``, by default ``stormspark-`` and the topology's name, with the component and
-        what is the task's own behind it. Brokers forget a number that is a week old (``offsets.retention.minutes``): if a
-        topology begins again after that, its last batch may come twice, and that is told.
+        The topology's batches become transactions (C42), and the messages of a batch become one Kafka transaction. They are
+        committed with the batch, in the task's state, and delivered afterwards. The Kafka transaction also commits the batch's
+        number, as the offset of a consumer group that belongs to this task.
 
-        While the broker is away batches go on, and what they have waits in the state, 64 MB for each task at most; each try
-        makes its worker wait for ``max.block.ms``, 5000 here.
+        The names of this group and of the producer begin with ``transactional_id``, by default ``stormspark-`` and the
+        topology's name. The component and an id of the task follow.
+
+        Brokers forget the batch's number after a week (``offsets.retention.minutes``). If a topology starts again after that,
+        the messages of its last batch may be written twice, and the bolt reports that.
+
+        While the broker is away, batches go on, and their messages wait in the state: up to 64 MB per task. Each attempt to
+        deliver them blocks the worker for up to ``max.block.ms``, 5000 by default in this mode.
         """
         self._transactions, self._transactional_id = True, transactional_id or ""
         return self
@@ -146,39 +152,47 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return self._transactions
 
     def with_producer_properties(self, properties: Mapping[str, Any]) -> Self:
-        """Options of librdkafka, or of Java's producer; ``bootstrap.servers`` is needed.
+        """Set the producer's options, by the names of librdkafka or of Java's producer. ``bootstrap.servers`` is required.
 
-        ``key.serializer`` and ``value.serializer`` are functions to bytes, or Java's classes for strings, bytes, integers, longs
-        and doubles. ``max.block.ms`` (1000 here) is how long a tuple may wait for room in the producer's queue before it
-        fails; all tasks of the worker wait with it. ``message.timeout.ms`` is by default the topology's message timeout: a
-        message that is still queued then would only come twice. As with Java's producer, it is idempotent and keeps the order.
+        - ``key.serializer`` and ``value.serializer`` are functions that return bytes, or the names of Java's classes for
+          strings, bytes, integers, longs and doubles.
+        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue before it fails. All
+          tasks of the worker wait with it.
+        - ``message.timeout.ms`` is by default the topology's message timeout: a message that is still queued by then would
+          only be written twice.
 
-        Raises `InvalidTopologyError` for an option that can't be, with what to do instead.
+        As with Java's producer, the producer is idempotent and keeps the order of messages.
+
+        Raises `InvalidTopologyError` for an option that is not supported, with what to do instead.
         """
         self._properties = dict(properties)
         librdkafka_properties(self._properties)
         return self
 
     def with_topic_selector(self, selector: str | TopicSelector) -> Self:
-        """The topic's name, or who gives it for a tuple. A tuple whose topic is None is skipped and acked, with a warning.
+        """Set the topic: a name, or a function that returns the name for a tuple.
 
-        Without any, the topic is that of the configuration under ``topic``.
+        If the function returns None, the tuple is skipped and acked, with a warning. Without a selector, the topic is the
+        value of ``topic`` in the topology's configuration.
         """
         self._selector = _DefaultTopicSelector(selector) if isinstance(selector, str) else selector
         return self
 
     def with_tuple_to_kafka_mapper(self, mapper: TupleToKafkaMapper) -> Self:
-        """Who gives a tuple's key and message; by default the fields ``key`` and ``message`` are these."""
+        """Set the function that returns a tuple's key and message. By default, these are the fields ``key`` and ``message``."""
         self._mapper = mapper
         return self
 
     def set_async(self, asynchronous: bool) -> Self:
-        """False: wait for the delivery of each tuple before the next one. Slow, and the whole worker waits."""
+        """Set whether the bolt goes on before a tuple is delivered: by default it does.
+
+        With False, it waits for the delivery of each tuple. That is slow, and the whole worker waits.
+        """
         self._asynchronous = asynchronous
         return self
 
     def set_fire_and_forget(self, fire_and_forget: bool) -> Self:
-        """True: ack at once, and never hear whether the message was delivered."""
+        """Set whether tuples are acked at once: by default they are not. With True, failed deliveries go unnoticed."""
         self._fire_and_forget = fire_and_forget
         return self
 
@@ -188,7 +202,10 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the producer; raises `InvalidTopologyError`, `UnsupportedEnvironmentError`."""
+        """Make the producer.
+
+        Raises `InvalidTopologyError` for settings that can't work, and `UnsupportedEnvironmentError` without confluent-kafka.
+        """
         self._collector, self._logger = collector, context.logger
         self._block_secs = float(self._properties.get("max.block.ms", _BLOCK_MS)) / 1000
         self._key_bytes = serializer("key.serializer", self._properties)
@@ -231,12 +248,15 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Batches are transactions."""
+        """Keep the task's state: batches are transactions. Set up the outbox, if messages are delivered in transactions."""
         self._state = state
         self._outbox = Outbox(state, self._deliver) if self._transactions else None
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Keep the batch's messages, or wait until the broker has them; raises what makes the batch come again."""
+        """Put the batch's messages into the outbox, or wait until the broker has them.
+
+        Raises OSError, or `UnavailableError` from the outbox. The batch then runs again.
+        """
         if self._outbox is not None:
             self._save(self._outbox, checkpoint_id)
         elif not self._fire_and_forget:
@@ -246,7 +266,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 raise OSError(msg)
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Deliver the messages; what that raises leaves them to the next batch's end."""
+        """Deliver the messages. If that raises, a later batch's end tries again."""
         if self._outbox is not None:
             self._outbox.deliver(checkpoint_id)
 
@@ -285,7 +305,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     # -- tuples ----------------------------------------------------------------------------------------------
 
     def process(self, tup: Tuple) -> None:
-        """Give the tuple to the producer."""
+        """Hand the tuple's message to the producer, or keep it until the batch ends."""
         if self._outbox is None:
             self._producer.poll(0)
         assert self._selector is not None
@@ -307,7 +327,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         if not self._produce(topic, key, message, tup):
             return
         if self._fire_and_forget or self._state is not None:
-            self._collector.ack(tup)  # in a transaction the batch stands for it
+            self._collector.ack(tup)  # in a transaction, the batch as a whole succeeds or fails
         elif not self._asynchronous:
             while tup.state != 1:
                 self._producer.poll(0.1)  # until it is delivered, or its message.timeout.ms is over
@@ -319,14 +339,14 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             self._collector.fail(tup, reason)
             return
         self._messages.append(Message(topic, key, message))
-        self._collector.ack(tup)  # the batch stands for it
+        self._collector.ack(tup)  # the batch as a whole succeeds or fails
 
     def on_tick_tuple(self, tick: Tuple) -> None:
-        """Ticks are ignored, and acked."""
+        """Ack the tick, and do nothing else."""
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Wait some seconds for what is still under way."""
+        """Wait some seconds for messages that are not delivered yet, and close the producer."""
         if self._outbox is not None:
             self._batches.close()
         elif left := self._producer.flush(_END_SECS):
@@ -335,7 +355,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             )
 
     def _produce(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> bool:
-        """Queue a message, as soon as there is room for it; false: its tuple has failed."""
+        """Queue a message as soon as there is room for it. Returns false if its tuple has failed."""
         wait_until = None
         while True:
             try:
@@ -354,7 +374,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 self._producer.poll(min(0.05, self._block_secs))
             except self._kafka_error as error:
                 if error.args[0].fatal():
-                    raise  # this producer is of no use any more: the task begins anew
+                    raise  # this producer is useless now, so the task starts again
                 self._collector.report_error(error)
                 self._collector.fail(tup, f"Kafka: {error.args[0].str()}")
                 return False
@@ -381,5 +401,5 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return delivered
 
     def _serve(self) -> None:
-        """Hear of deliveries while no tuple comes."""
+        """Run the callbacks of deliveries while no tuple arrives."""
         self._producer.poll(0)

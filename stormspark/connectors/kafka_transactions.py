@@ -1,8 +1,8 @@
-"""Batches of messages to Kafka, each in one Kafka transaction that has its number beside it (K8, C42).
+"""Delivers batches of messages to Kafka, each in one Kafka transaction that also commits the batch's number (K8, C42).
 
-The number is the committed offset of a consumer group of the writer's own, at partition 0 of a topic: Kafka commits it together
-with the messages, or neither. Whoever writes next makes a producer with the same ``transactional.id``; that fences a former one
-off and ends what it had begun, and only then the number is read: so it says for good what is delivered.
+The number is an offset that the transaction commits for a consumer group of the writer's own, at partition 0 of a topic. Kafka
+commits both the messages and the number, or neither. The next writer makes a producer with the same ``transactional.id``. That
+fences the former producer and ends its open transaction. Only then does the writer read the number, which is therefore final.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 __all__ = ["Message", "TransactionalProducer"]
 
 _TRANSACTION_MS = 60_000
-#: What a consumer needs to know too: where the brokers are, and how to talk to them.
+#: The producer's properties that the consumer needs too: where the brokers are, and how to connect to them.
 _OF_CLIENTS = (
     "bootstrap.servers", "metadata.broker.list", "client.", "broker.", "reconnect.", "socket.", "security.", "sasl.", "ssl.",
 )  # fmt: skip
 
 
 class Message(NamedTuple):
-    """For one topic, in bytes."""
+    """A message for one topic, as bytes."""
 
     topic: str
     key: bytes | None
@@ -32,11 +32,12 @@ class Message(NamedTuple):
 
 
 class TransactionalProducer:
-    """Delivers batches as ``name``, with librdkafka's ``properties``. Connects with the first one.
+    """A producer that delivers each batch in one Kafka transaction, under the transactional id ``name``.
 
-    ``block_secs`` is how long it waits for an answer; to deliver messages takes ``message.timeout.ms`` more, at most.
+    It takes librdkafka's ``properties``, and connects when it delivers the first batch. ``block_secs`` is how long it waits for
+    an answer. Delivering a batch's messages may take ``message.timeout.ms`` longer.
 
-    Raises `UnsupportedEnvironmentError` without confluent-kafka, and `InvalidTopologyError` for properties that can't be.
+    Raises `UnsupportedEnvironmentError` without confluent-kafka, and `InvalidTopologyError` for properties that can't work.
     """
 
     def __init__(
@@ -51,9 +52,9 @@ class TransactionalProducer:
         self.name, self._logger = name, logger
         self._properties = {
             "transaction.timeout.ms": _TRANSACTION_MS,
-            # Else some calls wait a minute for a broker that is gone, whatever they are told.
+            # Otherwise some calls wait a minute for a broker that is gone, whatever their timeout.
             "socket.timeout.ms": max(1000, int(block_secs * 1000)),
-            # The next transaction comes at once, and the coordinator has been at the last one for some milliseconds then.
+            # The next transaction begins while the coordinator is still ending the last one, which takes some milliseconds.
             "retry.backoff.ms": 20,
         } | dict(properties)
         limit = int(self._properties["transaction.timeout.ms"])
@@ -66,7 +67,7 @@ class TransactionalProducer:
         self._group: Any = None
         #: The last batch that is known to be delivered.
         self.delivered = -1
-        self._made()  # now, so that properties that can't be are told of at once
+        self._made()  # made here already, so that wrong properties are rejected at once
 
     def deliver(
         self,
@@ -75,9 +76,10 @@ class TransactionalProducer:
         marked_at: str,
         callback: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        """All messages, in order, and the number ``txid`` at topic ``marked_at``: or, if it is there already, nothing.
+        """Deliver all messages, in order, with the number ``txid`` at topic ``marked_at``.
 
-        After an exception, KafkaException mostly, nobody knows what came of it, until the next call finds out.
+        Does nothing if the number is already there. After an exception, mostly a KafkaException, it is unknown whether the
+        batch was delivered. The next call finds out.
         """
         if txid <= self.find(marked_at):
             return
@@ -89,7 +91,7 @@ class TransactionalProducer:
             raise
 
     def find(self, marked_at: str) -> int:
-        """What is delivered, as Kafka knows it; raises KafkaException."""
+        """Return the number of the last delivered batch, as Kafka has it, or -1. Raises KafkaException."""
         try:
             if self._group is None:
                 self._begin(marked_at)
@@ -108,7 +110,7 @@ class TransactionalProducer:
         return self._producer
 
     def _begin(self, marked_at: str) -> None:
-        """Fence off who was before, then see what is delivered."""
+        """Fence the former producer, then read the number of the last delivered batch."""
         self._made().init_transactions(self._block_secs)
         properties = {key: value for key, value in self._properties.items() if key.startswith(_OF_CLIENTS)}
         group = self._kafka.Consumer(
@@ -124,7 +126,7 @@ class TransactionalProducer:
             group.close()
             raise
         self._group = group
-        self.delivered = max(-1, marker.offset - 1)  # a negative one: there is none
+        self.delivered = max(-1, marker.offset - 1)  # a negative offset means that there is none
 
     def _transact(
         self,
@@ -163,15 +165,15 @@ class TransactionalProducer:
             if refused:
                 raise OSError(
                     refused[0]
-                ) from error  # why, and not only that the transaction can't be committed
+                ) from error  # the cause, and not only that the transaction can't be committed
             raise
 
     def _within(self, secs: float, call: Callable[[], object]) -> None:
-        """A call that may never return; raises KafkaException if it has not after ``secs``.
+        """Make a call that may never return. Raises KafkaException if it has not returned after ``secs``.
 
-        Before librdkafka has the fixes of its issues 5456 and 5511, it does not look at the time while it waits for the group's
-        coordinator, and waits for a connection that it has closed for good if that broker was away. The call is left to itself
-        then: whatever it still does is fenced off by the next producer.
+        Versions of librdkafka without the fixes of its issues 5456 and 5511 ignore the timeout while they wait for the group's
+        coordinator. If that broker was away, they wait for a connection that they have closed for good. The call then goes on
+        in its thread, and the next producer fences whatever it still does.
         """
         raised: list[BaseException] = []
 
@@ -193,7 +195,7 @@ class TransactionalProducer:
             raise raised[0]
 
     def _give_up(self) -> None:
-        """Of this producer nothing more is known: the next one asks."""
+        """Drop this producer, whose state is unknown. The next one asks Kafka."""
         producer, self._producer = self._producer, None
         group, self._group = self._group, None
         if producer is not None:
@@ -202,5 +204,5 @@ class TransactionalProducer:
             group.close()
 
     def close(self) -> None:
-        """Nothing more will be delivered."""
+        """Drop the producer and the group."""
         self._give_up()

@@ -1,4 +1,4 @@
-"""Files of a folder, read without Spark as Spark reads them: for `FileSpout` on the local engine."""
+"""Reads the files of a folder without Spark, as Spark reads them: for `FileSpout` on the local engine."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 
-#: Rows that are handed out at once, and that may wait before more are read.
+#: How many rows `poll` returns at once. If as many rows still wait, it returns none.
 _PIECE = 4096
-#: File systems' clocks tick every few ms: a folder that was changed so shortly before it was listed is listed again.
+#: File systems' clocks tick every few ms. So a folder that changed this recently before it was listed is listed again.
 _FOLDER_TICK_NS = 50_000_000
 _TRUE = ("true", "1", "yes")
 
 
 class LocalFiles:
-    """Rows of every file that is in ``path``, or comes into it, once: by time of change, then by name.
+    """A `LocalSource` that returns each row of every file in ``path`` once, including files that appear there later.
 
-    A file is one partition, so all of its rows go to one task, in order. Which files have been read is not remembered beyond the
-    topology's life. Raises `InvalidTopologyError` for what only Spark can read.
+    New files are read in the order of their modification times, then of their names. A file is one partition, so all of its
+    rows go to one task, in order. The list of files that have been read does not outlive the topology.
+
+    Raises `InvalidTopologyError` if only Spark can read these files.
     """
 
     def __init__(self, path: str, format: str, schema: str | None, options: Mapping[str, Any]) -> None:
@@ -49,7 +51,7 @@ class LocalFiles:
         if not glob.has_magic(self._path) and not os.path.exists(self._path):
             _refuse(f"finds no folder {path}")
         self._seen: set[str] = set()
-        self._found: list[str] = []  # to be read, the first one last
+        self._found: list[str] = []  # files to read, the next one last
         self._listed_at = -1
         self._number = -1
         self._file = ""
@@ -57,7 +59,7 @@ class LocalFiles:
         self._waiting = 0
 
     def poll(self) -> Iterable[tuple[int, Sequence[Row]]]:
-        """Some rows of the next file, unless many wait already."""
+        """Yield rows of the next files, unless many rows wait already."""
         if self._waiting >= _PIECE:
             return
         self._look()
@@ -72,7 +74,7 @@ class LocalFiles:
                 yield self._number, rows
 
     def told(self, progress: SourceProgress) -> None:
-        """How many rows wait."""
+        """Note how many rows wait."""
         self._waiting = progress.waiting
 
     def close(self) -> None:
@@ -91,7 +93,7 @@ class LocalFiles:
         return rows
 
     def _look(self) -> None:
-        """Find new files. A folder that has not changed is not listed again: this is asked very often."""
+        """Find new files. A folder that has not changed is not listed again, because this runs very often."""
         if os.path.isdir(self._path):
             changed = os.stat(self._path).st_mtime_ns
             if changed == self._listed_at:
@@ -139,7 +141,7 @@ def _reader(format: str, schema: str | None, options: Mapping[str, Any]) -> Call
 
 
 def _lines(path: str) -> Iterator[str]:
-    """As Spark has them: an end of a line is LF, CR LF or CR, and the last line may have none."""
+    """Yield the lines as Spark does: a line ends with LF, CR LF or CR, and the last line may have no end."""
     opener: Callable[..., IO[str]] = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(path).suffix, open)  # type: ignore[assignment]
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -151,7 +153,7 @@ def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """One object a line; what does not fit its column, or is no JSON, is None."""
+    """Read one object per line. A value that does not fit its column, or a line that is not JSON, becomes None."""
     for line in _lines(path):
         if line.strip():
             try:
@@ -163,7 +165,7 @@ def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _csv(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """By position; what does not fit its column, or is empty, is None."""
+    """Read values by position. A value that is empty, or does not fit its column, becomes None."""
     separator = str(options.get("sep", options.get("delimiter", ",")))
     lines = _lines(path)
     if str(options.get("header", "")).lower() in _TRUE:
@@ -176,7 +178,7 @@ def _csv(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> It
 
 
 def _parquet(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """By name; a column that the file does not have is None."""
+    """Read columns by name. A column that the file does not have becomes None."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:

@@ -1,12 +1,13 @@
-"""What a sink has still to deliver, in the state of its task: committed with the batch, delivered after it, once (C42).
+"""The outbox of a sink: outputs that are committed with their batch, and delivered exactly once after it (C42).
 
-The batch's outputs are put into the state by ``pre_save``, so the entry that commits the batch commits them too. ``post_save``
-hands them over. A process that dies between the two finds them in its state again, and asks the destination for a marker that
-was written together with them, the number of the batch: what has it is not handed over a second time.
+The sink's ``pre_save`` puts the batch's outputs, a *parcel*, into the state of its task. So the log entry that commits the batch
+commits the parcel too. The sink's ``post_save`` delivers it. If the process dies between the two, the next one finds the parcel
+in the state. It reads the marker that the destination keeps, the number of the last delivered batch, which was written together
+with the outputs. A parcel that has already arrived is not delivered a second time.
 
-    pre_save(N)    save(N, parcel)     what was delivered goes out of the state, N's parcel goes in
+    pre_save(N)    save(N, parcel)     removes delivered parcels from the state, and adds the parcel of batch N
     commit of N
-    post_save(N)   deliver(N)          parcels up to N, in order, each with its marker; one that raises holds up those behind it
+    post_save(N)   deliver(N)          delivers parcels up to N, in order, each with its marker; one that raises delays the rest
 """
 
 from __future__ import annotations
@@ -24,17 +25,19 @@ __all__ = ["Outbox"]
 P = TypeVar("P")
 
 _PARCEL, _NAME = "outbox", "outbox.name"
-#: A destination that does not answer is asked again after so long at first, and at last.
+#: Seconds between attempts to deliver to a destination that refuses: the first pause, and the longest one.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LOOK_SECS = 0.5
 
 
 class Outbox(Generic[P]):
-    """The parcels of one task in its ``state``; ``send(txid, parcel)`` delivers one, or does nothing where it was delivered.
+    """The undelivered parcels of one task, kept in its ``state``.
 
-    What ``send`` raises leaves the parcel where it is, and it is tried again at the end of each batch, less and less often.
-    Meanwhile batches go on, until parcels of more than ``most_bytes`` wait: then a batch waits for them, ``patience_secs``
-    long, and fails.
+    ``send(txid, parcel)`` delivers one parcel, or does nothing if that parcel has already arrived.
+
+    If ``send`` raises, the parcel stays in the state. It is tried again at the end of later batches, with growing pauses.
+    Meanwhile batches go on, until more than ``most_bytes`` wait. From then on a batch waits up to ``patience_secs`` for room,
+    and fails if there still is none.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> written = {}
@@ -60,24 +63,25 @@ class Outbox(Generic[P]):
         self._state, self._send = state, send
         self._most, self._patience = most_bytes, patience_secs
         self._clock, self._sleep = clock, sleep
-        #: Names this task's deliveries: the same after a restart, another one in a new checkpoint, whose batches begin at 0.
+        #: The name of this task's deliveries. It stays the same after a restart, and changes with a new checkpoint folder,
+        #: where batches begin at 0 again.
         self.name: str = state.get(_NAME) or uuid.uuid4().hex
         self._sizes: dict[int, int] = {key[1]: size for key, (size, _) in state.iterate((_PARCEL,))}
-        self._delivered: list[int] = []  # and still in the state
+        self._delivered: list[int] = []  # delivered, but still in the state
         self._tried = not self._sizes
         self._failures, self._not_before = 0, clock()
 
     @property
     def waiting(self) -> int:
-        """Parcels that are not delivered, as far as this instance knows."""
+        """How many parcels are not delivered, as far as this instance knows."""
         return len(self._sizes)
 
     def save(self, txid: int, parcel: P | None, size: int = 0) -> None:
-        """Put what batch ``txid`` has for the destination into the state; ``size`` is about how many bytes it takes there.
+        """Put the parcel of batch ``txid`` into the state. ``size`` is roughly how many bytes it takes there.
 
-        Raises `UnavailableError` where more waits than may.
+        Raises `UnavailableError` if too much waits already.
         """
-        # What is older is committed, or this batch would not run. After a restart nobody has tried it yet.
+        # Older parcels are committed, otherwise this batch would not run. After a restart nobody has tried to deliver them.
         if not self._tried:
             self._try(txid - 1)
         if self._over(size):
@@ -102,7 +106,7 @@ class Outbox(Generic[P]):
             self._sizes[txid] = size
 
     def deliver(self, txid: int) -> None:
-        """Batch ``txid`` is committed: deliver what waits. Raises what ``send`` does."""
+        """Deliver the waiting parcels up to batch ``txid``, which is committed. Raises whatever ``send`` raises."""
         if self._clock() < self._not_before:
             return
         self._tried = True
@@ -123,7 +127,7 @@ class Outbox(Generic[P]):
     def _try(self, txid: int) -> bool:
         try:
             self.deliver(txid)
-        except Exception:  # told by the next `deliver`, which the end of this batch brings
+        except Exception:  # the `deliver` at the end of this batch tries again and raises it
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""A producer's options, by the names of Java's client or of librdkafka, as librdkafka wants them (K8)."""
+"""Translates a producer's options, by the names of Java's client or of librdkafka, to librdkafka's (K8)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SERIALIZERS: dict[str, Callable[[Any], bytes]] = {
     "LongSerializer": struct.Struct(">q").pack,
     "DoubleSerializer": struct.Struct(">d").pack,
 }
-#: Options of the Java producer that librdkafka calls by another name.
+#: Options of Java's producer that have another name in librdkafka.
 _RENAMED = {
     "max.request.size": "message.max.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
 }
-#: Those that it can't do, and what to do instead.
+#: Options that are not supported, with what to do instead.
 _REFUSED = {
     "sasl.jaas.config": "give sasl.username and sasl.password",
     "ssl.truststore.location": "give ssl.ca.location, a PEM file",
@@ -34,7 +34,11 @@ _REFUSED = {
 
 
 def serializer(name: str, properties: Mapping[str, Any]) -> Callable[[Any], bytes | None]:
-    """What makes bytes of keys or messages: strings become UTF-8, bytes and None stay, for others the option ``name`` decides."""
+    """Return the function that turns keys or messages into bytes.
+
+    It is the one that the option ``name`` gives. Without that option, strings become UTF-8, bytes and None stay as they are,
+    and other values raise TypeError.
+    """
     given = properties.get(name)
     if callable(given):
         return given  # type: ignore[no-any-return]
@@ -59,7 +63,7 @@ def _as_bytes(value: Any) -> bytes | None:
 
 
 def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as librdkafka calls them; raises `InvalidTopologyError` for those that it does not have."""
+    """Return the options by librdkafka's names. Raises `InvalidTopologyError` for options that are not supported."""
     found: dict[str, Any] = {}
     for name, value in properties.items():
         if name in _REFUSED:

@@ -1,4 +1,4 @@
-"""Spark's schemas as text, and values of files in their types, for reading without Spark.
+"""Parses Spark's schema strings, and converts values of files to their column's type: for reading without Spark.
 
 >>> [(column.name, column.type) for column in read_schema("id long, `the price` decimal(10,2) NOT NULL, at timestamp")]
 [('id', 'bigint'), ('the price', 'decimal(10,2)'), ('at', 'timestamp')]
@@ -36,13 +36,16 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a file. ``of_json`` and ``of_text`` give a value in its type; None for what does not fit, as Spark does."""
+    """One column of a file.
+
+    ``of_json`` and ``of_text`` convert a value to the column's type. A value that does not fit becomes None, as in Spark.
+    """
 
     name: str
     type: str
 
     def of_json(self, value: Any) -> Any:
-        """A value of JSON."""
+        """Convert a value that comes from JSON."""
         if value is None:
             return None
         if self.type == "string":
@@ -60,7 +63,7 @@ class Column:
         return self.of_text(str(value))
 
     def of_text(self, text: str) -> Any:
-        """A value of text, such as that of CSV."""
+        """Convert a string, such as a field of a CSV file."""
         if text == "":
             return None
         try:
@@ -70,7 +73,7 @@ class Column:
 
 
 def read_schema(text: str) -> list[Column]:
-    """The columns of a schema; raises `InvalidTopologyError` for what it can't read, such as nested types."""
+    """Return the columns of a schema. Raises `InvalidTopologyError` for types that it can't read, such as nested ones."""
     columns, at = [], 0
     while at < len(text):
         found = _COLUMN.match(text, at)
@@ -122,7 +125,7 @@ def _fitting(value: int, bits: int) -> int | None:
 
 
 def _timestamp(text: str) -> datetime:
-    """Without a zone it is UTC, the zone of our sessions."""
+    """Parse a timestamp. Without a zone it is in UTC, which is the zone of stormspark's Spark sessions."""
     at = datetime.fromisoformat(text.strip())
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 

@@ -1,15 +1,15 @@
-"""Topologies as YAML: Storm's Flux, and Heron's ECO as far as it is the same (K13-K23).
+"""Topologies as YAML files: Storm's Flux, and Heron's ECO as far as it is the same (K13-K23).
 
-substitution   ${...}, as text, before anything is parsed
-document       YAML whose every part knows its line
-definition     what a file says, as data
-includes       a file and those that it includes
-class_names    which Python stands for a class name
-objects        constructors, factories, properties, methods
-arguments      whether values fit
-lowering       the definition to a Topology, by the ordinary builder
-eco            what only Heron's files say
-java_values, storm_components, shell, kafka, hdfs, samples    what stands for Storm's and Java's own classes
+substitution   replaces ${...} before anything is parsed
+document       reads YAML so that each part knows its line
+definition     the content of a file, as data
+includes       a file, with the files that it includes
+class_names    which Python class or function stands for a class name
+objects        makes objects: constructors, factories, properties, methods
+arguments      checks and converts arguments
+lowering       turns the definition into a Topology, with the ordinary builder
+eco            settings that only Heron's files have
+java_values, storm_components, shell, kafka, hdfs, samples    stand-ins for Storm's and Java's own classes
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stormspark.user_code import import_file, put_first
 
 __all__ = ["CLASSES_FILE", "load", "register"]
 
-#: Beside a YAML file: Python that is imported first, and registers what stands for users' Java classes.
+#: A Python file beside the YAML file. It is imported before class names are looked up, and registers stand-ins for users' Java classes.
 CLASSES_FILE = "flux_classes.py"
 
 
@@ -36,11 +36,12 @@ def load(
     filter_file: str | os.PathLike[str] | None = None,
     env_filter: bool = False,
 ) -> Topology:
-    """The topology in a Flux file.
+    """Load the topology in a Flux file.
 
-    ``filter_file`` are the properties for ``${key}``; with ``env_filter`` ``${ENV-NAME}`` is the environment variable NAME.
-    Modules beside the file can be named in it, by this process and by workers. Raises `TopologyNotFoundError` where there is no
-    such file, `InvalidTopologyError` with file and line for what is wrong in it.
+    ``filter_file`` is a file with the properties for ``${key}``. With ``env_filter``, ``${ENV-NAME}`` is replaced by the
+    environment variable NAME. The file can name modules that lie beside it: this process and the workers find them.
+
+    Raises `TopologyNotFoundError` if there is no such file, and `InvalidTopologyError`, with file and line, for a mistake in it.
 
     >>> import tempfile
     >>> text = '''

@@ -1,7 +1,7 @@
-"""Whether values from YAML fit a Python function, and made to fit as Flux makes them fit Java's (K14).
+"""Checks whether values from YAML fit a Python function, and converts them as Flux converts them for Java (K14).
 
-Constructors are told apart by the number of their arguments. Where a parameter has an annotation, a text becomes the member of
-an enum, a whole number a float; a value of another type is refused. Annotations that say more than that are not looked at.
+The number of values must fit the function's parameters. If a parameter has an annotation, a string becomes a member of an enum,
+and a whole number becomes a float. A value of another type is rejected. More complex annotations are ignored.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 __all__ = ["Unfit", "fitted", "fitted_value"]
 
 
-class Unfit(Exception):  # noqa: N818 - who catches it makes an error of it
-    """Says what does not fit, to be put behind the name of the function."""
+class Unfit(Exception):  # noqa: N818 - its callers raise an error with its message
+    """Raised if a value does not fit. Its message continues one that begins with the function's name."""
 
 
 def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
-    """``values`` as ``function`` wants them; raises `Unfit`.
+    """Return ``values``, converted to the types of the parameters of ``function``. Raises `Unfit`.
 
     >>> def rotate(count: float, unit: str = "MB"): ...
     >>> fitted(rotate, [5, "KB"])
@@ -33,7 +33,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return list(values)  # something written in C, which tells nothing: calling it will
+        return list(values)  # a C function without a signature: calling it shows whether they fit
     try:
         signature.bind(*values)
     except TypeError:
@@ -42,7 +42,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
     positional = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     hints = _hints(function)
     if positional and positional[-1].kind is inspect.Parameter.VAR_POSITIONAL:
-        # Java's variable arguments are one list in the YAML.
+        # Variable arguments of Java are one list in YAML.
         named = len(positional) - 1
         if len(values) == named + 1 and isinstance(values[-1], list):
             values = [*values[:-1], *values[-1]]
@@ -57,7 +57,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
 
 
 def fitted_value(owner: type, attribute: str, value: Any) -> Any:
-    """``value`` as the annotation of a class's attribute wants it; raises `Unfit`."""
+    """Return ``value``, converted to the annotated type of a class's attribute. Raises `Unfit`."""
     return _as(_hints_of(owner).get(attribute, Any), value)
 
 
@@ -71,16 +71,16 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
 def _hints_of(owner: Any) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(owner)
-    except Exception:  # names that are there for type checkers only
+    except Exception:  # names that only type checkers import
         return {}
 
 
 def _as(hint: Any, value: Any) -> Any:
-    """``value`` as ``hint`` wants it; whatever is no simple type takes everything."""
+    """Return ``value``, converted to the type ``hint``. A hint that is not a simple type accepts every value."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = typing.get_args(hint)
         problems = []
-        # As it is, if that is possible: only then as a member of an enum or as a float.
+        # Try an option of exactly the value's type first, before an enum or a float.
         for option in sorted(options, key=lambda one: not (isinstance(one, type) and type(value) is one)):
             try:
                 return _as(option, value)
@@ -131,6 +131,6 @@ def _member(kind: type[Enum], value: Any) -> Any:
 
 
 def _parameters(signature: inspect.Signature) -> str:
-    """The parameters without annotations, which tell users of YAML less than they cost to read."""
+    """Return the parameters as a string, without annotations, which would not help users of YAML."""
     shown = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return str(signature.replace(parameters=shown, return_annotation=signature.empty))

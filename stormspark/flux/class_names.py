@@ -1,4 +1,4 @@
-"""Which Python stands for a class name in a Flux file (K23): what users have registered, Storm's own classes, Python's."""
+"""Finds the Python class or function for a class name in a Flux file (K23): users' own, those for Storm's classes, any other."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ _registered: dict[str, Factory | str] = {}
 
 
 def register(class_name: str, factory: Factory | str) -> None:
-    """Let ``factory`` stand for a Java class in Flux files: a Python class, a function, or the dotted path of one.
+    """Let ``factory`` stand for a Java class in Flux files.
 
-    It is called with the constructor's arguments; properties and config methods are looked for at what it returns. A later one
-    replaces an earlier one. Calls belong into a file ``flux_classes.py`` beside the YAML, which is imported before the YAML is
-    read. Raises `InvalidTopologyError` for something that is no class, function or path (K23).
+    ``factory`` is a Python class, a function, or the dotted path of one. It is called with the constructor's arguments.
+    Properties and config methods then apply to the object that it returns. A later call for the same class replaces an earlier
+    one.
+
+    Put these calls into a file ``flux_classes.py`` beside the YAML file. It is imported before any class name is looked up.
+
+    Raises `InvalidTopologyError` if ``factory`` is not a class, a function or a path (K23).
 
     >>> from stormspark.testing import IdentityBolt
     >>> register("com.acme.CopyBolt", IdentityBolt)
@@ -41,10 +45,12 @@ def register(class_name: str, factory: Factory | str) -> None:
 
 
 def class_named(class_name: str, told: str, own: Mapping[str, str] | None = None) -> Factory | ModuleType:
-    """What stands for ``class_name``; ``told`` says in errors who names it and where.
+    """Return the class, function or module that stands for ``class_name``.
 
-    ``own`` are the class names of the file; they come first, then those that are registered, then Storm's, then Python's.
-    Raises `InvalidTopologyError` where there is none.
+    ``own`` are the class names of the file itself. They come first, then registered names, then Storm's, then dotted paths of
+    Python. ``told`` begins the error messages: it says which part of the file has the name, and where.
+
+    Raises `InvalidTopologyError` if nothing is found.
 
     >>> class_named("org.apache.storm.tuple.Fields", "topology.yaml:3: component 'f'").__name__
     'fields'
@@ -69,12 +75,12 @@ def class_named(class_name: str, told: str, own: Mapping[str, str] | None = None
 
 
 def known_class_names() -> list[str]:
-    """The Java classes that something stands for."""
+    """Return the Java classes that have a stand-in."""
     return sorted({*STORM_CLASSES, *_registered})
 
 
 def _imported(path: str, told: str, class_name: str) -> Factory | ModuleType | None:
-    """What is at a dotted path, as ``package.module.Class``; None where it leads nowhere."""
+    """Return the object at a dotted path, such as ``package.module.Class``, or None if there is none."""
     parts = path.replace(":", ".").replace("$", ".").split(".")
     if not all(part.isidentifier() for part in parts):
         return None
@@ -99,7 +105,7 @@ def _imported(path: str, told: str, class_name: str) -> Factory | ModuleType | N
 
 
 def _refuse_missing(module: ModuleType, parts: list[str], count: int, told: str, path: str) -> None:
-    """The module is there and the name in it is not: most likely a slip."""
+    """Raise for a module that exists but lacks the name: most likely a typing mistake."""
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""
@@ -108,7 +114,7 @@ def _refuse_missing(module: ModuleType, parts: list[str], count: int, told: str,
 
 
 def _module(name: str, told: str, class_name: str) -> ModuleType | None:
-    """A module, or None where there is none of this name; what its own code raises is told."""
+    """Import a module, or return None if there is none of this name. If its own code raises, the error says so."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -126,7 +132,7 @@ def _module(name: str, told: str, class_name: str) -> ModuleType | None:
 
 
 def name_of_today(class_name: str) -> str:
-    """The name that Storm's or Heron's class has now.
+    """Return the current name of a class of Storm or Heron.
 
     >>> name_of_today("backtype.storm.testing.TestWordSpout")
     'org.apache.storm.testing.TestWordSpout'

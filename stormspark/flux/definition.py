@@ -1,4 +1,4 @@
-"""What a Flux file says, before any class is looked for: K13-K17 as data, each part with its line."""
+"""A Flux file as data, each part with its line, before any class is looked up (K13-K17)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Reference:
-    """``ref: ID``: the object of a component that is declared further up (K14)."""
+    """``ref: ID``: a reference to the object of a component that is declared further up (K14)."""
 
     id: str
     where: str
@@ -35,14 +35,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class References:
-    """``reflist: [ID, ...]``: a list of such objects (K14)."""
+    """``reflist: [ID, ...]``: references to a list of such objects (K14)."""
 
     items: tuple[Reference, ...]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of a ``config``."""
+    """One value of a ``config`` or of ``classNames``, with its line."""
 
     value: Any
     where: str
@@ -50,7 +50,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Property:
-    """A setter to be called, or a public attribute to be set."""
+    """A property: a setter to call, or a public attribute to set."""
 
     name: str
     value: Any  # a Reference stands for its object
@@ -59,16 +59,16 @@ class Property:
 
 @dataclass(frozen=True)
 class Method:
-    """A method to be called; also the constructor and a factory have their arguments in one."""
+    """A method to call, with its arguments. A factory is described by one, too."""
 
     name: str
-    args: tuple[Any, ...]  # a Reference or References stand for their objects
+    args: tuple[Any, ...]  # a Reference or References stands for its objects
     where: str
 
 
 @dataclass(frozen=True)
 class ObjectDefinition:
-    """How an object is made: class, then constructor or factory, then properties, then methods (K14)."""
+    """How to make an object: by its class, then constructor or factory, then properties, then methods (K14)."""
 
     id: str
     class_name: str
@@ -95,7 +95,7 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Grouping:
-    """How tuples are dealt out (K16)."""
+    """The grouping of a stream (K16)."""
 
     type: str
     where: str
@@ -106,7 +106,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Stream:
-    """Who subscribes to whom (K16)."""
+    """A subscription: ``target`` receives tuples of ``source`` (K16)."""
 
     source: str
     target: str
@@ -118,7 +118,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Include:
-    """Another file whose definitions are added (K17)."""
+    """Another file, whose definitions are added to this file's (K17)."""
 
     file: str
     where: str
@@ -128,7 +128,7 @@ class Include:
 
 @dataclass
 class TopologyDefinition:
-    """A whole file (K13)."""
+    """The content of a whole file (K13)."""
 
     file: str
     name: str | None = None
@@ -142,7 +142,7 @@ class TopologyDefinition:
     worker_hooks: dict[str, ObjectDefinition] = field(default_factory=dict)
     source: ObjectDefinition | None = None
     source_method: str = "getTopology"
-    #: Ours: Python classes for the class names in the file (K23).
+    #: Python classes for the class names in the file. Storm's Flux does not have this key (K23).
     class_names: dict[str, Setting] = field(default_factory=dict)
 
 
@@ -153,14 +153,14 @@ _OBJECT = "id className constructorArgs properties configMethods factory factory
 _VERTEX = [*_OBJECT, *"parallelism numTasks onHeapMemoryLoad offHeapMemoryLoad cpuLoad config".split()]
 _STREAM = "id name from to grouping".split()
 _GROUPING = "type streamId args customClass".split()
-#: Storm's, and partial key, which there is written as CUSTOM.
+#: Storm's groupings; and partial key, which is written as CUSTOM in Storm.
 GROUPING_TYPES = "ALL CUSTOM DIRECT FIELDS GLOBAL LOCAL_OR_SHUFFLE NONE PARTIAL_KEY SHUFFLE".split()
 
 _T = TypeVar("_T")
 
 
 def read_topology(root: Located, file: str) -> TopologyDefinition:
-    """What ``root`` says; raises `InvalidTopologyError` with the line of what does not belong there."""
+    """Return the definition in ``root``. Raises `InvalidTopologyError` with the line of the first mistake."""
     keys = root.mapping("a topology", _TOPOLOGY)
     topology = TopologyDefinition(file)
     if "name" in keys:
@@ -236,7 +236,7 @@ def _vertex(part: Located, what: str) -> Vertex:
     named = f"{what.removeprefix('a ')} {definition.id!r}"
 
     def amount(key: str) -> float | None:
-        """Below zero is Storm's way to say nothing."""
+        """Return a number, or None for a negative one: in Storm it means that nothing is set."""
         value = keys[key].number(f"{named}: {key}") if key in keys else -1
         return None if value < 0 else value
 
@@ -289,7 +289,7 @@ def _arguments(part: Located | None, what: str) -> tuple[Any, ...]:
 
 
 def _argument(part: Located) -> Any:
-    """A reference is looked for at the top of an argument only, as in Storm; further down it is data."""
+    """Read an argument. Only its top level can be a reference, as in Storm: further down ``ref`` is data."""
     match part.sole_entry():
         case "ref", id_:
             return Reference(id_.text("ref"), id_.where)

@@ -1,6 +1,7 @@
-"""YAML whose every part knows its line: what it may contain, and errors that say where something else stands.
+"""Reads YAML so that each part knows its line, and errors can name it.
 
-Plain YAML only: values of YAML's own types, no tags that name classes, no key twice. Anchors, aliases and merge keys are fine.
+Only plain YAML is accepted: values of YAML's own types, no tags that name classes, no repeated keys. Anchors, aliases and merge
+keys are fine.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _KINDS: dict[type[yaml.Node], str] = {yaml.MappingNode: "a mapping", yaml.Sequen
 
 
 def parsed(text: str, file: str) -> Located:
-    """The root of a document; raises `InvalidTopologyError` with the line for what is no plain YAML."""
+    """Parse a document and return its root. Raises `InvalidTopologyError` with the line if it is not plain YAML."""
     try:
         loader = yaml.SafeLoader(text)
         try:
@@ -39,7 +40,7 @@ def parsed(text: str, file: str) -> Located:
         context = f" ({error.context})" if error.context else ""
         msg = f"{where}: this is no YAML: {error.problem}{context}"
         raise InvalidTopologyError(msg) from error
-    except yaml.YAMLError as error:  # a character that YAML does not have
+    except yaml.YAMLError as error:  # a character that YAML does not allow
         msg = f"{file}: this is no YAML: {str(error).splitlines()[0]}"
         raise InvalidTopologyError(msg) from error
     except RecursionError as error:
@@ -54,7 +55,7 @@ def parsed(text: str, file: str) -> Located:
 def _check(
     loader: yaml.SafeLoader, node: yaml.Node, file: str, done: set[int], within: tuple[yaml.Node, ...]
 ) -> None:
-    """Refuse what is no plain data, and merge what ``<<`` names."""
+    """Reject everything that is not plain data, and resolve merge keys (``<<``)."""
     if node in within:
         msg = f"{_line(file, node)}: an alias stands inside of what it stands for"
         raise InvalidTopologyError(msg)
@@ -87,7 +88,7 @@ def _line(file: str, node: yaml.Node) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question with the known names that are like ``name``, or else a list of all; to be put behind a message.
+    """Return the end of an error message: a question with the known names that are like ``name``, or else a list of all.
 
     >>> nearest("spout", ["bolts", "spouts"]), nearest("x", ["bolts", "spouts"]), nearest("x", [])
     ("did you mean 'spouts'?", "there are 'bolts', 'spouts'", 'there are none')
@@ -102,7 +103,7 @@ _T = TypeVar("_T", int, float, bool)
 
 
 class Located:
-    r"""A part of a document: it gives what is asked for, or raises `InvalidTopologyError` with its line.
+    r"""A part of a document. Each method returns the part in one form, or raises `InvalidTopologyError` with its line.
 
     >>> topology = parsed("name: words\nspouts:\n- id: 7\n", "topology.yaml")
     >>> [spout] = topology.mapping("the topology", ["name", "spouts"])["spouts"].items("spouts")
@@ -115,12 +116,12 @@ class Located:
 
     @property
     def where(self) -> str:
-        """FILE:LINE."""
+        """The place of the part, as FILE:LINE."""
         return _line(self._file, self._node)
 
     @property
     def is_null(self) -> bool:
-        """Whether nothing stands there."""
+        """Whether the part has no value."""
         return self._node.tag == f"{_YAML}null"
 
     def refuse(self, problem: str) -> NoReturn:
@@ -129,26 +130,26 @@ class Located:
         raise InvalidTopologyError(msg)
 
     def text(self, what: str) -> str:
-        """A scalar as it is written: 7 is the text 7 where a text is wanted, as in Storm."""
+        """Return a scalar as it is written. As in Storm, 7 is the string "7" here."""
         if not isinstance(self._node, yaml.ScalarNode) or self.is_null or not self._node.value:
             self.refuse(f"{what} must be a text, got {self._described()}")
         return str(self._node.value)
 
     def whole(self, what: str) -> int:
-        """An integer; one that stands in quotes does too, as in Storm."""
+        """Return an integer. As in Storm, it may be in quotes."""
         return self._as(int, what, "a whole number")
 
     def number(self, what: str) -> float:
-        """A number, whole or not."""
+        """Return a number, whole or not."""
         value = self._scalar()
         return value if type(value) is int else self._as(float, what, "a number")
 
     def flag(self, what: str) -> bool:
-        """``true`` or ``false``."""
+        """Return ``true`` or ``false``."""
         return self._as(bool, what, "true or false")
 
     def value(self) -> Any:
-        """Plain data: what YAML makes of it."""
+        """Return the part as plain data, as YAML reads it."""
         loader = yaml.SafeLoader("")
         try:
             return loader.construct_object(self._node, deep=True)
@@ -156,13 +157,13 @@ class Located:
             line = error.problem_mark.line + 1 if error.problem_mark else self._node.start_mark.line + 1
             msg = f"{self._file}:{line}: {error.problem}"
             raise InvalidTopologyError(msg) from error
-        except ValueError as error:  # no such day
+        except ValueError as error:  # such as a date that does not exist
             self.refuse(f"{self._described()} is no value: {error}")
         finally:
             loader.dispose()
 
     def items(self, what: str) -> list[Located]:
-        """The parts of a list; nothing is an empty list."""
+        """Return the parts of a list. No value counts as an empty list."""
         if self.is_null:
             return []
         if not isinstance(self._node, yaml.SequenceNode):
@@ -170,7 +171,7 @@ class Located:
         return [Located(self._file, item) for item in self._node.value]
 
     def mapping(self, what: str, known: Iterable[str]) -> dict[str, Located]:
-        """The parts of a mapping that have a value; a key that is not known is an error."""
+        """Return the parts of a mapping that have a value. An unknown key is an error."""
         names = tuple(known)
         entries = self.entries(what)
         for key, (_, place) in entries.items():
@@ -180,7 +181,7 @@ class Located:
         return {key: part for key, (part, _) in entries.items() if not part.is_null}
 
     def entries(self, what: str) -> dict[str, tuple[Located, str]]:
-        """The parts of a mapping with the lines of their keys; nothing is an empty mapping."""
+        """Return the parts of a mapping, with the lines of their keys. No value counts as an empty mapping."""
         if self.is_null:
             return {}
         if not isinstance(self._node, yaml.MappingNode):
@@ -194,7 +195,7 @@ class Located:
         return entries
 
     def sole_entry(self) -> tuple[str, Located] | None:
-        """Key and value of a mapping that has one entry, as a reference has; None for anything else."""
+        """Return the key and value of a mapping with one entry, such as a reference; None for anything else."""
         if not isinstance(self._node, yaml.MappingNode) or len(self._node.value) != 1:
             return None
         (key, value) = self._node.value[0]
@@ -207,7 +208,7 @@ class Located:
         return value
 
     def _scalar(self) -> Any:
-        """What YAML makes of a scalar if it stood there without quotes."""
+        """Return a scalar as YAML would read it without quotes."""
         node = self._node
         if not isinstance(node, yaml.ScalarNode):
             return None

@@ -1,4 +1,4 @@
-"""What only Heron's files say: the resources of components, as settings of the topology (K22)."""
+"""Handles settings that only Heron's files have, such as the resources of components (K22)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MB = {"": 2.0**-20, "K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
 
 @dataclass(frozen=True)
 class Resources:
-    """What a component asks for. Kept, and without effect here (A9)."""
+    """The resources that a component requests. They are kept, but have no effect here (A9)."""
 
     ram_mb: float | None = None
     cpu: float | None = None
 
     def apply(self, declarer: ComponentConfiguration) -> None:
-        """Declare it as Storm does; Storm counts percent of a core."""
+        """Declare the resources as Storm does, with the CPU in percent of a core."""
         if self.ram_mb is not None:
             declarer.set_memory_load(self.ram_mb)
         if self.cpu is not None:
@@ -37,7 +37,7 @@ class Resources:
 
 
 def taken_out(conf: Mapping[str, Any]) -> tuple[dict[str, Resources], dict[str, Any]]:
-    """The resources of each component, and the configuration without Heron's two settings.
+    """Return the resources of each component, and the configuration without Heron's two settings.
 
     >>> taken_out({"topology.component.resourcemap": [{"id": "count", "ram": "1GB", "cpu": 0.5}], "mine": 1})
     ({'count': Resources(ram_mb=1024.0, cpu=0.5)}, {'mine': 1})

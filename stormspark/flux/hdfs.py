@@ -1,4 +1,4 @@
-"""Storm's HDFS classes as Flux files make them (K10, K23): `FileBolt`, told by Java's setters where and how to write."""
+"""Stand-ins for Storm's HDFS classes in Flux files (K10, K23): Java's setters make a `FileBolt`."""
 
 from __future__ import annotations
 
@@ -19,64 +19,64 @@ from stormspark.flux.objects import Unfinished
 
 
 class _Path(Unfinished):
-    """A file name format that also says in which folder, as Java's do."""
+    """A file name format that also has the folder of the files, as in Java."""
 
     path = "/storm"
 
     def with_path(self, path: str) -> Self:
-        """The folder."""
+        """Set the folder."""
         self.path = path
         return self
 
     def finished(self) -> Any:
-        """Itself: `HdfsBolt` asks it for both."""
+        """Return the format itself: `HdfsBolt` takes both the folder and the names from it."""
         return self
 
     def names(self) -> Callable[[TopologyContext, int, int], str]:
-        """The names of files."""
+        """Return the function that names files."""
         raise NotImplementedError
 
 
 class DefaultFileNameFormat(_Path):
-    """``{prefix}{component}-{task}-{rotation}-{timestamp}{extension}``."""
+    """The default format of file names: ``{prefix}{component}-{task}-{rotation}-{timestamp}{extension}``."""
 
     def __init__(self) -> None:
         self.prefix, self.extension = "", ".txt"
 
     def with_prefix(self, prefix: str) -> Self:
-        """What names begin with."""
+        """Set the beginning of names."""
         self.prefix = prefix
         return self
 
     def with_extension(self, extension: str) -> Self:
-        """What names end with."""
+        """Set the end of names."""
         self.extension = extension
         return self
 
     def names(self) -> Callable[[TopologyContext, int, int], str]:
-        """By that format."""
+        """Return the function that names files."""
         return _FileNameFormat(self.prefix, self.extension)
 
 
 class SimpleFileNameFormat(_Path):
-    """A name with ``$TIME``, ``$NUM``, ``$HOST``, ``$COMPONENT`` and ``$TASK`` in it; by default ``$TIME.$NUM.txt``."""
+    """A format of file names with ``$TIME``, ``$NUM``, ``$HOST``, ``$COMPONENT`` and ``$TASK``; by default ``$TIME.$NUM.txt``."""
 
     def __init__(self) -> None:
         self.name, self.time_format = "$TIME.$NUM.txt", "yyyyMMddHHmmss"
 
     def with_name(self, name: str) -> Self:
-        """The name."""
+        """Set the name, with its variables."""
         self.name = name
         return self
 
     def with_time_format(self, time_format: str) -> Self:
-        """How the time is written, in Java's letters: y, M, d, H, m, s and S."""
+        """Set the format of the time, in Java's letters: y, M, d, H, m, s and S."""
         _time_format(time_format)
         self.time_format = time_format
         return self
 
     def names(self) -> Callable[[TopologyContext, int, int], str]:
-        """By that name."""
+        """Return the function that names files."""
         return _SimpleNames(self.name, _time_format(self.time_format))
 
 
@@ -101,7 +101,7 @@ _LETTERS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": 
 
 
 def _time_format(java: str) -> str:
-    """Python's format for Java's.
+    """Return Python's time format for one of Java's.
 
     >>> _time_format("yyyy-MM-dd'T'HHmm")
     '%Y-%m-%dT%H%M'
@@ -120,44 +120,44 @@ def _time_format(java: str) -> str:
 
 
 class DelimitedRecordFormat(Unfinished):
-    """The values with a delimiter between them."""
+    """A stand-in for Java's DelimitedRecordFormat: the values of a tuple, with a delimiter between them."""
 
     def __init__(self) -> None:
         self.field_delimiter, self.record_delimiter = ",", "\n"
         self.fields: Fields | None = None
 
     def with_fields(self, fields: Fields) -> Self:
-        """Only these."""
+        """Write only these fields."""
         self.fields = fields
         return self
 
     def with_field_delimiter(self, delimiter: str) -> Self:
-        """Between values."""
+        """Set the delimiter between values."""
         self.field_delimiter = delimiter
         return self
 
     def with_record_delimiter(self, delimiter: str) -> Self:
-        """Behind a record."""
+        """Set the delimiter that ends a record."""
         self.record_delimiter = delimiter
         return self
 
     def finished(self) -> _RecordFormat:
-        """The format."""
+        """Return the format."""
         return _RecordFormat(self.field_delimiter, self.record_delimiter, self.fields)
 
 
 class MoveFileAction(Unfinished):
-    """Moves files that are done."""
+    """A stand-in for Java's MoveFileAction, which moves files that are done."""
 
     destination = ""
 
     def to_destination(self, folder: str) -> Self:
-        """To this folder."""
+        """Set the folder that files are moved to."""
         self.destination = folder
         return self
 
     def finished(self) -> _MoveFileAction:
-        """The action; raises `InvalidTopologyError` without a destination."""
+        """Return the action. Raises `InvalidTopologyError` without a destination."""
         if not self.destination:
             msg = "MoveFileAction needs a config method toDestination with the folder (K10)"
             raise InvalidTopologyError(msg)
@@ -165,12 +165,12 @@ class MoveFileAction(Unfinished):
 
 
 def timed_rotation_policy(count: float, unit: TimeUnit) -> TimedRotationPolicy:
-    """All files are done every ``count`` units."""
+    """Return a policy that ends all files every ``count`` units."""
     return TimedRotationPolicy(count * unit.value)
 
 
 class HdfsBolt(Unfinished):
-    """Java's HdfsBolt: the URL of the file system is its own, the folder the file name format's."""
+    """A stand-in for Java's HdfsBolt. It has the URL of the file system, and its file name format has the folder."""
 
     def __init__(self) -> None:
         self._url = ""
@@ -178,16 +178,16 @@ class HdfsBolt(Unfinished):
         self._calls: list[Callable[[FileBolt], object]] = []
 
     def with_fs_url(self, url: str) -> Self:
-        """Where the file system is: ``hdfs://host:port``, or ``file:///``."""
+        """Set the URL of the file system: ``hdfs://host:port``, or ``file:///``."""
         self._url = url
         return self
 
     def with_config_key(self, key: str) -> Self:
-        """Changes nothing here: Hadoop's settings are those of its own files."""
+        """Do nothing: Hadoop's settings come from its own files."""
         return self
 
     def with_file_name_format(self, names: object) -> Self:
-        """Folder and names of files; raises `InvalidTopologyError` for something without a folder."""
+        """Set the folder and the names of files. Raises `InvalidTopologyError` for a format without a folder."""
         if not isinstance(names, _Path):
             msg = (
                 f"withFileNameFormat takes a DefaultFileNameFormat or a SimpleFileNameFormat, got {names!r:.80} (K10); with "
@@ -198,39 +198,39 @@ class HdfsBolt(Unfinished):
         return self
 
     def with_record_format(self, record: Callable[[Any], str | bytes]) -> Self:
-        """Who makes a record of a tuple."""
+        """Set the function that turns a tuple into a record."""
         return self._later(lambda bolt: bolt.with_record_format(record))
 
     def with_rotation_policy(self, policy: FileRotationPolicy) -> Self:
-        """When a file is done."""
+        """Set the policy that says when a file is done."""
         return self._later(lambda bolt: bolt.with_rotation_policy(policy))
 
     def with_sync_policy(self, policy: SyncPolicy) -> Self:
-        """When to sync and ack."""
+        """Set the policy that says when to sync and ack."""
         return self._later(lambda bolt: bolt.with_sync_policy(policy))
 
     def add_rotation_action(self, action: Callable[[str], Any]) -> Self:
-        """What becomes of a file that is done."""
+        """Add an action for files that are done."""
         return self._later(lambda bolt: bolt.add_rotation_action(action))
 
     def with_tick_tuple_interval_seconds(self, seconds: int) -> Self:
-        """Sync at least so often."""
+        """Sync at least every ``seconds``."""
         return self._later(lambda bolt: bolt.with_tick_tuple_interval_seconds(seconds))
 
     def with_retry_count(self, count: int) -> Self:
-        """How often a sync is tried."""
+        """Set how many times a sync is tried."""
         return self._later(lambda bolt: bolt.with_retry_count(count))
 
     def with_max_open_files(self, count: int) -> Self:
-        """One file more ends the one that was longest without a tuple."""
+        """Set how many files a task keeps open. Another one ends the file that has gone longest without a tuple."""
         return self._later(lambda bolt: bolt.with_max_open_files(count))
 
     def with_partitioner(self, partitioner: Callable[[Any], str]) -> Self:
-        """Who gives the folder below the path that a tuple's file is in."""
+        """Set the function that returns, for a tuple, the folder below the path in which its file lies."""
         return self._later(lambda bolt: bolt.with_partitioner(partitioner))
 
     def finished(self) -> FileBolt:
-        """The bolt; raises `InvalidTopologyError` where Storm's would: without a file name format."""
+        """Return the bolt. Raises `InvalidTopologyError` without a file name format, as Storm does."""
         if self._names is None:
             msg = "HdfsBolt needs a config method withFileNameFormat (K10): it says which folder files are in"
             raise InvalidTopologyError(msg)
@@ -245,7 +245,7 @@ class HdfsBolt(Unfinished):
 
 
 def _url(file_system: str, path: str) -> str:
-    """The folder in its file system.
+    """Return the URL or path of a folder in a file system.
 
     >>> _url("hdfs://namenode:8020", "/data/"), _url("file:///", "/data"), _url("", "/data")
     ('hdfs://namenode:8020/data/', 'file:///data', '/data')

@@ -1,4 +1,4 @@
-"""A Flux file and those that it includes, as one definition (K17)."""
+"""Reads a Flux file, and the files that it includes, as one definition (K17)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ _T = TypeVar("_T")
 def read_file(
     file: Path, properties: Mapping[str, str], environment: Mapping[str, str] | None
 ) -> TopologyDefinition:
-    """The definition in ``file`` with what its includes add; raises `TopologyNotFoundError`, `InvalidTopologyError`.
+    """Read the definition in ``file``, with everything that its includes add.
 
-    Includes are followed one level deep. What the file defines itself wins, unless the include says ``override: true``; streams
-    are always added.
+    Includes are followed one level deep. The file's own definitions win, unless the include has ``override: true``. Streams are
+    always added.
+
+    Raises `TopologyNotFoundError` if there is no such file, and `InvalidTopologyError` for a mistake in one of the files.
     """
     topology = _read(file, properties, environment)
     for include in topology.includes:
@@ -50,12 +52,16 @@ def _read(
         raise InvalidTopologyError(msg) from error
     name = str(
         file.absolute()
-    )  # as Python's files are in errors; and workers are told where components stand
+    )  # absolute, as the paths of Python files in errors are; workers get these places of components, too
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 
 
 def _found(include: Include, file: Path) -> Path:
-    """An included file. What stands for Java's class path are the folder of the file that includes it and those above it."""
+    """Return the path of an included file.
+
+    Instead of Java's class path, a resource is looked for in the including file's folder, in those above it, and in the working
+    directory.
+    """
     here = file.resolve().parent
     if include.resource:
         name = include.file.lstrip("/")

@@ -1,4 +1,4 @@
-"""What Flux files make of Java's own classes, as Python values (K23)."""
+"""Stand-ins for Java's own classes in Flux files, which make Python values (K23)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stormspark.errors import InvalidTopologyError
 
 
 class TimeUnit(Enum):
-    """Java's, as seconds."""
+    """Java's TimeUnit. Each value is the unit in seconds."""
 
     NANOSECONDS = 1e-9
     MICROSECONDS = 1e-6
@@ -28,17 +28,17 @@ class TimeUnit(Enum):
 
 
 def fields(names: Sequence[str]) -> Fields:
-    """Java's constructor takes a list, never one text."""
+    """Stand in for the constructor of Java's Fields, which takes a list, never a single string."""
     return Fields(names)
 
 
 def values(*items: Any) -> tuple[Any, ...]:
-    """The values of a tuple."""
+    """Stand in for the constructor of Java's Values: return the values of a tuple."""
     return items
 
 
 class WindowDuration(WindowLength):
-    """A window's length in Java's units; the static methods are those of `stormspark.Duration`.
+    """A window's length in one of Java's units. It has the static methods of `stormspark.Duration`.
 
     >>> WindowDuration(5, TimeUnit.SECONDS).value
     5000
@@ -49,7 +49,7 @@ class WindowDuration(WindowLength):
 
 
 class Map(dict[str, Any]):
-    """A mapping with Java's setters; ``java.util.Properties`` and Storm's ``Config`` are ones too."""
+    """A mapping with Java's setters. It also stands for ``java.util.Properties`` and for Storm's ``Config``."""
 
     def put(self, key: str, value: Any) -> None:
         """Set one value."""
@@ -71,11 +71,11 @@ class List(list[Any]):
         super().__init__(() if isinstance(items, int) else items)  # a number is Java's capacity
 
     def add(self, item: Any) -> None:
-        """Put one at the end."""
+        """Append one item."""
         self.append(item)
 
     def add_all(self, items: Iterable[Any]) -> None:
-        """Put several at the end."""
+        """Append several items."""
         self.extend(items)
 
 
@@ -86,30 +86,30 @@ class Set(set[Any]):
         super().__init__(() if isinstance(items, int) else items)
 
     def add_all(self, items: Iterable[Any]) -> None:
-        """Put several in."""
+        """Add several items."""
         self.update(items)
 
 
 class Arrays:
-    """Java's, of which files use one method."""
+    """A stand-in for ``java.util.Arrays``, with the one method that files use."""
 
     @staticmethod
     def as_list(*items: Any) -> list[Any]:
-        """The arguments as a list."""
+        """Return the arguments as a list."""
         return list(items)
 
 
 class Pattern:
-    """A regular expression, by the static method."""
+    """A stand-in for ``java.util.regex.Pattern``, with its static method."""
 
     @staticmethod
     def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Python's; the few things in which Java's differ are the user's to change."""
+        """Compile Python's regular expression. Users must adapt the few things that Java writes differently."""
         return re.compile(pattern)
 
 
 class Duration:
-    """``java.time.Duration``, by its static methods; a `datetime.timedelta` here.
+    """A stand-in for ``java.time.Duration``. Its static methods return a `datetime.timedelta`.
 
     >>> Duration.of_hours(10), Duration.parse("PT1M30S")
     (datetime.timedelta(seconds=36000), datetime.timedelta(seconds=90))
@@ -120,32 +120,32 @@ class Duration:
 
     @staticmethod
     def of_days(n: int) -> timedelta:
-        """So many days."""
+        """Return ``n`` days."""
         return timedelta(days=n)
 
     @staticmethod
     def of_hours(n: int) -> timedelta:
-        """So many hours."""
+        """Return ``n`` hours."""
         return timedelta(hours=n)
 
     @staticmethod
     def of_minutes(n: int) -> timedelta:
-        """So many minutes."""
+        """Return ``n`` minutes."""
         return timedelta(minutes=n)
 
     @staticmethod
     def of_seconds(n: int) -> timedelta:
-        """So many seconds."""
+        """Return ``n`` seconds."""
         return timedelta(seconds=n)
 
     @staticmethod
     def of_millis(n: int) -> timedelta:
-        """So many milliseconds."""
+        """Return ``n`` milliseconds."""
         return timedelta(milliseconds=n)
 
     @staticmethod
     def parse(text: str) -> timedelta:
-        """ISO 8601: PT8H6M12.5S."""
+        """Parse a duration of ISO 8601, such as PT8H6M12.5S."""
         found = Duration._ISO.fullmatch(text)
         if found is None or not any(found.groups()):
             msg = f"a duration is written as in PT8H6M12.5S, got {text!r}"
@@ -155,12 +155,14 @@ class Duration:
 
 
 def path(name: str) -> Path:
-    """``java.io.File``."""
+    """Stand in for the constructor of ``java.io.File``."""
     return Path(name)
 
 
 class Boxed:
-    """A Java class whose objects are plain values: made of a text or a value, by the constructor or by ``valueOf``.
+    """A stand-in for a Java class whose objects are plain values here, such as Integer.
+
+    The constructor and ``valueOf`` both make the value from a string or another value.
 
     >>> Int("7"), Bool.value_of("TRUE"), Text(), Float(3)
     (7, True, '', 3.0)
@@ -170,11 +172,11 @@ class Boxed:
         self._make = make
 
     def __call__(self, *value: Any) -> Any:
-        """Java's constructor."""
+        """Stand in for Java's constructor."""
         return self._make(*value)
 
     def value_of(self, value: Any) -> Any:
-        """Java's static method."""
+        """Stand in for Java's static method ``valueOf``."""
         return self._make(value)
 
 

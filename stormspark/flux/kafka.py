@@ -1,4 +1,4 @@
-"""Storm's Kafka classes as Flux files make them (K1, K8, K23): Java's builder, retry service and selectors."""
+"""Stand-ins for Storm's Kafka classes in Flux files (K1, K8, K23): Java's builder, configuration and retry service."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ _FOR_EVER = 2**31 - 1
 
 
 class KafkaSpoutConfigBuilder(_Builder):
-    """``KafkaSpoutConfig$Builder``: servers and topics, which are names, a list of them, or a pattern."""
+    """A stand-in for ``KafkaSpoutConfig$Builder``. Its topics are names, a list of names, or a pattern."""
 
     def __init__(self, servers: str, *topics: Any) -> None:
         super().__init__(servers, topics[0] if len(topics) == 1 else topics)
 
     def set_prop(self, key: str | Mapping[str, Any], value: Any = None) -> KafkaSpoutConfigBuilder:
-        """One setting, or a mapping of several."""
+        """Add one setting, or a mapping of several."""
         self.set_props(key if isinstance(key, Mapping) else {key: value})
         return self
 
     def set_first_poll_offset_strategy(
         self, strategy: FirstPollOffsetStrategy | str
     ) -> KafkaSpoutConfigBuilder:
-        """The name of a constant."""
+        """Set the strategy by the name of its constant."""
         super().set_first_poll_offset_strategy(_constant(FirstPollOffsetStrategy, strategy))
         return self
 
     def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
-        """The name of a constant."""
+        """Set the guarantee by the name of its constant."""
         super().set_processing_guarantee(_constant(ProcessingGuarantee, guarantee))
         return self
 
     def set_start_time_stamp(self, timestamp: int) -> KafkaSpoutConfigBuilder:
-        """Ms since 1970."""
+        """Set the start timestamp, in ms since 1970."""
         self.set_start_timestamp(timestamp)
         return self
 
     def set_metrics_time_bucket_size_in_secs(self, seconds: int) -> KafkaSpoutConfigBuilder:
-        """Changes nothing here: metrics have intervals of their own."""
+        """Do nothing: metrics have intervals of their own here."""
         return self
 
     def set_tuple_listener(self, listener: object) -> KafkaSpoutConfigBuilder:
-        """Raises `InvalidTopologyError`: there are no tuple listeners."""
+        """Raise `InvalidTopologyError`: there are no tuple listeners."""
         msg = "there are no tuple listeners here (K1): give a subclass of KafkaSpout that has open, ack and fail"
         raise InvalidTopologyError(msg)
 
@@ -64,7 +64,7 @@ def _constant(kind: Any, name: str) -> Any:
 
 
 def kafka_spout_config(builder: _Builder) -> KafkaSpoutConfig:
-    """Java's constructor takes the builder."""
+    """Stand in for the constructor of Java's KafkaSpoutConfig, which takes the builder."""
     if not isinstance(builder, _Builder):
         msg = f"KafkaSpoutConfig takes a KafkaSpoutConfig$Builder, as a ref: to a component; got {builder!r:.80} (K1)"
         raise InvalidTopologyError(msg)
@@ -72,7 +72,7 @@ def kafka_spout_config(builder: _Builder) -> KafkaSpoutConfig:
 
 
 class TimeInterval:
-    """A time in Java's units.
+    """A stand-in for Java's TimeInterval: a length of time, in one of Java's units.
 
     >>> TimeInterval(5, TimeUnit.MILLISECONDS).secs, TimeInterval.seconds(2).secs
     (0.005, 2.0)
@@ -83,23 +83,23 @@ class TimeInterval:
 
     @classmethod
     def seconds(cls, length: int) -> TimeInterval:
-        """So many seconds."""
+        """Return an interval of ``length`` seconds."""
         return cls(length, TimeUnit.SECONDS)
 
     @classmethod
     def milli_seconds(cls, length: int) -> TimeInterval:
-        """So many milliseconds."""
+        """Return an interval of ``length`` milliseconds."""
         return cls(length, TimeUnit.MILLISECONDS)
 
     @classmethod
     def micro_seconds(cls, length: int) -> TimeInterval:
-        """So many microseconds."""
+        """Return an interval of ``length`` microseconds."""
         return cls(length, TimeUnit.MICROSECONDS)
 
 
 def retry_exponential_backoff(
     initial_delay: TimeInterval, delay_period: TimeInterval, max_retries: int, max_delay: TimeInterval
 ) -> ExponentialBackoff:
-    """``KafkaSpoutRetryExponentialBackoff`` (K4); Java's largest int means for ever."""
+    """Stand in for ``KafkaSpoutRetryExponentialBackoff`` (K4). Java's largest int means retries without end."""
     retries = None if max_retries >= _FOR_EVER else max_retries
     return ExponentialBackoff(initial_delay.secs, delay_period.secs, max_delay.secs, retries)

@@ -1,4 +1,4 @@
-"""A Flux definition made into a `Topology` by the ordinary builder (K13-K16, K21)."""
+"""Turns a Flux definition into a `Topology`, with the ordinary builder (K13-K16, K21)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _D = TypeVar("_D", SpoutDeclarer, BoltDeclarer)
 
 
 def lowered(definition: TopologyDefinition) -> Topology:
-    """The topology; raises `InvalidTopologyError` with the line of the YAML that is wrong."""
+    """Return the topology. Raises `InvalidTopologyError` with the line of the YAML that is wrong."""
     _refuse_halves(definition)
     objects = Objects({name: one.value for name, one in definition.class_names.items()})
     resources, conf = taken_out(_checked(definition.config, "config"))
@@ -48,7 +48,7 @@ def lowered(definition: TopologyDefinition) -> Topology:
 
 
 def _refuse_halves(definition: TopologyDefinition) -> None:
-    """A file has a DSL or a source (K13)."""
+    """Raise for a file that has neither components nor a topology source, or both, or that lacks another necessary part (K13)."""
     of_dsl = [
         key
         for key, present in (
@@ -86,11 +86,11 @@ def _checked(config: Mapping[str, Setting], what: str) -> dict[str, Any]:
 
 
 def _configure(declarer: _D, vertex: Vertex, resources: Mapping[str, Resources]) -> None:
-    """What the definition says of a component beside its class (K15)."""
+    """Set everything that the definition says of a component beside its object (K15)."""
     one = vertex.object
     if asked := resources.get(one.id):
         asked.apply(declarer)
-    if vertex.on_heap_mb is not None:  # without it Storm ignores the other one
+    if vertex.on_heap_mb is not None:  # without it, Storm ignores the off-heap memory
         declarer.set_memory_load(vertex.on_heap_mb, vertex.off_heap_mb)
     if vertex.cpu is not None:
         declarer.set_cpu_load(vertex.cpu)
@@ -170,7 +170,7 @@ def _subscribe(declarer: BoltDeclarer, stream: Stream, objects: Objects) -> None
 def _of_source(
     definition: TopologyDefinition, source: ObjectDefinition, objects: Objects, conf: Mapping[str, Any]
 ) -> Topology:
-    """What a topology source makes (K21); the YAML gives its name, and its configuration is laid over."""
+    """Return the topology that a topology source makes (K21), with the name and the configuration of the YAML over its own."""
     made = objects.made(source, "topologySource")
     told = f"{source.where}: topologySource: {source.class_name}"
     if not isinstance(made, Topology | TopologyBuilder):

@@ -1,4 +1,4 @@
-"""Making the objects that a Flux file describes: constructor or factory, then properties, then methods (K14)."""
+"""Makes the objects that a Flux file describes: constructor or factory, then properties, then methods (K14)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ __all__ = ["Objects", "Unfinished", "spellings"]
 
 
 class Unfinished(ABC):
-    """What Java changes by setters after it is made, and Python makes in one call: `finished` makes it, when all setters
-    were called.
+    """The base class of stand-ins for objects that Java changes with setters, but that Python makes in one call.
+
+    After all setters were called, `finished` makes the object.
     """
 
     @abstractmethod
     def finished(self) -> Any:
-        """The object itself."""
+        """Return the finished object."""
 
 
 class Objects:
-    """Makes objects, and knows those of the components that were made so far.
+    """Makes objects, and keeps those of the components, so that others can refer to them.
 
-    ``class_names`` are those of the file (K23).
+    ``class_names`` are the class names of the file (K23).
     """
 
     def __init__(self, class_names: Mapping[str, str]) -> None:
@@ -40,13 +41,13 @@ class Objects:
         self._all: Mapping[str, ObjectDefinition] = {}
 
     def make_components(self, definitions: Mapping[str, ObjectDefinition]) -> None:
-        """Make them in their order, so that each can refer to those before it."""
+        """Make the components in their order, so that each can refer to those before it."""
         self._all = definitions
         for definition in definitions.values():
             self._components[definition.id] = self.made(definition, f"component {definition.id!r}")
 
     def made(self, definition: ObjectDefinition, what: str) -> Any:
-        """The object; raises `InvalidTopologyError` naming ``what``, its class and the line of what does not fit."""
+        """Make an object. Raises `InvalidTopologyError`, which names ``what``, its class, and the line of the mistake."""
         told = f"{definition.class_where}: {what}"
         found = class_named(definition.class_name, told, self._class_names)
         factory = definition.factory
@@ -136,7 +137,7 @@ class Objects:
 
 
 def _told(told: str, function: Callable[..., Any], values: Sequence[Any]) -> Any:
-    """Call users' code; what it raises is told with the line of the YAML and its own."""
+    """Call users' code. If it raises, the error names the line of the YAML and the line of the code."""
     try:
         return function(*values)
     except (Exception, SystemExit) as error:
@@ -148,12 +149,12 @@ def _told(told: str, function: Callable[..., Any], values: Sequence[Any]) -> Any
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """A Java name as it is, and as Python spells it."""
+    """Return a Java name unchanged, and as Python spells it."""
     return tuple(dict.fromkeys([name, _snake(name)]))
 
 
 def _snake(name: str) -> str:
-    """Java's name as Python spells it.
+    """Return a Java name as Python spells it.
 
     >>> _snake("withTickTupleIntervalSeconds"), _snake("setURLPath"), _snake("word")
     ('with_tick_tuple_interval_seconds', 'set_url_path', 'word')

@@ -1,4 +1,4 @@
-"""Stand-ins for the components of Storm's own example topologies, so that these run as they are (K23)."""
+"""Stand-ins for the components of Storm's example topologies, so that these run unmodified (K23)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class RandomSentenceSpout(Spout):
-    """A random sentence each 100 ms, on field ``word``, with the sentence as message id."""
+    """A spout that emits a random sentence every 100 ms, in field ``word``. The sentence is also its message id."""
 
     SENTENCES = (
         "a storm in a teacup",
@@ -51,7 +51,7 @@ class RandomSentenceSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Begin with a sentence at once."""
+        """Start the clock, so that the first sentence is due at once."""
         self._context, self._collector = context, collector
         self._random = Random(context.this_task_id)
         self._due_ms = context.now_ms()
@@ -65,12 +65,12 @@ class RandomSentenceSpout(Spout):
             self._collector.emit((sentence,), message_id=sentence)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``word``."""
+        """Declare one field, ``word``."""
         declarer.declare(Fields("word"))
 
 
 class SplitSentence(BasicBolt):
-    """Emits the words of its input's first value."""
+    """A bolt that emits the words of each tuple's first value."""
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         """Split at white space."""
@@ -78,62 +78,62 @@ class SplitSentence(BasicBolt):
             collector.emit((word,))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``word``."""
+        """Declare one field, ``word``."""
         declarer.declare(Fields("word"))
 
 
 class _WordsAndCounts(BasicBolt):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """``word`` and ``count``."""
+        """Declare the fields ``word`` and ``count``."""
         declarer.declare(Fields("word", "count"))
 
 
 class WordCount(_WordsAndCounts):
-    """Emits each word with how often it came so far."""
+    """A bolt that emits each word with the number of times it has arrived so far."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begin with nothing counted."""
+        """Start with no counts."""
         self._counts: Counter[str] = Counter()
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Count and emit."""
+        """Count the word, and emit its count."""
         self._counts[tup[0]] += 1
         collector.emit((tup[0], self._counts[tup[0]]))
 
 
 class WordCounter(_WordsAndCounts):
-    """Emits each word with a one: whoever gets it does the counting."""
+    """A bolt that emits each word with a 1. The next bolt does the counting."""
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Emit."""
+        """Emit the word with a 1."""
         collector.emit((tup[0], 1))
 
 
 class StatefulWordCounter(StatefulBolt[KeyValueState[str, int]], Bolt):
-    """Counts words in its state."""
+    """A bolt that counts words in its state."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Keep the collector."""
         self._collector = collector
 
     def init_state(self, state: KeyValueState[str, int]) -> None:
-        """Go on with what was counted before."""
+        """Go on with the counts of the state."""
         self._counts = state
 
     def execute(self, tup: Tuple) -> None:
-        """Count, emit, ack."""
+        """Count the word, emit its count, and ack the tuple."""
         count = self._counts.get(tup[0], 0) + 1
         self._counts.put(tup[0], count)
         self._collector.emit((tup[0], count), anchors=[tup])
         self._collector.ack(tup)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """``word`` and ``count``."""
+        """Declare the fields ``word`` and ``count``."""
         declarer.declare(Fields("word", "count"))
 
 
 class TestWindowBolt(WindowedBolt):
-    """Emits how many tuples a window has."""
+    """A bolt that emits the number of tuples in each window."""
 
     __test__ = False  # not a test case, whatever its name says
 
@@ -142,22 +142,22 @@ class TestWindowBolt(WindowedBolt):
         self._collector = collector
 
     def execute(self, window: TupleWindow) -> None:
-        """Emit their number."""
+        """Emit the number of tuples."""
         self._collector.emit((len(window),))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``count``."""
+        """Declare one field, ``count``."""
         declarer.declare(Fields("count"))
 
 
 class TestPrintBolt(BasicBolt):
-    """Prints what it gets to its worker's standard output."""
+    """A bolt that prints each tuple to its worker's standard output."""
 
     __test__ = False
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         """Print one tuple."""
-        print(tup)  # noqa: T201 - it is what this bolt is for
+        print(tup)  # noqa: T201 - printing is the purpose of this bolt
 
 
 def _value(record: KafkaRecord) -> tuple[Any]:
@@ -165,5 +165,5 @@ def _value(record: KafkaRecord) -> tuple[Any]:
 
 
 def only_value() -> SimpleRecordTranslator:
-    """A Kafka record's value, on field ``value``."""
+    """Return a translator that emits a Kafka record's value in field ``value``."""
     return SimpleRecordTranslator(_value, Fields("value"))

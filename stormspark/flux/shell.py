@@ -1,6 +1,6 @@
-"""Storm's FluxShellBolt and FluxShellSpout: components in any language, with setters for what YAML has to say (K20).
+"""Storm's FluxShellBolt and FluxShellSpout: components in any language, with setters for Flux files (K20).
 
-Their children start in the folder ``resources`` beside the YAML, or else beside the YAML itself (I3).
+Their children start in the folder ``resources`` beside the YAML file, or else beside the YAML file itself (I3).
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ class _FluxShell(ShellComponent):
             self.set_default_stream(output_fields)
 
     def set_default_stream(self, output_fields: list[str]) -> None:
-        """The fields of the default stream."""
+        """Set the fields of the default stream."""
         self._streams[DEFAULT_STREAM] = output_fields
 
     def set_named_stream(self, name: str, output_fields: list[str]) -> None:
-        """The fields of another stream; there are no direct ones."""
+        """Set the fields of another stream. It can't be a direct stream."""
         self._streams[name] = output_fields
 
     def add_component_config(self, key: str, value: Any) -> None:
-        """A setting of this component alone; the child hears it with all others."""
+        """Add a setting of this component alone. The child gets it with the rest of its configuration."""
         self._component_conf[key] = value
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare what was set."""
+        """Declare the streams that were set."""
         for stream, fields in self._streams.items():
             declarer.declare_stream(stream, Fields(fields))
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """What was added."""
+        """Return the settings that were added."""
         return self._component_conf
 
 
 class FluxShellBolt(_FluxShell, ShellBolt):
-    """Command and output fields, by constructor or setters.
+    """A bolt in any language, whose output fields are set by the constructor or by setters.
 
     >>> bolt = FluxShellBolt(["python3", "split.py"], ["word"])
     >>> bolt.add_component_config("publisher.paths", ["a", "b"])
@@ -56,4 +56,4 @@ class FluxShellBolt(_FluxShell, ShellBolt):
 
 
 class FluxShellSpout(_FluxShell, ShellSpout):
-    """See `FluxShellBolt`."""
+    """A spout in any language, whose output fields are set by the constructor or by setters; see `FluxShellBolt`."""

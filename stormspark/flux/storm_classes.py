@@ -1,17 +1,17 @@
-"""Storm's and Java's class names, and what stands for each (K23): names only, so that nothing is imported before it is used."""
+"""The stand-ins for Storm's and Java's classes (K23), by name only, so that none is imported before it is used."""
 
 from __future__ import annotations
 
 __all__ = ["NOT_PROVIDED", "RENAMED", "STORM_CLASSES"]
 
-#: Packages by the names that they had.
+#: The current names of packages, by their former names.
 RENAMED = {
     "backtype.storm.": "org.apache.storm.",
     "storm.starter.": "org.apache.storm.starter.",
     "com.twitter.heron.": "org.apache.heron.",
 }
 
-#: What there is nothing for, by package (K12).
+#: Packages without a stand-in, and what each of them is for (K12).
 NOT_PROVIDED = {
     f"org.apache.storm.{package}.": what
     for package, what in {
@@ -35,18 +35,18 @@ NOT_PROVIDED = {
 
 
 def _in(package: str, module: str, names: str) -> dict[str, str]:
-    """Java's names in ``package`` for the names in ``module``: ``Name``, or ``Java$Name=name``."""
+    """Map Java's names in ``package`` to names in ``module``. Each entry is ``Name``, or ``Java$Name=name``."""
     pairs = (name.partition("=") for name in names.split())
     return {f"{package}.{java}": f"{module}:{python or java}" for java, _, python in pairs}
 
 
 def _both(heron: str, storm: str, python: str) -> dict[str, str]:
-    """A class that both have, each in its own package."""
+    """Map a class that both Heron and Storm have, each in a package of its own."""
     return {f"org.apache.heron.api.{heron}": python, f"org.apache.storm.{storm}": python}
 
 
 _FLUX = "stormspark.flux"
-#: Storm's class by class, as ``module:name``; constructors and setters of these take Java's arguments.
+#: The stand-in of each class, as ``module:name``. Constructors and setters of the stand-ins take Java's arguments.
 STORM_CLASSES: dict[str, str] = {
     **_in("org.apache.storm.testing", f"{_FLUX}.storm_components", "TestWordSpout NGrouping"),
     **_in(
@@ -120,7 +120,7 @@ STORM_CLASSES: dict[str, str] = {
         "selector.FieldNameTopicSelector=FieldNameTopicSelector "
         "selector.FieldIndexTopicSelector=FieldIndexTopicSelector",
     ),
-    # KafkaBolt.with_topic_selector takes a topic's name.
+    # A string, because KafkaBolt.with_topic_selector takes a topic's name.
     **_in("org.apache.storm.kafka.bolt.selector", f"{_FLUX}.java_values", "DefaultTopicSelector=Text"),
     **_in(
         "org.apache.storm.hdfs.bolt",

@@ -1,4 +1,4 @@
-"""Storm's stock components that need something of their own, with the arguments of Java's constructors (K23)."""
+"""Stand-ins for stock components of Storm, with the arguments of Java's constructors (K23)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["LogInfoBolt", "NGrouping", "TestWordSpout"]
 
 
 class TestWordSpout(Spout):
-    """A random name each 100 ms, without a message id, as Storm's.
+    """A spout that emits a random name every 100 ms, without a message id, as Storm's does.
 
-    For one that is faster, ends, or is reliable: ``stormspark.testing.TestWordSpout``.
+    ``stormspark.testing.TestWordSpout`` is one that is faster, ends, or is reliable.
     """
 
     __test__ = False  # not a test case, whatever its name says
@@ -39,29 +39,29 @@ class TestWordSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Begin with a word at once."""
+        """Start the clock, so that the first word is due at once."""
         self._context, self._collector = context, collector
         self._random = Random(context.this_task_id)
         self._due_ms = context.now_ms()
 
     def next_tuple(self) -> None:
-        """Emit a word if one is due; what is missed is not made up for."""
+        """Emit a word if one is due. Missed words are not emitted later."""
         now_ms = self._context.now_ms()
         if now_ms >= self._due_ms:
             self._due_ms = max(self._due_ms + self.PERIOD_MS, now_ms)
             self._collector.emit((self._random.choice(self.WORDS),))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``word``."""
+        """Declare one field, ``word``."""
         declarer.declare(Fields("word"))
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """One task at most, unless distributed."""
+        """Limit the spout to one task, unless it is distributed."""
         return None if self.is_distributed else {"topology.max.task.parallelism": 1}
 
 
 class LogInfoBolt(BasicBolt):
-    """Logs what it gets, at level INFO, and emits nothing."""
+    """A bolt that logs each tuple at level INFO, and emits nothing."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Keep the task's logger."""
@@ -73,18 +73,18 @@ class LogInfoBolt(BasicBolt):
 
 
 class NGrouping(CustomStreamGrouping):
-    """Every tuple goes to the first ``number`` tasks."""
+    """A grouping that sends every tuple to the first ``number`` tasks."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
-        """Keep the first ones; raises `InvalidTopologyError` where there are not so many."""
+        """Choose the first tasks. Raises `InvalidTopologyError` if there are fewer than ``number``."""
         if self.number > len(target_tasks):
             msg = f"NGrouping({self.number}) needs so many tasks, and {context.consumer!r} has {len(target_tasks)}"
             raise InvalidTopologyError(msg)
         self._chosen = sorted(target_tasks)[: self.number]
 
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """Always the same."""
+        """Return the chosen tasks, which are always the same."""
         return self._chosen

@@ -1,4 +1,4 @@
-"""``${...}`` in a Flux file: properties and the environment, put in as text before it is parsed (K18)."""
+"""Replaces ``${...}`` in a Flux file by properties and environment variables, before the file is parsed (K18)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FROM_ENVIRONMENT = "ENV-"
 def substituted(
     text: str, file: str, properties: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> str:
-    """``text`` with the values of its variables; what has none stays as it is, with a warning.
+    """Return ``text`` with its variables replaced. A variable without a value stays as it is, with a warning.
 
-    ``${key}`` is a property, ``${key[1]}`` an element of one that is a list, ``${ENV-NAME}`` a variable of ``environment``, where
-    that is given. Storm replaces one variable a line, the last; here it is all of them.
+    ``${key}`` is a property. ``${key[1]}`` is an element of a property that is a list. ``${ENV-NAME}`` is a variable of
+    ``environment``, if that is given. Storm replaces only the last variable of each line; here all are replaced.
 
     >>> substituted("name: ${who}-${ENV-STAGE}", "topology.yaml", {"who": "words"}, {"STAGE": "test"})
     'name: words-test'
@@ -66,7 +66,7 @@ def _advice(name: str) -> str:
 
 
 def read_properties(file: Path) -> dict[str, str]:
-    """A file of Java's properties; raises `InvalidTopologyError` where it can't be read."""
+    """Read a file of Java properties. Raises `InvalidTopologyError` if it can't be read."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -75,11 +75,11 @@ def read_properties(file: Path) -> dict[str, str]:
     try:
         return parsed_properties(data.decode())
     except UnicodeDecodeError:
-        return parsed_properties(data.decode("latin-1"))  # what Java takes such files for
+        return parsed_properties(data.decode("latin-1"))  # the encoding in which Java reads such files
 
 
 def parsed_properties(text: str) -> dict[str, str]:
-    r"""Keys and values in the format of Java's ``Properties.load``; a key that stands twice has its last value.
+    r"""Parse keys and values in the format of Java's ``Properties.load``. Of a repeated key, the last value counts.
 
     >>> parsed_properties("# hosts\nkafka.hosts = a:1,\\\n    b:2\nname: words\nempty\npath C:\\\\tmp\\u0021")
     {'kafka.hosts': 'a:1,b:2', 'name': 'words', 'empty': '', 'path': 'C:\\tmp!'}
@@ -97,7 +97,7 @@ _MEANINGS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Lines without comments, those that end with a backslash joined with the next one."""
+    """Return the lines without comments. A line that ends with a backslash is joined with the next one."""
     logical: list[str] = []
     goes_on = False
     for line in re.split(r"\r\n|\r|\n", text):
@@ -115,5 +115,5 @@ def _unescaped(text: str) -> str:
         what = found[1]
         return chr(int(what[1:], 16)) if len(what) > 1 else _MEANINGS.get(what, what)
 
-    # Java writes one character beyond the first 65,536 as two.
+    # Java writes a character beyond the first 65,536 as two.
     return _ESCAPED.sub(meaning, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,9 +1,10 @@
-"""Components in any language, over Storm's multilang protocol (I1-I18).
+"""Components in any language, which run as child processes that speak Storm's multilang protocol (I1-I18).
 
-shell_bolt, shell_spout    the components; `component` is what they share
-conversation, handshake    what is said
-messages                   how it is written: JSON lines, msgpack
-child, reaper              the process: pipes, signs of life, no orphans
+shell_bolt, shell_spout    the components, on top of `component`
+conversation, handshake    the protocol
+messages                   its encodings: JSON lines and msgpack
+answers                    answers that a child gets before it asks
+child, reaper              the process: its pipes, its signs of life, and how it ends with its worker
 """
 
 from stormspark.multilang.shell_bolt import ShellBolt

@@ -1,11 +1,13 @@
-"""Answers that a child has before it asks (I8).
+"""Answers to emits that a child gets before it asks for them (I8).
 
-Storm's ``storm.py`` waits for the task ids of each emit, so that a word is a round trip between two processes, in which the child
-does nothing. But where each stream goes to one task, all answers are the same; and ``storm.py`` keeps task ids that come while it
-waits for something else, since that is how they come among tuples. So such a child is given some answers ahead: each of its emits
-finds one there, and is replaced by the next when the worker comes to it. It is told nothing else than without, and no later.
+Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, in which the
+child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py``
+keeps task ids that arrive while it waits for something else, because they may arrive among tuples. So such a child gets some
+answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child gets
+the same answers as without this, and none of them later.
 
-That is done for ``storm.py`` alone, which is known by its text: not every library bears a list that it has not asked for.
+This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list that they have
+not asked for.
 """
 
 from __future__ import annotations
@@ -19,19 +21,19 @@ from stormspark.api import TopologyContext
 
 __all__ = ["AHEAD", "keeps_answers", "only_answer"]
 
-#: So many answers are ahead: as many as a child may want until the worker is back from the end of a batch.
+#: How many answers are sent ahead: as many as a child may need until the worker is back from the end of a batch.
 AHEAD: Final = 2000
 #: Groupings that choose one task out of one.
 _ONE_OF_ONE = frozenset(
     {"all", "fields", "global", "load_aware_shuffle", "local_first", "local_or_shuffle", "none", "shuffle"}
 )
 _IMPORTS_STORM = re.compile(r"^\s*(?:import|from)\s+storm\b", re.MULTILINE)
-#: What storm.py does in ``readTaskIds`` and ``readCommand``.
+#: Code from storm.py's ``readTaskIds`` and ``readCommand``.
 _KEEPS = ("pending_taskids.popleft()", "pending_taskids.append(msg)")
 
 
 def only_answer(context: TopologyContext) -> list[int] | None:
-    """The task ids of all emits of this task, whatever the stream and the values; None where they differ."""
+    """Return the task ids of every emit of this task, if they are the same for all streams and values; otherwise None."""
     answers = set()
     targets = context.targets(context.this_component_id)
     for stream in context.this_streams:
@@ -44,7 +46,7 @@ def only_answer(context: TopologyContext) -> list[int] | None:
 
 
 def keeps_answers(command: Sequence[str], folder: str) -> bool:
-    """Whether the program is one in Python that uses the ``storm.py`` beside it, and that is Storm's."""
+    """Whether the command runs a Python script that imports the ``storm.py`` beside it, and that this is Storm's."""
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if "python" not in Path(command[0]).name or not script.endswith(".py"):
         return False

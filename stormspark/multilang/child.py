@@ -1,15 +1,16 @@
-"""One child process: its pipes, its end, and whether it lives.
+"""One child process: its pipes, its signs of life, and its end.
 
-Who does what. The task's own thread writes and reads: there is no thread between a child and its task, since handing each
-message from thread to thread costs more than the message. Writing never waits: what the pipe does not take stays in a buffer
-until the child reads on, so a child that writes and one that we write to can't block each other.
+The task's own thread writes and reads. There is no thread between a child and its task, because passing each message from thread
+to thread would cost more than the message itself. A write never waits. Bytes that the pipe does not take stay in a buffer until
+the child reads on. So the worker and the child can't block each other.
 
-An **attendant** thread a child does what must not wait for the task: it reads the child's stderr, so that a flood of it stops
-nobody; it asks for signs of life, and kills a child that gives none; and it notices the child's end, and takes along all that
-the child has forked, also where that holds the pipes open.
+Each child has one **attendant** thread, for everything that must not wait for the task. It reads the child's stderr, so that a
+flood of output blocks nobody. It asks for signs of life, and kills a child that gives none. It notices the child's end, and then
+kills everything that the child has forked, even if these processes hold the pipes open.
 
-What counts as a sign of life (I13, W9): any message; one that nobody has read yet; and that the child reads its input. So a child
-with a long queue, or one that we do not listen to, is not taken for stuck. Only one that owes an answer can be.
+There are three signs of life (I13, W9): a message, a message that the worker has not read yet, and that the child reads its
+input. So a child with a long queue, or one that the worker does not listen to, is not taken for stuck. Only a child that owes an
+answer can be stuck.
 """
 
 from __future__ import annotations
@@ -38,25 +39,28 @@ from stormspark.multilang.reaper import kill_session, reaper
 
 __all__ = ["Child"]
 
-#: How much is read and written at once.
+#: How many bytes are read or written at once.
 _CHUNK = 65536
-#: What a pipe may hold, so that neither side has to stop while the other one does something else.
+#: How many bytes a pipe holds, so that neither side has to stop while the other one does something else.
 _PIPE = 4 * _CHUNK
-#: How often a child is asked for a sign of life.
+#: Seconds between two requests for a sign of life.
 _BEAT_SECS = 1.0
-#: How long a child that is told to end may take for it.
+#: How many seconds a child may take to end after SIGTERM.
 _GRACE_SECS = 1.0
-#: A killed process is gone after this, unless the kernel holds it.
+#: How many seconds to wait for a killed process, which the kernel may hold longer.
 _GONE_SECS = 10.0
-#: Lines of stderr that wait to be logged, and the last ones, which an error shows.
+#: How many lines of stderr wait to be logged, how many last ones an error shows, and the longest line.
 _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 
 
 class Child:
-    """A running child. ``who`` names its task in errors; ``asks`` is called once a second and has it asked for a sign of life.
+    """A running child process.
 
-    Who adds to ``unsent`` holds the ``lock``, since the attendant sends too; the next `flush` sends it.
-    Raises `MultilangError` where it can't be started.
+    ``who`` names its task in errors. The attendant calls ``asks`` once per second, to ask the child for a sign of life.
+
+    Code that adds to ``unsent`` must hold the ``lock``, because the attendant sends too. The next `flush` sends the bytes.
+
+    Raises `MultilangError` if the child can't be started.
     """
 
     def __init__(
@@ -73,17 +77,17 @@ class Child:
         self._timeout, self._asks = timeout_secs, asks
         self.messages = messages
         self.lock = threading.Lock()
-        #: When it was first asked something that it has not answered; None: it owes nothing.
+        #: The time of the oldest request that the child has not answered; None: it owes no answer.
         self.asked_at: float | None = None
         self._heard_at = time.monotonic()
         self._heard = False  # since the last beat
-        #: What waits to be sent.
+        #: The bytes that wait to be sent.
         self.unsent = bytearray()
         self._sent = self._consumed = 0  # bytes
         self._stderr = _Lines()
         self._killed_because: str | None = None
         self._ended = threading.Event()
-        #: It has ended, and nothing can be said to it any more.
+        #: Whether the child has ended, so that nothing can be sent any more.
         self.closed = False
         reaps = reaper()
         self.pid_folder = tempfile.mkdtemp(dir=reaps.folder)
@@ -108,40 +112,43 @@ class Child:
         for file in (self._input, self._output, self._process.stderr.fileno()):
             os.set_blocking(file, False)
         for file in (self._input, self._output):
-            # Not everywhere, and not more than a user may have.
+            # Not every system can, and a user may have a limit.
             with contextlib.suppress(OSError, AttributeError):
                 fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE)
         self._epoll = select.epoll()
         self._epoll.register(self._output, select.EPOLLIN)
         self._wants_to_write = False
-        # Not threading.Thread: the worker would think that user code has threads now, which call collectors.
+        # Not threading.Thread: the worker would take it for a thread of user code, which may call collectors.
         _thread.start_new_thread(self._attend, ())
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its session's too."""
+        """The child's process id, which is also the id of its session."""
         return self._process.pid
 
     @property
     def shown_command(self) -> str:
-        """The command as one would type it."""
+        """The command as a user would type it."""
         return shlex.join(self._command)
 
     # -- the conversation ------------------------------------------------------------------------------------
 
     def fileno(self) -> int:
-        """Readable when there is something to read, or when it takes what waits to be sent; not always the same one."""
+        """Return a file descriptor that is readable when there is something to read, or the child takes waiting bytes.
+
+        It is not always the same one.
+        """
         if self.closed:
             return -1
         return self._epoll.fileno() if self._wants_to_write else self._output
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until `fileno` is readable, or for so long."""
+        """Wait until `fileno` is readable, at most for ``seconds``."""
         if not self.closed:
             self._epoll.poll(seconds)
 
     def send(self, message: Any) -> None:
-        """Send a message, as far as the pipe takes it; see `Messages.encode` for what that raises."""
+        """Send a message, as far as the pipe takes it. Raises what `Messages.encode` raises."""
         self.say(self.messages.encode(message))
 
     def say(self, data: bytes) -> None:
@@ -160,7 +167,7 @@ class Child:
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits, as far as the pipe takes it."""
+        """Write the waiting bytes, as far as the pipe takes them."""
         if not self.unsent or self.closed:
             return
         with self.lock:
@@ -171,7 +178,7 @@ class Child:
                     self._sent += written
             except BlockingIOError:
                 pass
-            except OSError:  # it has closed its input: what it says last, or its end, will tell why
+            except OSError:  # the child has closed its input: its last messages, or its end, will show why
                 self.unsent.clear()
             self._watch_input(bool(self.unsent))
 
@@ -184,12 +191,12 @@ class Child:
                 self._epoll.unregister(self._input)
 
     def read(self) -> list[Any] | None:
-        """The messages that have come; None if nothing has. Raises `MultilangError` when it has ended."""
+        """Return the messages that have arrived, or None if nothing has. Raises `MultilangError` if the child has ended."""
         data = self.receive()
         return None if data is None else self.messages.feed(data)
 
     def receive(self) -> bytes | None:
-        """What has come, in bytes; None if nothing has. Raises `MultilangError` when it has ended."""
+        """Return the bytes that have arrived, or None if none have. Raises `MultilangError` if the child has ended."""
         if self.closed:
             what = "was asked after its end"
             raise self.failed(what)
@@ -203,13 +210,13 @@ class Child:
         return data
 
     def take_lines(self) -> tuple[list[str], int]:
-        """What it has written to stderr since the last call, and how many lines more there were."""
+        """Return the lines of stderr since the last call, and how many more were dropped."""
         return self._stderr.take()
 
     # -- its end ---------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ask it to end: SIGTERM, as Storm does, and the end of its input; then `kill`."""
+        """Send SIGTERM, as Storm does, wait a moment for the child to end, then `kill` it."""
         if not self.closed:
             with self.lock, contextlib.suppress(OSError):
                 if not self._ended.is_set():
@@ -218,7 +225,7 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """End it now, with all that it has forked."""
+        """Kill the child now, with everything that it has forked."""
         if self.closed:
             return
         with self.lock:
@@ -235,7 +242,7 @@ class Child:
         shutil.rmtree(self.pid_folder, ignore_errors=True)
 
     def died(self) -> MultilangError:
-        """The error of a child that has closed its output; kills what is left of it."""
+        """Return the error of a child that has closed its output. Kills the child and everything that it has forked."""
         if not self._ended.wait(_GRACE_SECS):
             return self.failed("closed its output and went on")
         if self._killed_because is not None:
@@ -249,7 +256,7 @@ class Child:
         return self.failed(f"{how}")
 
     def failed(self, what: str) -> MultilangError:
-        """The error to raise, for ``what`` it has done; kills it."""
+        """Kill the child, and return the error for ``what`` it has done."""
         self.kill()
         msg = f"{self._who}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}"
         if unfinished := self.messages.unfinished.strip():
@@ -261,7 +268,7 @@ class Child:
     # -- the attendant ---------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
-        """Runs in a thread until the child has ended."""
+        """Attend to the child until it has ended: the attendant's thread runs this."""
         assert self._process.stderr is not None
         stderr, exited = self._process.stderr.fileno(), _pidfd(self.pid)
         poll = select.poll()
@@ -281,7 +288,7 @@ class Child:
         with self.lock:
             kill_session(
                 self.pid
-            )  # what it has left behind; before it is waited for, so that the number is its own
+            )  # its forked processes; before it is waited for, while its number can't be another's
             while self._stderr.read_from(stderr):
                 pass
             self._process.wait()
@@ -291,8 +298,8 @@ class Child:
         reaper().remove(self.pid)
 
     def _beat(self) -> None:
-        """Once a second: has it given a sign of life since it was asked for one?"""
-        self.flush()  # the question may still wait here, and the task be elsewhere
+        """Check for a sign of life since the last request, and kill the child if it gave none for too long. Or ask for one."""
+        self.flush()  # the request may still wait here while the task is busy elsewhere
         now = time.monotonic()
         with self.lock:
             if self.closed:
@@ -314,7 +321,7 @@ class Child:
 
 
 class _Lines:
-    """What comes on stderr, line by line; bounded, whatever comes. One thread reads, another takes."""
+    """The lines of stderr, limited in number and length. One thread reads them, another one takes them."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -323,7 +330,7 @@ class _Lines:
         self._dropped = 0
 
     def read_from(self, file: int) -> bool:
-        """Read what is there; false if there is nothing, or will be nothing more."""
+        """Read what is there. Returns false if there is nothing, or never will be again."""
         try:
             data = os.read(file, _CHUNK)
         except OSError:
@@ -343,20 +350,20 @@ class _Lines:
         return bool(data)
 
     def take(self) -> tuple[list[str], int]:
-        """The lines since the last call, and how many more there were."""
+        """Return the lines since the last call, and how many more were dropped."""
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         dropped, self._dropped = self._dropped, 0
         return lines, dropped
 
     @property
     def last(self) -> list[str]:
-        """The last ones ever."""
+        """The last lines of all."""
         rest = self._rest[:_LONGEST_LINE].decode(errors="backslashreplace").strip()
         return [*self._last, rest][-_LAST_LINES:] if rest else list(self._last)
 
 
 def _unread(file: int) -> int:
-    """Bytes in a pipe."""
+    """Return how many bytes of a pipe are not read yet."""
     try:
         return int(struct.unpack("i", fcntl.ioctl(file, termios.FIONREAD, b"\0\0\0\0"))[0])
     except OSError:
@@ -364,7 +371,10 @@ def _unread(file: int) -> int:
 
 
 def _pidfd(pid: int) -> int | None:
-    """Readable once the process has ended; None where the kernel has none: then its end is noticed within a second."""
+    """Return a file descriptor that is readable once the process has ended.
+
+    Returns None if the kernel has none. The attendant then notices the end within a second.
+    """
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -372,8 +382,8 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a child is a zombie; it stays one."""
+    """Whether a child process has ended. It is not reaped here, so it stays a zombie."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # SIGCHLD is ignored here: the kernel has waited for it
+    except ChildProcessError:  # this process ignores SIGCHLD, so the kernel has reaped the child
         return True

@@ -1,4 +1,4 @@
-"""What a `ShellBolt` and a `ShellSpout` share: the command, its surroundings, and what it emits (I3, I18)."""
+"""The common base of `ShellBolt` and `ShellSpout`: the command, its environment, and the streams it emits (I3, I18)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from stormspark.worker.host.launch import INHERITED_PATH
 
 __all__ = ["RESOURCES", "Outputs", "ShellComponent", "StreamLike"]
 
-#: The key of the folder that children start in.
+#: The configuration key of the folder in which children start.
 RESOURCES = "stormspark.multilang.resources"
 
 
 class StreamLike(Protocol):
-    """An output stream as other packages have it."""
+    """An output stream, as other packages declare it."""
 
     @property
     def fields(self) -> Sequence[str]:
         """The names of its values."""
 
 
-#: The fields of the default stream; or of each stream, or an object that has them, and ``direct`` where it is a direct one.
+#: The fields of the default stream; or, by stream, its fields or an object with ``fields``, and maybe with ``direct``.
 Outputs = Sequence[str] | Mapping[str, Sequence[str] | StreamLike]
 
 
 class ShellComponent(Component, LivesOutside):
-    """See `ShellBolt` and `ShellSpout`."""
+    """The base class of `ShellBolt` and `ShellSpout`."""
 
     def __init__(
         self,
@@ -61,7 +61,10 @@ class ShellComponent(Component, LivesOutside):
     # -- what Storm's have too (I3) ----------------------------------------------------------------------------
 
     def set_env(self, env: Mapping[str, str]) -> Self:
-        """Environment variables of the child, beside those of the worker; ``PATH`` is added to the worker's, as in Storm."""
+        """Set environment variables of the child, beside those of the worker.
+
+        ``PATH`` is appended to the worker's, as in Storm.
+        """
         for name, value in env.items():
             if not isinstance(name, str) or not isinstance(value, str):
                 self._refuse(f"env are texts by name, got {name!r}: {value!r}")
@@ -69,11 +72,11 @@ class ShellComponent(Component, LivesOutside):
         return self
 
     def change_child_cwd(self, change: bool) -> None:
-        """False: the child stays in the worker's own folder, and does not start in the resources folder."""
+        """Set whether the child starts in the resources folder. With False, it starts in the worker's own folder."""
         self._cwd = None if change else "."
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare ``outputs``; a subclass may declare something else."""
+        """Declare ``outputs``. A subclass may declare something else."""
         if not isinstance(self._outputs, Mapping):
             if self._outputs:
                 declarer.declare(Fields(*self._outputs))
@@ -89,7 +92,7 @@ class ShellComponent(Component, LivesOutside):
     # -- its surroundings --------------------------------------------------------------------------------------
 
     def _folder(self, conf: Mapping[str, Any]) -> str:
-        """Where the child starts: ``cwd``; else the resources folder, as docs/multilang.md has it."""
+        """Return where the child starts: ``cwd``, or else the resources folder, as docs/multilang.md describes."""
         if self._cwd is not None:
             return self._existing(Path(self._cwd), "cwd")
         if (asked := conf.get(RESOURCES)) is not None:
@@ -114,7 +117,7 @@ class ShellComponent(Component, LivesOutside):
         return str(folder.resolve())
 
     def _environment(self) -> dict[str, str]:
-        """The worker's, without what was made for the worker's own Python, and with ``env``."""
+        """Return the worker's environment, without the settings of the worker's own Python, and with ``env``."""
         environment = dict(os.environ)
         inherited = environment.pop(INHERITED_PATH, None)
         if inherited is not None:

@@ -1,4 +1,4 @@
-"""What a worker and a child say to each other, whether the child is a spout or a bolt (I2, I10-I12)."""
+"""The part of the multilang protocol that spouts and bolts share (I2, I10-I12)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["Conversation", "Surroundings"]
 
 #: Storm's levels: trace, debug, info, warn, error (I10).
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
-#: How often what the child writes to stderr is logged.
+#: Seconds between two looks at the child's stderr, whose lines are logged.
 _LOOK_SECS = 1.0
 _DEFAULT_TIMEOUT_SECS = 30
 _QUOTED = 300
 
 
 class Surroundings:
-    """What a child is started with."""
+    """The command, folder, environment and metrics of a child."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Surroundings:
 
 
 class Conversation:
-    """Starts the child, and has answers to what spouts and bolts say alike.
+    """A conversation with one child: it starts the child, and handles the messages that spouts and bolts share.
 
-    There is one rule for all that goes wrong (I12): a child that breaks the protocol, dies or hangs is ended, with all that it
-    has forked, and the component raises a `MultilangError` that says so. So its task begins anew, with a new child, and what it
-    held fails. What a child reports with ``error`` is shown, and nothing else (C4).
+    There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed with everything that it
+    has forked, and the component raises a `MultilangError` with the reason. Its task then starts again with a new child, and the
+    tuples that the old one held fail. An ``error`` message of a child is only shown (C4).
     """
 
     kind: str
@@ -96,7 +96,7 @@ class Conversation:
         context.set_timer(_LOOK_SECS, self.log_lines)
 
     def ask(self) -> None:
-        """Called by another thread, once a second: ask for a sign of life."""
+        """Ask the child for a sign of life. The attendant's thread calls this once per second."""
 
     def _shake_hands(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         child = self.child
@@ -117,7 +117,7 @@ class Conversation:
     # -- what both kinds of children say -----------------------------------------------------------------------
 
     def _said(self, message: dict[str, Any]) -> bool:
-        """Log, report or count what the child says; false for anything else."""
+        """Handle a log, error or metrics message. Return false for any other message."""
         command = message.get("command")
         if command == "log":
             level = message.get("level", 2)
@@ -159,7 +159,7 @@ class Conversation:
     # -- what goes wrong ---------------------------------------------------------------------------------------
 
     def broken(self, message: Any, why: str, cause: Exception | None = None) -> NoReturn:
-        """End the child that has said ``message``; raises `MultilangError`."""
+        """Kill the child, which has sent ``message``, and raise `MultilangError`."""
         if type(message) is Unreadable:
             what = f"said {message.quoted!r}: {message.why}. Its stdout is for messages alone (I1); print to stderr, or log"
         else:
@@ -174,7 +174,7 @@ class Conversation:
 
     @classmethod
     def emit_of(cls, message: dict[str, Any]) -> tuple[Any, str, int]:
-        """The values, the stream and the task of an emit (I5, I7); raises ValueError for what is none."""
+        """Return the values, the stream and the task of an emit (I5, I7). Raises ValueError if they have the wrong form."""
         values = message.get("tuple")
         if type(values) is not list:
             msg = f"a tuple is a list of values, got {values!r}"
@@ -183,7 +183,7 @@ class Conversation:
 
     @staticmethod
     def target_of(values: tuple[Any, ...], stream: Any, task: Any) -> tuple[Any, str, int]:
-        """The same of what it says; no task, or task 0: it is not direct (I9)."""
+        """Return the same for these parts of an emit. Without a task, or with task 0, the emit is not direct (I9)."""
         if type(task or 0) is not int:
             msg = f"a task is a number, got {task!r} (I9)"
             raise ValueError(msg)
@@ -191,7 +191,7 @@ class Conversation:
 
 
 def _update(metric: Metric, params: Any) -> None:
-    """As Storm's metrics that can be called from children do (I11): nothing given counts one."""
+    """Update a metric as Storm's shell metrics do (I11): without parameters, a count goes up by one."""
     if isinstance(metric, CountMetric):
         metric.incr_by(1 if params is None else params)
     elif isinstance(metric, AssignableMetric):

@@ -1,4 +1,4 @@
-"""What a child is told first: its configuration, a folder for its PID file, and its place in the topology (I2)."""
+"""The first message to a child: the configuration, a folder for its PID file, and its place in the topology (I2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stormspark.grouping import Grouping
 
 __all__ = ["context_message", "setup_message"]
 
-#: Storm's names. A global grouping is a fields grouping without fields (A7).
+#: Storm's names of groupings. A global grouping is a fields grouping without fields (A7).
 _TYPES = {
     "all": "ALL",
     "direct": "DIRECT",
@@ -25,13 +25,13 @@ _TYPES = {
 
 
 def setup_message(conf: Mapping[str, Any], context: TopologyContext, pid_dir: str) -> dict[str, Any]:
-    """The first message; the configuration with what Storm adds to it."""
+    """Return the first message. Its configuration has the entries that Storm adds, too."""
     added = {"topology.name": context.topology_name, "storm.id": context.storm_id}
     return {"pidDir": pid_dir, "conf": {**added, **conf}, "context": context_message(context)}
 
 
 def context_message(context: TopologyContext) -> dict[str, Any]:
-    """The task's context, with all that Storm has in it since 0.10.
+    """Return the task's context, with everything that Storm includes since 0.10.
 
     >>> from stormspark.testing import make_context
     >>> context_message(make_context("split"))["task->component"]

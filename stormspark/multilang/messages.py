@@ -1,9 +1,10 @@
-"""The two ways in which messages go between a worker and a child: JSON lines, and msgpack (I1, I15).
+"""The two encodings of messages between a worker and a child: JSON lines, and msgpack (I1, I15).
 
-What is said is Python's own JSON, but for texts and numbers, which tuples are mostly made of: they are said without an encoder.
-What a bolt's child says mostly is read by msgspec, straight into an object, with its types checked; whatever that does not take
-is read by Python's own JSON, which says what is wrong with it. So nothing is read in another way, as the tests have it.
-Another library (orjson) makes a float of an integer beyond 64 bits and null of NaN, without a word.
+Messages to a child are written by Python's own JSON encoder, except strings and integers, the most frequent values of tuples,
+which are written without one. The most frequent messages of a bolt's child are read by msgspec, directly into an object, with
+their types checked. Everything that msgspec rejects is read by Python's own JSON decoder, which says what is wrong with it. So
+the result is always that of Python's decoder, and tests check that. Another library, orjson, silently turns integers beyond 64
+bits into floats, and NaN into null.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from stormspark.spi import Given
 
 __all__ = ["TICK", "Ack", "Emit", "Fail", "Json", "Messages", "Msgpack", "Sync", "Unreadable", "messages_for"]
 
-#: Ids of ticks begin so: they belong to no tree, and nothing is kept for one that is never acked (I17).
+#: The prefix of the ids of ticks. Ticks belong to no tree, and a tick that is never acked is not kept (I17).
 TICK = "-"
 
 _END = b"\nend\n"
 _END_TEXT = _END.decode()
-#: So much of what can't be read is quoted.
+#: How many characters of an unreadable message an error quotes.
 _QUOTED = 300
-#: A line that is no JSON is known at once if it is shorter.
+#: A line that is not JSON is rejected at once if it has fewer bytes than this.
 _LONGEST_NOISE = 1000
 
 
 class Unreadable(NamedTuple):
-    """What a child has written that is no message: the end of all reading."""
+    """Output of a child that is not a message. Nothing after it is read."""
 
     quoted: str
     why: str
@@ -42,7 +43,7 @@ class Unreadable(NamedTuple):
 class Emit(
     msgspec.Struct, tag_field="command", tag="emit", omit_defaults=True, forbid_unknown_fields=True, gc=False
 ):
-    """A bolt's emit (I7)."""
+    """The message by which a bolt's child emits a tuple (I7)."""
 
     values: tuple[Any, ...] = msgspec.field(name="tuple")
     anchors: list[str] | str | None = None
@@ -52,63 +53,66 @@ class Emit(
 
 
 class Ack(msgspec.Struct, tag_field="command", tag="ack", forbid_unknown_fields=True, gc=False):
-    """A tuple is done (I7)."""
+    """The message by which a bolt's child acks a tuple (I7)."""
 
     id: str
 
 
 class Fail(msgspec.Struct, tag_field="command", tag="fail", forbid_unknown_fields=True, gc=False):
-    """A tuple has failed (I7)."""
+    """The message by which a bolt's child fails a tuple (I7)."""
 
     id: str
 
 
 class Sync(msgspec.Struct, tag_field="command", tag="sync", forbid_unknown_fields=True, gc=False):
-    """The answer to a heartbeat (I13)."""
+    """The child's answer to a heartbeat (I13)."""
 
 
 class Messages(Protocol):
-    """One side of a conversation: turns messages into bytes, and the bytes that come into messages."""
+    """The encoding of one conversation: it turns messages into bytes, and received bytes into messages."""
 
     name: str
 
     def tuple_message(self, number: str, source: TupleSource, values: Iterable[Any]) -> bytes:
-        """A tuple for a bolt (I6); raises TypeError, ValueError or OverflowError for values that can't be said."""
+        """Encode a tuple for a bolt (I6).
+
+        Raises TypeError, ValueError, OverflowError or RecursionError for values that can't be encoded.
+        """
 
     def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
-        """Many of them, which are numbered on from ``number``: their ids, and what is to be said.
+        """Encode tuples, numbered from ``number`` + 1 on. Returns their ids, and the bytes.
 
-        Ends before the first that can't be said; raises where that is the first of all.
+        Stops before the first tuple that can't be encoded. Raises, as `tuple_message` does, if that is the first of all.
         """
 
     def task_ids(self, tasks: list[int]) -> bytes:
-        """The answer to an emit (I8)."""
+        """Encode the answer to an emit (I8)."""
 
     def encode(self, message: Any) -> bytes:
-        """Anything else; raises the same."""
+        """Encode any other message. Raises as `tuple_message` does."""
 
     def feed(self, data: bytes) -> list[Any]:
-        """The messages that are complete with ``data``, in order; the last one may be an `Unreadable`."""
+        """Return the messages that ``data`` completes, in order. The last one may be an `Unreadable`."""
 
     def hear(self, data: bytes) -> list[Any]:
-        """The same of a bolt's child, where some may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
+        """Return the same for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
 
     def acks(self, data: bytes) -> list[str] | None:
-        """The ids of what is acked, where ``data`` looks like acks and nothing else, which it is if all are ids of tuples.
+        """Return the acked ids if ``data`` looks like acks and nothing else, otherwise None.
 
-        From the first on that is none, ask `hear` what `acked` makes of them.
+        It is only acks if all of these are ids of tuples. From the first that is not, pass the rest through `acked` to `hear`.
         """
 
     def acked(self, ids: list[str]) -> bytes:
-        """What `acks` took for these ids."""
+        """Return the bytes that `acks` read as these ids."""
 
     @property
     def unfinished(self) -> str:
-        """What has come of the next message, shortened."""
+        """The beginning of the next message, as far as it has arrived, shortened."""
 
 
 class Json:
-    r"""JSON texts of one or more lines, each followed by a line with only ``end`` (I1).
+    r"""The JSON encoding: each message has one or more lines of JSON, followed by a line with only ``end`` (I1).
 
     >>> messages = Json()
     >>> messages.encode({"command": "next"})
@@ -123,18 +127,18 @@ class Json:
 
     def __init__(self) -> None:
         self._encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-        #: By type, for those that have only one way to be said; a subclass may have another.
+        #: Fast encoders by exact type. Subclasses of these types go to the general encoder.
         self._says: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
         # Without its wrapper: raw_decode adds a call and nothing else.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
-        #: How the child says an ack, up to the id and after it; empty where that is not as simple. None: it has not said any.
+        #: The child's ack messages, before and after the id; empty if they are not that simple; None: there was none yet.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
-        self._answers: dict[int, bytes] = {}  # to emits that one task got
+        self._answers: dict[int, bytes] = {}  # to emits that one task received
         self._rest = bytearray()
-        self._looked = 0  # up to there no message ends
+        self._looked = 0  # no message ends before this position
 
     def tuple_message(self, number: str, source: TupleSource, values: Iterable[Any]) -> bytes:
         """See `Messages`."""
@@ -169,7 +173,7 @@ class Json:
         return names, "".join(texts).encode()
 
     def _head(self, source: TupleSource) -> str:
-        """What stands between the id and the values, the same for all tuples of a stream."""
+        """Return the part between the id and the values, which is the same for all tuples of one source."""
         told = {"comp": source.component, "stream": source.stream, "task": source.task}
         head = self._heads[source] = f'",{self._encode(told)[1:-1]},"tuple":['
         return head
@@ -202,7 +206,7 @@ class Json:
         return self._framed(data, self._decode_typed)
 
     def acks(self, data: bytes) -> list[str] | None:
-        """See `Messages`: they are told apart by what is the same in all of them."""
+        """See `Messages`: acks are split at the bytes that are the same in all of them."""
         if not self._ack or self._rest:
             return None
         begin, end = self._ack
@@ -220,7 +224,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the id in the first ack: it is where another one makes another ack, and nothing else."""
+        """Find the place of the id in the first ack. It is right if another id there makes a valid ack with that id."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())
@@ -233,10 +237,10 @@ class Json:
                 return
 
     def _framed(self, data: bytes, decode: Callable[[bytes], list[Any]]) -> list[Any]:
-        """The messages that are complete with ``data``."""
+        """Return the messages that ``data`` completes."""
         rest = self._rest
         rest += data
-        if b"\r" in rest:  # a raw one only ends a line: inside of a JSON text it is escaped
+        if b"\r" in rest:  # a raw CR only ends a line: within a JSON string it is escaped
             rest[:] = rest.replace(b"\r\n", b"\n")
         end = rest.rfind(_END, max(0, self._looked - len(_END)))
         messages: list[Any] = []
@@ -249,7 +253,7 @@ class Json:
         self._looked = len(rest)
         line, newline, _ = bytes(rest[:_LONGEST_NOISE]).lstrip().partition(b"\n")
         if newline and not line.startswith((b"{", b"[")):
-            # No need to wait for the rest of it, which may never come.
+            # The rest of the message may never arrive, so don't wait for it.
             messages.append(Unreadable(_shown(line), "it is no JSON"))
         return messages
 
@@ -259,9 +263,10 @@ class Json:
         return _shown(bytes(self._rest))
 
     def _decode_plain(self, data: bytes) -> list[Any] | None:
-        """The messages in ``data``, which ends with the last one's end; None where something is wrong, or has white space around.
+        """Return the messages in ``data``, which must end with an end line.
 
-        One after another in the same text. No message has an end within: JSON has no raw line feeds in texts.
+        Returns None if something is wrong, or if a message has white space around it. No message has an end line inside,
+        because JSON strings have no raw line feeds.
         """
         messages: list[Any] = []
         try:
@@ -281,7 +286,7 @@ class Json:
         return self._decode_plain(data) or self._decode_each(data)
 
     def _decode_typed(self, data: bytes) -> list[Any]:
-        """The messages in ``data``, which ends with the last one's end."""
+        """Return the messages in ``data``, which must end with an end line, as typed objects where msgspec can read them."""
         texts, typed = data[: -len(_END)].split(_END), self._typed
         messages: list[Any] = []
         try:
@@ -303,7 +308,7 @@ class Json:
         return messages
 
     def _decode_each(self, data: bytes) -> list[Any]:
-        """The same, and what is wrong."""
+        """Return the messages in ``data`` one by one, up to the first `Unreadable`."""
         messages = []
         for one in data[: -len(_END)].split(_END):
             message = self._decode(one)
@@ -322,9 +327,9 @@ class Json:
 
 
 class Msgpack:
-    """Msgpack objects one after another, as pystorm's ``-s msgpack`` speaks; raises `InvalidTopologyError` without the library.
+    """The msgpack encoding: one msgpack object after another, as with pystorm's ``-s msgpack``.
 
-    Bytes are values like others; integers have 64 bits at most.
+    Bytes are allowed as values. Integers have 64 bits at most. Raises `InvalidTopologyError` if msgpack is not installed.
     """
 
     name = "msgpack"
@@ -379,14 +384,14 @@ class Msgpack:
         try:
             self._unpacker.feed(data)
             messages.extend(self._unpacker)
-        except Exception as error:  # its errors have no root of their own
+        except Exception as error:  # msgpack's errors have no common base class
             messages.append(Unreadable(_shown(data), f"it is no msgpack: {type(error).__name__}: {error}"))
         return messages
 
     hear = feed
 
     def acks(self, data: bytes) -> list[str] | None:
-        """See `Messages`; nothing here tells them apart."""
+        """Return None: msgpack has no bytes at which acks could be split."""
         return None
 
     def acked(self, ids: list[str]) -> bytes:
@@ -396,11 +401,14 @@ class Msgpack:
     @property
     def unfinished(self) -> str:
         """See `Messages`."""
-        return ""  # nobody could read it
+        return ""  # people can't read msgpack
 
 
 def messages_for(serializer: str | None) -> Messages:
-    """What ``topology.multilang.serializer`` names: ``json``, ``msgpack``, or a class name of Storm's or streamparse's (I15).
+    """Return the encoding that ``topology.multilang.serializer`` names (I15).
+
+    That is ``json``, ``msgpack``, or the name of one of Storm's or streamparse's serializer classes. Raises
+    `InvalidTopologyError` for other names.
 
     >>> messages_for("org.apache.storm.multilang.JsonSerializer").name
     'JSON'

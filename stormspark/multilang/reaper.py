@@ -1,9 +1,12 @@
-"""Ends the children of this process when it ends, however that is: also by ``kill -9``.
+"""Kills the children of this process when the process ends, even by ``kill -9``.
 
-A child has a session of its own, so that it can be ended with all that it has forked. But a process that is killed ends nothing,
-and the kernel's parent-death signal reaches a child only, not the processes that it has forked, and comes already when the
-*thread* ends that has started it. So there is a watchman: a small shell whose standard input is a pipe that only this process
-holds. It is told of each session, and when the pipe ends it kills what is left of them. It costs a megabyte, once a process.
+Each child has a session of its own, so that it can be killed with everything that it has forked. But a process that is killed
+can't kill anything itself. The kernel's parent-death signal does not help: it reaches only the child, not the processes that it
+has forked, and it is sent as soon as the *thread* ends that started the child.
+
+So there is a watchman: a small shell whose standard input is a pipe that only this process holds. The reaper writes the number
+of each session to the pipe. When the pipe ends, the watchman kills what is left of these sessions. It costs a megabyte per
+process.
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ import threading
 
 __all__ = ["Reaper", "kill_session", "reaper"]
 
-# Shell built-ins only. Fields of a stat file are told from the closing bracket on, since a command's name may hold anything:
-# state, parent, group, session.
+# The script uses shell built-ins, and rm. It reads the fields of a stat file from the closing bracket on, because the command's
+# name before it may contain anything: state, parent, group, session.
 _WATCHMAN = r"""
 trap '' HUP INT TERM
 folder=$1 sessions=
@@ -46,45 +49,46 @@ rm -rf -- "$folder"
 
 
 def kill_session(leader: int) -> None:
-    """Kill a process that leads a session, and all that are in it. The leader must not have been waited for: then the number
-    could be another's.
+    """Kill a process that leads a session, and all processes of the session.
+
+    The leader must not have been waited for, because then its number could belong to another process.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
             if pid != leader and os.getsid(pid) == leader:
                 os.kill(pid, signal.SIGKILL)
 
 
 class Reaper:
-    """Knows the sessions of this process's children, and has the watchman know them."""
+    """The sessions of this process's children. It reports each of them to the watchman."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._sessions: set[int] = set()
-        #: Where children have their folders; the watchman removes it.
+        #: The folder that holds the children's own folders. The watchman removes it.
         self.folder = tempfile.mkdtemp(prefix="stormspark-children-")
         self._watchman: subprocess.Popen[bytes] | None = None
         atexit.register(self.close)
 
     def add(self, session: int) -> None:
-        """End this session with this process."""
+        """Kill this session when this process ends."""
         with self._lock:
             self._sessions.add(session)
             self._tell("+", session)
 
     def remove(self, session: int) -> None:
-        """It has ended."""
+        """Forget a session that has ended."""
         with self._lock:
             self._sessions.discard(session)
             self._tell("-", session)
 
     def close(self) -> None:
-        """End what is left, now."""
+        """Kill the sessions that are left, now."""
         if os.getpid() != self._process:
-            return  # we are a copy in a process that was forked off
+            return  # this is a copy in a forked process
         with self._lock:
             watchman, self._watchman = self._watchman, None
             if watchman is not None:
@@ -103,7 +107,7 @@ class Reaper:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # what kills our process group must leave it alive
+                    start_new_session=True,  # a kill of our process group must not reach it
                     bufsize=0,
                     cwd="/",
                 )
@@ -125,7 +129,7 @@ _making = threading.Lock()
 
 
 def reaper() -> Reaper:
-    """The one of this process; a process that was forked off has its own."""
+    """Return the reaper of this process. A forked process has its own."""
     with _making:
         me = os.getpid()
         if me not in _reapers:

@@ -1,12 +1,12 @@
 """A bolt in any language (I6-I9, I13, I14, I17).
 
-Tuples are sent ahead while the child works: up to ``topology.shellbolt.max.pending`` at a time, in one write for many. What the
-child says is done by the task's own thread, since only that one learns the task ids that an emit is answered with; the worker
-waits for it while it has nothing else to do (`stormspark.spi.outside`).
+The worker sends tuples ahead while the child works: up to ``topology.shellbolt.max.pending`` at a time, many in one write. The
+task's own thread handles the child's messages, because only this thread gets the task ids with which an emit is answered. While
+the worker has nothing else to do, it waits for the child (`stormspark.spi.outside`).
 
-**When is a child through?** A tuple may be acked long after, if the child holds it on purpose, and a batch must not wait for
-that. A heartbeat tells: it stands behind the tuples that were sent before it, so with its answer the child has been given all
-of these (I13). What is not acked by then is held, and nobody waits for it.
+**When is a child done with its tuples?** The child may hold a tuple on purpose and ack it much later. A batch must not wait for
+that. So the worker sends a heartbeat behind the tuples. When the child answers it, the child has received all tuples before it
+(I13). Those that are not acked by then are held by the child, and nobody waits for them.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ from stormspark.spi import Given, KeepsOutside, Send, Sender
 __all__ = ["ShellBolt"]
 
 _DEFAULT_PENDING = 1000
-#: More than a child is given in one write makes it wait for nothing.
+#: `give` writes at once when this many bytes wait, so that the child has something to do.
 _WRITE_BYTES = 16384
-#: What is kept of a tuple: what the engine gives, or the tuple where somebody calls ``execute`` with it.
+#: The form in which a tuple is kept: as the engine passes it, or as a tuple if somebody calls ``execute`` with it.
 _Kept: TypeAlias = Given | Tuple
 
 
 class ShellBolt(ShellComponent, Bolt, KeepsOutside):
-    """Runs a child that speaks Storm's multilang protocol as a bolt.
+    """A bolt that runs a child process, which speaks Storm's multilang protocol.
 
-    ``command`` are its words; ``outputs`` the fields of the default stream, or of each stream by name; ``env`` are variables
-    beside the worker's own; ``cwd`` is the folder it starts in, by default the topology's resources folder (I3); ``metrics``
-    are those that the child may update, by name (I11).
+    - ``command``: the child's command, as a list of words.
+    - ``outputs``: the fields of the default stream, or the fields of each stream by name.
+    - ``env``: environment variables, beside the worker's own.
+    - ``cwd``: the folder in which the child starts; by default the topology's resources folder (I3).
+    - ``metrics``: the metrics that the child may update, by name (I11).
 
     >>> split = ShellBolt(["python3", "split.py"], ["word"])
     >>> class Split(ShellBolt):                                     # as in Storm (I18)
@@ -50,18 +52,18 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(["word"])
 
-    Raises `InvalidTopologyError` for a command, outputs or variables that are none.
+    Raises `InvalidTopologyError` for a command, outputs or variables of the wrong form.
     """
 
     _talk: _BoltConversation | None = None
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Start the child; raises `MultilangError` where it does not come up."""
+        """Start the child. Raises `MultilangError` if it does not start."""
         surroundings = Surroundings(self._command, self._folder(conf), self._environment(), self._metrics)
         self._talk = _BoltConversation(surroundings, conf, context, collector)
 
     def execute(self, tup: Tuple) -> None:
-        """Send the child a tuple, with the next `send` at the latest; where there is no room, wait until there is."""
+        """Send the child a tuple, with the next `send` at the latest. Wait first if the child has no room for it."""
         assert self._talk is not None, "execute comes after prepare"
         self._talk.give(tup)
 
@@ -82,11 +84,11 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     @property
     def keeps(self) -> bool:
-        """Unless a subclass wants to see each tuple."""
+        """Whether the engine may call `execute_all`: not if a subclass overrides `execute`, to see each tuple."""
         return type(self).execute is ShellBolt.execute
 
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """What the child says takes the short way from now on."""
+        """Use the engine's fast path for the child's emits and acks from now on."""
         if self._talk is not None:
             self._talk.connected(sender, ack)
 
@@ -96,27 +98,27 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         return self._talk.give_all(given, now)
 
     def kept(self) -> list[tuple[Given, float]]:
-        """What the child has neither acked nor failed."""
+        """Return the tuples that the child has neither acked nor failed, each with the time when it was sent."""
         return self._talk.kept() if self._talk is not None else []
 
     # -- see WorksOutside --------------------------------------------------------------------------------------
 
     @property
     def room(self) -> int:
-        """How many more tuples it may have before it (I14)."""
+        """How many more tuples may be sent ahead to the child (I14)."""
         return self._talk.room if self._talk is not None else 0
 
     @property
     def outside(self) -> int:
-        """Tuples that the child has not got through yet."""
+        """How many tuples the child has not received yet, as far as is known."""
         return len(self._talk.before_it) if self._talk is not None else 0
 
     def fileno(self) -> int:
-        """Readable when the child has said something, or takes more."""
+        """Return a file descriptor that is readable when the child has written something, or can take more."""
         return self._talk.child.fileno() if self._talk is not None else -1
 
     def send(self) -> None:
-        """Write what waits."""
+        """Write the waiting bytes."""
         if self._talk is not None:
             self._talk.child.flush()
 
@@ -126,7 +128,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         return self._talk is not None and self._talk.asks
 
     def take_in(self) -> int:
-        """Do what the child has said."""
+        """Handle the child's messages. Return how many tuples are done."""
         return self._talk.take_in() if self._talk is not None else 0
 
 
@@ -144,26 +146,26 @@ class _BoltConversation(Conversation):
         self._most = int(conf.get("topology.shellbolt.max.pending") or _DEFAULT_PENDING)
         self._number = 0
         self._done = 0
-        #: By id: tuples that the child has not got through yet, oldest first; and those that it holds.
+        #: By id: tuples that the child may not have received yet, oldest first; and those that it holds.
         self.before_it: dict[str, _Kept] = {}
         self._held: dict[str, _Kept] = {}
-        # When they were given: the number of the first of each lot, and when that was.
+        # When tuples were sent: for each lot, the number of its first tuple, and the time.
         self._lots: list[tuple[int, float]] = []
-        #: Whether the child waits for answers: it has wanted the task ids of an emit, and has none ahead.
+        #: Whether the child waits for answers: it asks for the task ids of its emits, and gets no answers ahead.
         self.asks = False
         self._only_answer = (
             only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
         )
-        #: For each question that is not answered yet, the last tuple before it.
+        #: For each heartbeat that is not answered yet, the number of the last tuple before it.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
-        # The width of each stream and the short way there, as far as there is one.
+        # The number of fields of each stream; and the engine's fast path to it, if there is one.
         self._streams = {
             name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
         }
         self._ways: dict[str | None, tuple[int, Send]] = {}
         self._ack_all: Callable[[Sequence[Any]], None] = self._ack_each
-        # There can be no sync before the hands are shaken, but a question may be asked.
+        # A heartbeat may be due before the handshake is over, but the child can't answer it then.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
         self._heartbeat = self.child.messages.encode(
@@ -174,7 +176,7 @@ class _BoltConversation(Conversation):
             context.set_timer(timeout / 4, self._spare)
 
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """Use these from now on."""
+        """Use the engine's fast path from now on, for the streams that have one."""
         self._ack_all = ack
         self._ways = {}
         for stream, width in self._streams.items():
@@ -193,7 +195,7 @@ class _BoltConversation(Conversation):
         return self._most - len(self.before_it)
 
     def give_all(self, given: Sequence[Given], now: float) -> int:
-        """Send these tuples, up to the first that can't be told; there is room for them. Returns how many that were."""
+        """Send these tuples, up to the first that can't be encoded. Returns how many were sent. There must be room for all."""
         child, before_it = self.child, self.before_it
         try:
             names, data = child.messages.tuple_messages(self._number, given)
@@ -209,7 +211,7 @@ class _BoltConversation(Conversation):
 
     def give(self, tup: Tuple) -> None:
         """Send a tuple."""
-        while len(self.before_it) >= self._most:  # the worker asks for room; who does not is held up here
+        while len(self.before_it) >= self._most:  # the worker checks `room`; other callers wait here
             self.child.flush()
             self.child.wait(0.01)
             self.take_in()
@@ -228,7 +230,7 @@ class _BoltConversation(Conversation):
             child.flush()
 
     def kept(self) -> list[tuple[Given, float]]:
-        """What is with the child, and since when."""
+        """Return the tuples that the child has, each with the time when it was sent."""
         kept = []
         for one in (self._held, self.before_it):
             for name, given in one.items():
@@ -251,7 +253,7 @@ class _BoltConversation(Conversation):
         )
 
     def ask(self) -> None:
-        """Ask for a sign of life: a heartbeat, which is answered when the child has come to it (I13)."""
+        """Send a heartbeat, unless one is unanswered. The child answers it after the tuples before it (I13)."""
         child = self.child
         if self._heartbeat is None:
             return
@@ -264,7 +266,10 @@ class _BoltConversation(Conversation):
         child.flush()
 
     def take_in(self) -> int:
-        """Do what the child has said; ask how far it is where it says nothing. Returns how many tuples are done."""
+        """Handle the child's messages. If there are none, send a heartbeat, to find out how far the child is.
+
+        Returns how many tuples are done.
+        """
         child, done = self.child, self._done
         if child.unsent:
             child.flush()
@@ -279,7 +284,7 @@ class _BoltConversation(Conversation):
         try:
             for message in self._hear(data, acked):
                 try:
-                    # What is said most, as it is said mostly, without a call more.
+                    # The most frequent messages, in their usual form, are handled here, without a further call.
                     kind = type(message)
                     if kind is Emit:
                         way, ids = ways.get(message.stream), message.anchors
@@ -301,7 +306,7 @@ class _BoltConversation(Conversation):
                 except Exception as error:
                     self.broken(message, str(error), error)
         finally:
-            # All at once; what was anchored to them has been emitted by then.
+            # Ack all at once. Tuples that are anchored to them have been emitted by now.
             if acked:
                 self._done += len(acked)
                 self._ack_all(acked)
@@ -310,7 +315,10 @@ class _BoltConversation(Conversation):
         return self._done - done
 
     def _hear(self, data: bytes, acked: list[_Kept]) -> list[Any]:
-        """What the child has said, without the acks that it begins with if there is little else: they are ``acked`` now."""
+        """Return the child's messages.
+
+        If the data looks like acks only, the leading ones go to ``acked`` directly, and the rest is returned.
+        """
         messages, pop = self.child.messages, self.before_it.pop
         ids = messages.acks(data)
         if ids is None:
@@ -352,7 +360,10 @@ class _BoltConversation(Conversation):
             self._answer(self._collector.emit(values, stream, anchors), need_task_ids, answers)
 
     def _answer(self, tasks: list[int], need_task_ids: Any, answers: list[bytes]) -> None:
-        """Answer an emit, unless the child says no (I8), with all others of its kind: at once, since the child waits for it."""
+        """Add the answer to an emit to ``answers``, unless the child does not want one (I8).
+
+        They are sent with this read's other answers, because the child waits for them.
+        """
         if need_task_ids in (None, True):
             answer = self.child.messages.task_ids(tasks)
             answers.append(answer)
@@ -363,7 +374,7 @@ class _BoltConversation(Conversation):
                 answers.append(answer * AHEAD)
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
-        """The tuples with these ids; raises ValueError for one that is settled."""
+        """Return the tuples with these ids. Raises ValueError for a tuple that was already acked or failed."""
         if not ids:
             return []
         anchors = []
@@ -388,10 +399,10 @@ class _BoltConversation(Conversation):
         return kept
 
     def _got_through(self) -> None:
-        """The child has come to a heartbeat: it has been given all tuples before it."""
+        """Note that the child has answered a heartbeat, so that it has received all tuples before it."""
         with self.child.lock:
             if not self._asked:
-                return  # it says so unasked, as children of old did
+                return  # an answer without a heartbeat, as old children send it
             last = self._asked.popleft()
             self.child.asked_at = None
         before_it = self.before_it
@@ -405,7 +416,7 @@ class _BoltConversation(Conversation):
                 self._held[name] = kept
 
     def _spare(self) -> None:
-        """A tuple that the child could not look at yet is not late (W2)."""
+        """Reset the timeouts of tuples that the child may not have received yet: these are not late (W2)."""
         for kept in self.before_it.values():
             self._collector.reset_timeout(_as_tuple(kept))
 

@@ -17,10 +17,10 @@ __all__ = ["ShellSpout"]
 
 
 class ShellSpout(ShellComponent, Spout):
-    """Runs a child that speaks Storm's multilang protocol as a spout; see `ShellBolt` for what it is given.
+    """A spout that runs a child process, which speaks Storm's multilang protocol. It takes the same arguments as `ShellBolt`.
 
-    It is synchronous, as in Storm: the child does one thing at a time, and the worker waits for it (I4). So a child that has
-    nothing to emit should sleep some milliseconds, not more.
+    The child does one thing at a time, and the worker waits for it, as in Storm (I4). So a child that has nothing to emit should
+    sleep for some milliseconds, not longer.
 
     >>> sentences = ShellSpout(["node", "sentences.js"], ["sentence"])
     """
@@ -30,28 +30,28 @@ class ShellSpout(ShellComponent, Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Start the child; raises `MultilangError` where it does not come up."""
+        """Start the child. Raises `MultilangError` if it does not start."""
         surroundings = Surroundings(self._command, self._folder(conf), self._environment(), self._metrics)
         self._talk = _SpoutConversation(surroundings, conf, context, collector)
 
     def next_tuple(self) -> None:
-        """Have the child emit what it has."""
+        """Let the child emit what it has."""
         self._query("next", "")
 
     def ack(self, message_id: Hashable) -> None:
-        """Tell the child."""
+        """Tell the child that the message's tree is done."""
         self._query("ack", message_id)
 
     def fail(self, message_id: Hashable) -> None:
-        """Tell the child."""
+        """Tell the child that the message's tree has failed."""
         self._query("fail", message_id)
 
     def activate(self) -> None:
-        """Tell the child."""
+        """Tell the child that the topology is active."""
         self._query("activate", "")
 
     def deactivate(self) -> None:
-        """Tell the child."""
+        """Tell the child that the topology is inactive."""
         self._query("deactivate", "")
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class ShellSpout(ShellComponent, Spout):
 
 
 class _ComposedId(NamedTuple):
-    """A message id that is a list or an object of JSON's, which nobody can hash."""
+    """A message id that is a JSON list or object, which are not hashable, kept as a string."""
 
     text: str
 
@@ -89,8 +89,8 @@ class _SpoutConversation(Conversation):
         super().__init__(*args)
 
     def query(self, command: str, message_id: Hashable) -> None:
-        """Send a command, and do what the child says until it is done (I4)."""
-        if self._busy:  # next_tuple is suspended in an emit, and the topology is deactivated meanwhile
+        """Send a command, and handle the child's messages until it answers ``sync`` (I4)."""
+        if self._busy:  # next_tuple waits in an emit, and the topology is deactivated meanwhile
             self._later.append((command, message_id))
             return
         self._ask(command, message_id)
@@ -112,7 +112,7 @@ class _SpoutConversation(Conversation):
             done = True
         finally:
             self._busy = False
-            if not done:  # it is in the middle of something, and nothing can be said to it any more
+            if not done:  # the child is in the middle of a command, and can't take another one
                 self._later.clear()
                 child.kill()
 
@@ -128,7 +128,7 @@ class _SpoutConversation(Conversation):
 
     def _do(self, message: dict[str, Any]) -> None:
         if message["command"] == "emit":
-            # While we have the word, and maybe keep it for long, the child owes nothing.
+            # While the worker handles the emit, which may take long, the child owes no sign of life.
             self.child.asked_at = None
             try:
                 self._emit(message)

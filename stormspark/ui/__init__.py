@@ -1,4 +1,4 @@
-"""What people watch while a topology runs: the progress line, warnings, and the table at the end."""
+"""The output for people who watch a topology run: the progress line, warnings, and the table at the end."""
 
 from stormspark.ui.line import ProgressLine
 from stormspark.ui.log_lines import LogLines

@@ -1,4 +1,4 @@
-"""Numbers for people: short, and exact enough to compare."""
+"""Formats numbers for people: short, and exact enough to compare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MEGABYTE = 1024 * 1024
 
 
 def three_digits(number: float) -> str:
-    """Enough of a latency to compare it, whether microseconds or seconds.
+    """Format a latency with enough digits to compare it, whether it is microseconds or seconds.
 
     >>> [three_digits(number) for number in (0.00213, 0.5, 3.14159, 42.123, 1234.5)]
     ['0.002', '0.500', '3.14', '42.1', '1,234']
@@ -18,7 +18,7 @@ def three_digits(number: float) -> str:
 
 
 def level(queued_bytes: float, mark: float) -> str:
-    """Bytes against their mark.
+    """Format queued bytes against their water mark.
 
     >>> level(102_760_448, 104_857_600), level(130_000, 104_857_600), level(700_000, 1_000_000)
     ('98 MB of 100', '0.12 MB of 100', '0.67 MB of 0.95')

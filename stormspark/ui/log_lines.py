@@ -1,4 +1,4 @@
-"""What goes wrong while somebody watches, a line each; the full story is in the logs."""
+"""Shows warnings and errors to somebody who watches a topology, one line each. The logs have the details."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["LogLines"]
 
 
 class LogLines(logging.Handler):
-    """Shows this package's warnings and errors through ``say`` while its ``with`` block lasts.
+    """A log handler that passes this package's warnings and errors to ``say`` while its ``with`` block lasts.
 
-    A bolt that fails each of its tuples must not scroll everything else away: after ``burst`` lines there is
-    one line every ``every`` seconds, and how many were left out.
+    A bolt that fails each of its tuples must not scroll everything else away. So after ``burst`` lines, it shows one line per
+    ``every`` seconds, with the number of lines that were left out.
 
     >>> with LogLines(print):
     ...     logging.getLogger("stormspark.spark").warning("worker %d was lost", 1)
@@ -53,7 +53,7 @@ class LogLines(logging.Handler):
 
 
 def one_line(record: logging.LogRecord) -> str:
-    r"""The message; of a traceback only the error at its end.
+    r"""Return a record's message in one line. Of a traceback, only the error at its end is shown.
 
     >>> text = "split[0]: Traceback (most recent call last):\n  File ...\nValueError: no number"
     >>> one_line(logging.makeLogRecord({"msg": text}))

@@ -1,7 +1,7 @@
-"""How fast a topology runs right now: snapshots of its counters turned into rates.
+"""Measures how fast a topology runs right now: it turns snapshots of counters into rates.
 
-An engine's counters move once a batch, and somebody who watches looks several times a second. So a rate is
-taken over the last few seconds, not from one look to the next, or it would read 0, 0, 0, 400,000, 0.
+An engine's counters change once per batch, but the display reads them several times per second. So rates are taken over the last
+few seconds. From one reading to the next they would be 0, 0, 0, 400,000, 0.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ __all__ = ["Progress", "Speedometer"]
 
 @dataclass(frozen=True)
 class Progress:
-    """One look at a running topology: rates a second over the last few seconds, counts of the whole run."""
+    """The state of a running topology: rates per second over the last few seconds, and counts of the whole run."""
 
     topology: str
     seconds: float
     batches: int
-    #: Mean duration of the batches that ended in the last few seconds; None where none did.
+    #: Mean duration of the batches that ended in the last few seconds, or of all batches if none did; None if none ever has.
     batch_ms: float | None
     #: ``execute`` calls of all bolts.
     executed_per_s: float
-    #: Trees of all spouts that were acked.
+    #: Acked trees of all spouts.
     acked_per_s: float
     acked: int
     failed: int
     pending: int
     queued: int
-    #: The bolt because of which spouts are slowed down, and why that is (F11); None where nobody is.
+    #: The bolt that slows spouts down, and why (F11); None if no spout is slowed down.
     throttled: str | None = None
-    #: Tuples that did not fit into the queue of a bolt and were dropped or failed (X51).
+    #: Tuples that did not fit into a bolt's queue, and were dropped or failed (X51).
     shed: int = 0
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Progress:
         """
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
-        # Beside the rate, because it explains it, and because the end of a line is lost on a narrow terminal.
+        # It stands beside the rate because it explains it, and because a narrow terminal cuts off the end of the line.
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
@@ -67,12 +67,12 @@ class _Sample(NamedTuple):
     acked: int
     batches: int
     batch_ms_sum: float
-    #: Of each bolt: how many tuples it executed, in how many seconds.
+    #: For each bolt: how many tuples it executed, in how many seconds.
     work: Mapping[str, tuple[int, float]]
 
 
 class Speedometer:
-    """Turns snapshots into `Progress`. It has no clock: a snapshot says itself how long the topology has run.
+    """Turns snapshots into `Progress`. It has no clock: each snapshot holds the time that the topology has run.
 
     >>> from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
     >>> def snapshot(seconds, executed):
@@ -89,7 +89,7 @@ class Speedometer:
         self._samples: deque[_Sample] = deque()
 
     def read(self, statistics: TopologyStatistics) -> Progress:
-        """Note one more snapshot and tell the speed over the last ``window`` seconds."""
+        """Note one more snapshot, and return the progress over the last ``window`` seconds."""
         new = _Sample(
             at=statistics.seconds,
             executed=statistics.total("executed", "bolt"),
@@ -103,7 +103,7 @@ class Speedometer:
             },
         )
         self._samples.append(new)
-        # The oldest sample kept is the last one outside the window, so that the rates span all of it.
+        # The oldest sample that is kept is the last one before the window, so that the rates span all of it.
         while len(self._samples) > 1 and self._samples[1].at <= new.at - self._window:
             self._samples.popleft()
         old = self._samples[0]
@@ -126,14 +126,14 @@ class Speedometer:
 
 
 def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
-    """Who slows spouts down, and why; what a tuple costs is of the last few seconds, like the rates."""
+    """Return what slows spouts down, and why. The cost per tuple is that of the last few seconds, like the rates."""
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
         return OPEN_TREES
     if bolt is None or pressure is None:
         return None
     (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
-    if executed == executed_before:  # the first look, or one tuple that takes for ever: of the whole run
+    if executed == executed_before:  # the first snapshot, or one very slow tuple: take the whole run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None

@@ -1,4 +1,4 @@
-"""The table at the end of a run: what each component did, exactly."""
+"""The table at the end of a run, with the exact figures of each component."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from stormspark.ui.throttling import throttling_lines
 __all__ = ["print_summary", "summary_table"]
 
 
-#: Readings of a user's metric that are printed, by task.
+#: How many tasks' values of a user's metric are printed.
 _TASKS_SHOWN = 4
 
 
 class _Column(NamedTuple):
     title: str
     cell: Callable[[ComponentStatistics], str]
-    #: On a terminal too narrow for all columns those with the highest rank are left out first; 0 never is.
+    #: A narrow terminal leaves out the columns with the highest rank first. Rank 0 always stays.
     rank: int = 0
 
 
@@ -42,7 +42,7 @@ def _latency(name: str) -> Callable[[ComponentStatistics], str]:
 
 
 def _failed(component: ComponentStatistics) -> str:
-    """How many failed and, of a spout's trees, why: by a bolt, by time, with their worker."""
+    """Format how many tuples failed. For a spout's trees, add how many a bolt failed, timed out, or were lost with a worker."""
     if component.kind != "spout" or not component.failed:
         return f"{component.failed:,}"
     reasons = (component.failed_by_bolt, component.timed_out, component.worker_lost)
@@ -65,7 +65,7 @@ _COLUMNS = (
 
 
 def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
-    """One row a component. ``leave_out`` is how many of the columns that matter least are not shown."""
+    """Return a table with one row per component. ``leave_out`` is how many of the least important columns are left out."""
     dispensable = sorted((column for column in _COLUMNS if column.rank), key=lambda column: -column.rank)
     columns = [column for column in _COLUMNS if column not in dispensable[:leave_out]]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -78,7 +78,7 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
 
 
 def print_summary(statistics: TopologyStatistics, console: Console) -> None:
-    """Print the run's figures: a line for the whole, the table, who was slowed down, each component's last error."""
+    """Print the run's figures: one line for the whole run, the table, the slowed spouts, and each component's last error."""
     console.print(Text(_headline(statistics)), soft_wrap=True)
     console.print(_that_fits(statistics, console))
     for line in _footnotes(statistics):

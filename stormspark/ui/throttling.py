@@ -1,4 +1,4 @@
-"""Who is slowed down because of whom, in words: for the progress line, and for the lines below the summary's table."""
+"""Explains which bolts slow down which spouts: for the progress line, and for the lines below the summary's table."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from stormspark.ui.figures import level, three_digits
 
 __all__ = ["throttled_by", "throttling_lines", "why_throttled"]
 
-#: Less work than this, in seconds, is not worth a word.
+#: Waiting work below this, in seconds, is not mentioned.
 _LEAST_WORK = 0.05
-#: Shares of a run below this are nothing that anybody would notice.
+#: Shares of a run's time below this are not mentioned.
 _LEAST_SHARE = 0.005
 
 
 def throttled_by(statistics: TopologyStatistics) -> str | None:
-    """The bolt because of which spouts are slowed down now, the worst one if there are several; None: nobody is."""
+    """Return the bolt that slows spouts down now, the worst one if there are several, or None if there is none."""
     pressure = statistics.pressure
     if pressure is None:
         return None
@@ -34,7 +34,7 @@ def _shares(bolt: BoltPressure) -> tuple[float, float]:
 
 
 def why_throttled(bolt: BoltPressure, ms_a_tuple: float | None) -> str:
-    """A queue above its mark, or what a tuple takes and how much work waits.
+    """Return why a bolt slows spouts down: its queue is above its mark, or else the time per tuple and the waiting work.
 
     >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
     queue 98 MB of 100
@@ -56,7 +56,7 @@ def why_throttled(bolt: BoltPressure, ms_a_tuple: float | None) -> str:
 
 
 def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
-    """What a run suffered from slow bolts, a sentence for each that it did; nothing of one that did not."""
+    """Yield one line per spout that was slowed down, and per bolt that slowed it down."""
     seconds, pressure = statistics.seconds, statistics.pressure
     blamed: set[str] = set()
     for name, component in statistics.components.items():
@@ -82,7 +82,7 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
 
 
 def _other_brakes(name: str, component: ComponentStatistics, seconds: float) -> Iterator[str]:
-    """What was not asked of a spout, or not taken by a bolt, for other reasons."""
+    """Yield lines for other reasons: a spout at max spout pending, and tuples that did not fit into a bolt's queue."""
     share = component.skipped_max_spout_ms / 1000 / (seconds * component.tasks) if seconds else 0.0
     if share >= _LEAST_SHARE:
         yield f"{name}: not asked for {share:.0%} of the time, at topology.max.spout.pending"

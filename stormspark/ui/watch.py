@@ -1,7 +1,7 @@
-"""Looking on while a topology runs, and ending it: at its time, when it is idle, when Ctrl-C says so.
+"""Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C.
 
-`watch` has no clock of its own: how long a topology has run stands in its statistics, and waiting is the
-topology's. So the tests need no sleep.
+`watch` has no clock of its own. It reads from the statistics how long the topology has run, and the topology itself does the
+waiting. So the tests need no sleep.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Ending(Enum):
 
 
 class Display(Protocol):
-    """Where `watch` shows what it sees; `stormspark.ui.ProgressLine` is one."""
+    """The display that `watch` writes to, such as `stormspark.ui.ProgressLine`."""
 
     def show(self, progress: Progress) -> None:
         """Show where the topology is now."""
 
     def say(self, text: str) -> None:
-        """Tell something once."""
+        """Print a line that stays."""
 
 
 class Interrupts:
-    """Counts SIGINT and SIGTERM while its ``with`` block lasts, in place of what they do otherwise.
+    """Counts SIGINT and SIGTERM while its ``with`` block lasts, instead of their usual effect.
 
-    Only a main thread gets signals; elsewhere it counts nothing, and the handlers stay as they are.
+    Only the main thread gets signals. In other threads it counts nothing, and the handlers stay as they are.
 
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -72,10 +72,10 @@ class Interrupts:
 
 
 class Idleness:
-    """Tells when a topology has been idle for ``seconds``: nothing emitted, nothing pending, nothing queued.
+    """Finds out when a topology has been idle for ``seconds``: nothing emitted, nothing pending, nothing queued.
 
-    Counters move when a batch ends, so a long batch looks like silence. At least one whole batch has to end
-    in the silence before it counts; and one has to have ended before it begins.
+    Counters change only when a batch ends, so a topology in a long batch looks idle. So at least one batch must have ended before
+    the idle time, and at least one more must end within it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -85,7 +85,7 @@ class Idleness:
         self._batches = 0
 
     def reached(self, statistics: TopologyStatistics) -> bool:
-        """Note one more snapshot; true once the topology has been idle for long enough."""
+        """Note one more snapshot. Return true once the topology has been idle for long enough."""
         emitted = statistics.total("emitted")
         busy = statistics.total("pending") or statistics.total("queued") or not statistics.batches
         if busy or emitted != self._emitted:
@@ -103,12 +103,12 @@ def watch(
     until_idle: float | None = None,
     poll: float = 0.25,
 ) -> Ending:
-    """Look on until the topology has ended, or end it; tells why.
+    """Watch the topology until it has ended, or end it. Returns why it ended.
 
-    1. Look every ``poll`` seconds, until it ends by itself, ``seconds`` are over, nothing has happened for
-       ``until_idle`` seconds, or the first interrupt comes.
-    2. Let it stop at the end of its batch, still looking on.
-    3. A second interrupt kills it.
+    1. Show its progress every ``poll`` seconds, until it ends by itself, ``seconds`` are over, nothing has happened for
+       ``until_idle`` seconds, or the first interrupt arrives.
+    2. Let it stop at the end of its batch, and keep showing its progress.
+    3. On a second interrupt, kill it.
     """
     speedometer = Speedometer()
 
@@ -132,8 +132,7 @@ def watch(
             break
         running.wait(poll)
 
-    # Step 2. Stopping may block until the batch ends: it has a thread of its own, and this one goes on
-    # looking.
+    # Step 2. Stopping may block until the batch ends. So it has a thread of its own, and this one goes on showing the progress.
     stopping = _Stopping(running.stop)
     while not (running.wait(poll) and stopping.returned(poll)):
         display.show(speedometer.read(running.statistics()))
@@ -146,17 +145,17 @@ def watch(
     return reason
 
 
-#: Seconds after which nobody waits for a killed topology any more.
+#: How many seconds to wait for a killed topology.
 _KILLED_BY_NOW = 10.0
 
 
 class _Stopping:
-    """A call of ``stop`` in a thread of its own; what it raises is raised by `returned`."""
+    """A call of ``stop`` in a thread of its own. If it raises, `returned` raises the exception."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
         self._error: BaseException | None = None
-        # A daemon, because a stop that hangs must not outlive a kill.
+        # A daemon thread, because a stop that hangs must not outlive a kill.
         self._thread = threading.Thread(target=self._run, name="stormspark-stop", daemon=True)
         self._thread.start()
 
@@ -167,7 +166,7 @@ class _Stopping:
             self._error = error
 
     def returned(self, seconds: float) -> bool:
-        """Whether it has, after at most so many seconds."""
+        """Wait up to ``seconds``, and return whether ``stop`` has returned."""
         self._thread.join(seconds)
         if self._error:
             raise self._error

@@ -1,4 +1,4 @@
-"""Kafka's topics as a spout."""
+"""A spout that reads Kafka topics."""
 
 from stormspark.connectors.kafka.config import (
     FirstPollOffsetStrategy,

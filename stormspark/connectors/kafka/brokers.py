@@ -1,4 +1,4 @@
-"""What the driver's side asks of Kafka: topics, ends of partitions, a group's commits."""
+"""The driver's client of Kafka: for topics, ends of partitions and a group's commits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from stormspark.errors import InvalidTopologyError
 
 __all__ = ["Answer", "Brokers", "EndsWatch"]
 
-#: How long a question to Kafka may take; asked in a thread of its own, so nobody waits so long.
+#: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for it.
 _ANSWER_SECS = 5.0
 _CLOSE_SECS = 1.0
-#: Metadata of a commit: tells ours from those of others.
+#: The beginning of a commit's metadata: tells stormspark's commits from those of others.
 _MARK = "stormspark:"
 
 
 class Brokers:
-    """A client; made where it is used, because it can't be pickled.
+    """A client of Kafka. It can't be pickled, so it is made where it is used.
 
-    Raises `InvalidTopologyError` for settings that librdkafka refuses. What Kafka does not answer raises `KafkaException`.
+    Raises `InvalidTopologyError` for settings that librdkafka rejects. Requests that Kafka does not answer raise
+    `KafkaException`.
     """
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
@@ -40,7 +41,7 @@ class Brokers:
         except KafkaException as error:
             msg = f"Kafka at {self.servers}: {error.args[0].str()}"
             raise InvalidTopologyError(msg) from error
-        # An AdminClient is a producer inside, which warns of settings that only consumers have.
+        # An AdminClient is a producer internally, which warns of settings that only consumers have.
         self._admin = AdminClient({key: value for key, value in heard.items() if key not in _CONSUMER_ONLY})
         uncommitted = conf.get("isolation.level") == "read_uncommitted"
         self._isolation = IsolationLevel.READ_UNCOMMITTED if uncommitted else IsolationLevel.READ_COMMITTED
@@ -53,25 +54,25 @@ class Brokers:
         self._commit_error = error or next((one.error for one in partitions if one.error), None)
 
     def why(self, error: Exception) -> str:
-        """Why Kafka did not answer, as well as can be told."""
-        self._consumer.poll(0)  # what went wrong meanwhile is told in here
+        """Return the best available reason why Kafka did not answer."""
+        self._consumer.poll(0)  # runs `_hear` with the errors since the last poll
         return self._why or str(error.args[0].str() if hasattr(error.args[0], "str") else error)
 
     def partitions(
         self, names: Iterable[str], pattern: Any | None, timeout: float = _ANSWER_SECS
     ) -> list[Partition]:
-        """Those of the topics that are there, sorted."""
+        """Return the partitions of those topics that exist, sorted."""
         if pattern is not None:
             topics = self._consumer.list_topics(timeout=timeout).topics
             names = [name for name in topics if pattern.fullmatch(name)]
         else:
             topics = {}
-            for name in names:  # a server may have very many that are none of our business
+            for name in names:  # a server may have very many other topics
                 topics.update(self._consumer.list_topics(name, timeout).topics)
         return sorted(Partition(name, number) for name in names for number in topics[name].partitions)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The ids of those topics that are there; nothing where brokers or their rules tell no ids."""
+        """Return the ids of those topics that exist, if the brokers have ids, and this user may see them."""
         from confluent_kafka import KafkaException, TopicCollection
 
         names = sorted(set(topics))
@@ -89,7 +90,7 @@ class Brokers:
     def _offsets(
         self, partitions: Iterable[Partition], which: str, *timestamp: int, isolation: Any = None
     ) -> Positions:
-        """Of each partition that answers; -1 where there is no such offset."""
+        """Return the offset of each partition that answers, or -1 if it has no such offset."""
         from confluent_kafka import KafkaException, TopicPartition, admin
 
         spec: Any = getattr(admin.OffsetSpec, which)(*timestamp)  # type: ignore[attr-defined]
@@ -105,33 +106,33 @@ class Brokers:
         for partition, answer in answers.items():
             try:
                 found[Partition(partition.topic, partition.partition)] = answer.result().offset
-            except KafkaException as error:  # a topic that is being made, or deleted, or got more partitions
+            except KafkaException as error:  # its topic is being made or deleted, or has got more partitions
                 errors.append(error)
-                self._admin.list_topics(partition.topic, _ANSWER_SECS)  # so that it is known the next time
+                self._admin.list_topics(partition.topic, _ANSWER_SECS)  # so that it is known next time
         if not found:
             raise errors[0]
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> Positions:
-        """Up to where messages can be read: with transactions, up to the first open one."""
+        """Return the offsets up to which messages can be read. An open Kafka transaction ends them."""
         return self._offsets(partitions, "latest")
 
     def log_ends(self, partitions: Iterable[Partition]) -> Positions:
-        """The ends of the logs, beyond all open transactions."""
+        """Return the ends of the logs, beyond all open transactions."""
         from confluent_kafka import IsolationLevel
 
         return self._offsets(partitions, "latest", isolation=IsolationLevel.READ_UNCOMMITTED)
 
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
-        """The first offsets that retention has left."""
+        """Return the first offsets that retention has left."""
         return self._offsets(partitions, "earliest")
 
     def at_timestamp(self, partitions: Iterable[Partition], timestamp: int) -> Positions:
-        """The first offsets of messages since then, -1 where there is none."""
+        """Return the offset of each partition's first message at or after the timestamp, or -1 if there is none."""
         return self._offsets(partitions, "for_timestamp", timestamp)
 
     def committed(self, partitions: Iterable[Partition]) -> dict[Partition, Committed]:
-        """What the group has committed."""
+        """Return the offsets that the group has committed."""
         from confluent_kafka import TopicPartition
 
         asked = [TopicPartition(*partition) for partition in partitions]
@@ -144,7 +145,11 @@ class Brokers:
         }
 
     def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait: bool) -> None:
-        """Commit for the group. Without ``wait`` nobody hears of it, and none is made while another is under way."""
+        """Commit positions for the group.
+
+        With ``wait``, wait for the answer, and raise `KafkaException` if the commit fails. Without it, failures go unnoticed,
+        and nothing is committed while another commit is under way.
+        """
         from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
         offsets = [
@@ -154,7 +159,7 @@ class Brokers:
         if not offsets:
             return
         until = time.monotonic() + _ANSWER_SECS
-        self._consumer.poll(0)  # the answer to the last one is told in here
+        self._consumer.poll(0)  # runs `_on_commit` if the last commit was answered
         while wait and self._committing and time.monotonic() < until:
             self._consumer.poll(0.05)
         if self._committing:
@@ -169,7 +174,7 @@ class Brokers:
             raise KafkaException(self._commit_error or KafkaError(KafkaError._TIMED_OUT))
 
     def close(self) -> None:
-        """Hang up; a commit that Kafka does not answer is not waited for."""
+        """Close the connection, without waiting for a commit that Kafka does not answer."""
         closing = threading.Thread(target=self._consumer.close, name="kafka-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECS)
@@ -184,10 +189,10 @@ _CONSUMER_ONLY = {
 
 
 class Answer(NamedTuple):
-    """What Kafka said last: ends of partitions, then ids of topics.
+    """Kafka's last answer: the ends of partitions, and the ids of topics.
 
-    A partition that did not answer keeps the end that it told before. So ``told`` counts, per partition, the answers that had its
-    end, and ``number`` counts all answers.
+    A partition that did not answer keeps its earlier end. So ``told`` counts, per partition, the answers that had its end, and
+    ``number`` counts all answers.
     """
 
     ends: Positions
@@ -197,10 +202,13 @@ class Answer(NamedTuple):
 
 
 class EndsWatch:
-    """The ends of all partitions, as of the last time that Kafka answered; asks in a thread, so that an outage holds nobody up.
+    """A watch on the ends of all partitions, as of Kafka's last answer.
 
-    ``refresh_secs`` is how often partitions are looked for, ``pause_secs`` how long an answer is good. Topics' ids are asked for
-    after the ends: a topic that still has the id that it had before was not made anew in between, so the ends are its own.
+    It asks Kafka in a thread of its own, so that an outage blocks nobody. ``refresh_secs`` is how often it looks for partitions.
+    ``pause_secs`` is how long an answer counts as fresh.
+
+    It asks for the topics' ids after the ends. If a topic still has its former id by then, it was not made again in between, so
+    the ends are its own.
     """
 
     def __init__(
@@ -221,15 +229,15 @@ class EndsWatch:
         self._wanted, self._answered = threading.Event(), threading.Event()
         self._closed = False
         self._failed: Exception | None = None
-        #: Whether the last question was answered; before the first one, hope.
+        #: Whether the last request was answered. True before the first one.
         self.reachable = True
-        #: Whether any question ever was.
+        #: Whether any request has been answered.
         self.known = False
         self._last = Answer({}, {}, {}, 0)
         threading.Thread(target=self._ask_for_ever, name="kafka-ends", daemon=True).start()
 
     def ask(self, wait_secs: float) -> Answer:
-        """Ask, wait a little for the answer, and return the last one there was."""
+        """Request a new answer, wait up to ``wait_secs`` for it, and return the last answer that arrived."""
         if self._asked_at + self._pause <= self._clock() and not self._wanted.is_set():
             self._asked_at = self._clock()
             self._answered.clear()
@@ -241,7 +249,7 @@ class EndsWatch:
         return self._last
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         self._closed = True
         self._wanted.set()
 
@@ -257,7 +265,7 @@ class EndsWatch:
             except KafkaException:
                 self.reachable = False
                 time.sleep(_AWAY_SECS)
-            except Exception as error:  # none of Kafka's
+            except Exception as error:  # not an error of Kafka's: `ask` raises it
                 self._failed = error
             else:
                 self.reachable = self.known = True
@@ -282,5 +290,5 @@ class EndsWatch:
         )
 
 
-#: Between two questions to a broker that is away.
+#: Seconds between two requests to a broker that is away.
 _AWAY_SECS = 0.5

@@ -1,4 +1,4 @@
-"""What a Kafka spout is told: Storm's KafkaSpoutConfig with Python's spelling (K1)."""
+"""The settings of a Kafka spout: Storm's KafkaSpoutConfig, with Python's spelling (K1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["FirstPollOffsetStrategy", "KafkaSpoutConfig", "KafkaSpoutConfigBuild
 
 
 class ProcessingGuarantee(StrEnum):
-    """What holds for each message (K2)."""
+    """How often each message is processed: at least once, at most once, or without a guarantee (K2)."""
 
     AT_LEAST_ONCE = "AT_LEAST_ONCE"
     AT_MOST_ONCE = "AT_MOST_ONCE"
@@ -31,10 +31,10 @@ class ProcessingGuarantee(StrEnum):
 
 
 class FirstPollOffsetStrategy(StrEnum):
-    """Where a topology begins that has no checkpoint yet (K3).
+    """Where a topology without a checkpoint begins to read (K3).
 
-    The UNCOMMITTED ones go on from what the group has committed, if it has. The others ignore that, at the first deployment of
-    a topology.
+    The UNCOMMITTED strategies go on from the offsets that the consumer group has committed, if there are any. The others ignore
+    these offsets when a topology is deployed for the first time.
     """
 
     EARLIEST = "EARLIEST"
@@ -47,38 +47,39 @@ class FirstPollOffsetStrategy(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class _Options:
-    """The settings that have defaults; times in ms as in Storm."""
+    """The settings that have defaults. Times are in ms, as in Storm."""
 
-    #: librdkafka's settings, or the Java client's by their names. Passwords among them are in no repr.
+    #: Settings of the consumer, by the names of librdkafka or of the Java client. They may hold passwords: no repr shows them.
     props: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    #: The consumer group that offsets are committed to; None: nothing is committed.
+    #: The consumer group that offsets are committed for; None: nothing is committed.
     group_id: str | None = None
     processing_guarantee: ProcessingGuarantee = ProcessingGuarantee.AT_LEAST_ONCE
     first_poll_offset_strategy: FirstPollOffsetStrategy = FirstPollOffsetStrategy.UNCOMMITTED_EARLIEST
     #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
     start_timestamp: int | datetime | None = None
     offset_commit_period_ms: int = 30_000
-    #: Of one partition: where its lowest open message is so far behind, it gets nothing more (W13).
+    #: How many offsets of one partition may be ahead of its lowest open message. Then the partition has to wait (W13).
     max_uncommitted_offsets: int = 10_000_000
-    #: Messages that a task takes from Kafka at once, at most.
+    #: How many messages a task takes from Kafka at once, at most.
     max_poll_records: int = 500
-    #: How long a task waits for a message that must be there.
+    #: How long a task waits for a message that Kafka must have.
     poll_timeout_ms: int = 50
-    #: How often new partitions, and new topics of a pattern, are looked for.
+    #: How often the spout looks for new partitions, and for new topics that match a pattern.
     partition_refresh_period_ms: int = 2_000
-    #: When a message that failed is emitted again (K4).
+    #: When a failed message is emitted again (K4).
     retry: ExponentialBackoff = field(default_factory=ExponentialBackoff)
     record_translator: RecordTranslator = field(default_factory=DefaultRecordTranslator)
-    #: Emit a tuple of None where the translator returns None, instead of nothing (K7).
+    #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7).
     emit_null_tuples: bool = False
-    #: Emit with message ids also where the guarantee needs none, for max spout pending and the statistics.
+    #: Whether tuples have message ids even if the guarantee needs none: for max spout pending and the statistics.
     tuple_tracking_enforced: bool = False
-    #: For all partitions together, in one batch; None: by what the tasks get done.
+    #: How many offsets one batch reads from all partitions together, at most; None: as many as the tasks can process.
     max_offsets_per_trigger: int | None = None
-    #: A topic that is not there when the topology starts: an error, or wait until it is.
+    #: Whether a topic that does not exist when the topology starts is an error, or is waited for.
     unknown_topic: Literal["fail", "wait"] = "fail"
-    #: A log that was cut, by an election of a leader that did not have all of it or with a disk: go on at its end, or stop.
-    #: The same where it may have been, because no topic id tells it from a topic that was made again: read all of it, or stop.
+    #: What the topology does if a partition's log was cut, because a new leader did not have all of it or a disk was lost:
+    #: go on at the log's new end, or stop. If no topic id tells a cut log from a topic that was deleted and made again,
+    #: "continue" reads the whole topic again, or with AT_MOST_ONCE goes on at the new end.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"
@@ -86,10 +87,11 @@ class _Options:
 
 @dataclass(frozen=True)
 class KafkaSpoutConfig(_Options):
-    """Which topics of which servers a `KafkaSpout` reads, and how.
+    """The configuration of a `KafkaSpout`: which topics it reads from which servers, and how.
 
-    ``topics`` are a name, several, or a compiled pattern that whole names of topics must match. Raises `InvalidTopologyError`
-    for what can't work.
+    ``topics`` is a topic's name, several names, or a compiled pattern that must match a topic's whole name.
+
+    Raises `InvalidTopologyError` for settings that can't work.
 
     >>> config = KafkaSpoutConfig("broker:9092", ["clicks", "orders"], group_id="shop", max_uncommitted_offsets=100_000)
     >>> config.first_poll_offset_strategy
@@ -106,7 +108,7 @@ class KafkaSpoutConfig(_Options):
             object.__setattr__(self, name, value)
 
     def _checked(self) -> dict[str, Any]:
-        """All that has to be spelled in another way."""
+        """Check the settings, and return those that need another form."""
         topics = self.topics if isinstance(self.topics, re.Pattern) else _names(self.topics)
         servers = self.servers if isinstance(self.servers, str) else ",".join(self.servers)
         if not servers:
@@ -152,24 +154,24 @@ class KafkaSpoutConfig(_Options):
     def builder(
         servers: str | Sequence[str], topics: str | Iterable[str] | re.Pattern[str], *more_topics: str
     ) -> KafkaSpoutConfigBuilder:
-        """The same by Storm's builder."""
+        """Return Storm's builder for the same settings."""
         if more_topics:
             topics = [*([topics] if isinstance(topics, str) else topics), *more_topics]  # type: ignore[misc]
         return KafkaSpoutConfigBuilder(servers, topics)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The topics, where they are named."""
+        """The topics' names; none if there is a pattern."""
         return () if isinstance(self.topics, re.Pattern) else tuple(self.topics)
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """The pattern of the topics' names, where there is one."""
+        """The pattern of the topics' names, or None."""
         return self.topics if isinstance(self.topics, re.Pattern) else None
 
     @property
     def client_conf(self) -> dict[str, Any]:
-        """What librdkafka is configured with."""
+        """The configuration for librdkafka."""
         return client_conf(str(self.servers), self.group_id, self.props)
 
     @property
@@ -192,7 +194,7 @@ def _names(topics: str | Iterable[str]) -> tuple[str, ...]:
     if not names:
         _refuse("topics must name at least one topic, or be a compiled pattern")
     for name in names:
-        # Kafka's own rule. A pattern that somebody forgot to compile is found by it.
+        # Kafka's own rule. It also finds a pattern that somebody forgot to compile.
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
             _refuse(
                 f"{name!r} is no name of a topic (letters, digits, '.', '_', '-'); give a pattern as re.compile({name!r})"
@@ -213,7 +215,7 @@ def _refuse(what: str) -> Any:
 
 
 class KafkaSpoutConfigBuilder:
-    """Storm's ``KafkaSpoutConfig.Builder``: every setter returns the builder, `build` makes the configuration (K1)."""
+    """A builder of a `KafkaSpoutConfig`, as in Storm: every setter returns the builder, `build` the configuration (K1)."""
 
     def __init__(self, servers: str | Sequence[str], topics: str | Iterable[str] | re.Pattern[str]) -> None:
         self._servers, self._topics = servers, topics
@@ -224,53 +226,53 @@ class KafkaSpoutConfigBuilder:
         return self
 
     def set_prop(self, key: str, value: Any) -> KafkaSpoutConfigBuilder:
-        """One setting of the consumer."""
+        """Add one setting of the consumer."""
         return self.set_props({key: value})
 
     def set_props(self, props: Mapping[str, Any]) -> KafkaSpoutConfigBuilder:
-        """Settings of the consumer, beside those that were set before."""
+        """Add settings of the consumer to those that were set before."""
         return self._with(props={**self._options.get("props", {}), **props})
 
     def set_group_id(self, group_id: str) -> KafkaSpoutConfigBuilder:
-        """The consumer group."""
+        """Set the consumer group that offsets are committed for."""
         return self._with(group_id=group_id)
 
     def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
-        """At least once by default (K2)."""
+        """Set how often each message is processed: at least once by default (K2)."""
         return self._with(processing_guarantee=guarantee)
 
     def set_first_poll_offset_strategy(
         self, strategy: FirstPollOffsetStrategy | str
     ) -> KafkaSpoutConfigBuilder:
-        """Where to begin (K3)."""
+        """Set where a topology without a checkpoint begins to read (K3)."""
         return self._with(first_poll_offset_strategy=strategy)
 
     def set_start_timestamp(self, timestamp: int | datetime) -> KafkaSpoutConfigBuilder:
-        """Ms since 1970, or a datetime."""
+        """Set where the TIMESTAMP strategies begin: in ms since 1970, or as a datetime."""
         return self._with(start_timestamp=timestamp)
 
     def set_offset_commit_period_ms(self, period: int) -> KafkaSpoutConfigBuilder:
-        """How often offsets are committed to the group."""
+        """Set how often offsets are committed for the group."""
         return self._with(offset_commit_period_ms=period)
 
     def set_max_uncommitted_offsets(self, offsets: int) -> KafkaSpoutConfigBuilder:
-        """How far a partition may be ahead of its lowest open message."""
+        """Set how many offsets a partition may be ahead of its lowest open message."""
         return self._with(max_uncommitted_offsets=offsets)
 
     def set_max_poll_records(self, records: int) -> KafkaSpoutConfigBuilder:
-        """How many messages a task takes at once."""
+        """Set how many messages a task takes from Kafka at once, at most."""
         return self._with(max_poll_records=records)
 
     def set_poll_timeout_ms(self, timeout: int) -> KafkaSpoutConfigBuilder:
-        """How long a task waits for a message that must be there."""
+        """Set how long a task waits for a message that Kafka must have."""
         return self._with(poll_timeout_ms=timeout)
 
     def set_partition_refresh_period_ms(self, period: int) -> KafkaSpoutConfigBuilder:
-        """How often new partitions are looked for."""
+        """Set how often the spout looks for new partitions and topics."""
         return self._with(partition_refresh_period_ms=period)
 
     def set_retry(self, retry: ExponentialBackoff) -> KafkaSpoutConfigBuilder:
-        """When failed messages are emitted again (K4)."""
+        """Set when failed messages are emitted again (K4)."""
         return self._with(retry=retry)
 
     def set_record_translator(
@@ -279,37 +281,37 @@ class KafkaSpoutConfigBuilder:
         fields: Fields | Iterable[str] | None = None,
         stream: str = DEFAULT_STREAM,
     ) -> KafkaSpoutConfigBuilder:
-        """A translator, or a function with the fields that it returns, and their stream (K7)."""
+        """Set a translator, or a function with the fields of its values and their stream (K7)."""
         return self._with(record_translator=as_translator(translator, fields, stream))
 
     def set_emit_null_tuples(self, emit: bool) -> KafkaSpoutConfigBuilder:
-        """What becomes of a record whose translator returns None."""
+        """Set whether a tuple of None values is emitted if the translator returns None."""
         return self._with(emit_null_tuples=emit)
 
     def set_tuple_tracking_enforced(self, enforced: bool) -> KafkaSpoutConfigBuilder:
-        """Message ids also without at-least-once."""
+        """Set whether tuples have message ids even if the guarantee needs none."""
         return self._with(tuple_tracking_enforced=enforced)
 
     def set_max_offsets_per_trigger(self, offsets: int | None) -> KafkaSpoutConfigBuilder:
-        """The most that one batch gets."""
+        """Set how many offsets one batch reads from all partitions together, at most."""
         return self._with(max_offsets_per_trigger=offsets)
 
     def set_unknown_topic(self, what: Literal["fail", "wait"]) -> KafkaSpoutConfigBuilder:
-        """What becomes of a topology whose topic is not there."""
+        """Set whether a topic that does not exist at the start is an error, or is waited for."""
         return self._with(unknown_topic=what)
 
     def set_truncated_log(self, what: Literal["continue", "fail"]) -> KafkaSpoutConfigBuilder:
-        """What becomes of a topology where a log was cut."""
+        """Set whether the topology goes on or stops if a partition's log was cut."""
         return self._with(truncated_log=what)
 
     def set_key_deserializer(self, deserializer: str | Deserializer) -> KafkaSpoutConfigBuilder:
-        """``str``, ``bytes``, ``json``, or a function of bytes."""
+        """Set the deserializer of keys: ``str``, ``bytes``, ``json``, or a function of bytes."""
         return self._with(key_deserializer=deserializer)
 
     def set_value_deserializer(self, deserializer: str | Deserializer) -> KafkaSpoutConfigBuilder:
-        """``str``, ``bytes``, ``json``, or a function of bytes."""
+        """Set the deserializer of values: ``str``, ``bytes``, ``json``, or a function of bytes."""
         return self._with(value_deserializer=deserializer)
 
     def build(self) -> KafkaSpoutConfig:
-        """The configuration; raises `InvalidTopologyError` for what can't work."""
+        """Return the configuration. Raises `InvalidTopologyError` for settings that can't work."""
         return KafkaSpoutConfig(self._servers, self._topics, **self._options)

@@ -1,10 +1,12 @@
-"""When to believe that a log is not the one that was read so far: its topic was made anew, or it was cut. Pure.
+"""Decides when to believe that a log is no longer the one that was read: its topic was made again, or the log was cut.
 
-Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost: by the election of a leader that did not
-have them, or with a disk. But a broker that has just begun to lead may not know its end yet, and one that was away may
-still know a topic that is gone. So such news is acted upon only if Kafka has said it for some time and in several answers.
-Until then nothing more of these partitions is handed out. Where the id of a topic is not known, then or now, nobody can tell
-which of both has happened, and the news says that.
+Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost with a disk, or by the election of a
+leader that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was
+away may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in
+several answers. Until then no more messages of these partitions are handed out. If the topic's id is not known, then or now,
+nobody can tell which of the two has happened. The result says so.
+
+This module is pure: what Kafka says comes as arguments.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from stormspark.connectors.kafka.offsets import Partition, Positions
 __all__ = ["Doubts", "News", "Patience"]
 
 _K = TypeVar("_K", bound=Hashable)
-#: For so long, and in so many answers after the first one.
+#: How long Kafka must have reported a change, in seconds, and in how many answers after the first one.
 _SURE_SECS = 5.0
 _SURE_ANSWERS = 3
 
 
 class _Heard(NamedTuple):
-    """When, and in which answer, it was said first and last."""
+    """When, and in which answer, Kafka first and last reported a change, and the lowest end that it reported."""
 
     since: float
     first: int
@@ -33,7 +35,7 @@ class _Heard(NamedTuple):
 
 
 class Patience(Generic[_K]):
-    """What was heard that is hard to believe, by what it is about.
+    """Changes that Kafka has reported but that are not believed yet, by the partition or topic that they concern.
 
     >>> patience = Patience[str]()
     >>> [patience.is_sure("t-0", 60, now=now, answer=answer) for now, answer in ((0, 1), (1, 9), (6, 10))]
@@ -47,9 +49,9 @@ class Patience(Generic[_K]):
         return len(self._heard)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Kafka has said so in its answer of that number: whether it has done so for long and often enough.
+        """Note that Kafka has reported the change in this answer. Return whether it has for long enough and often enough.
 
-        The same answer may be shown again. That is no news, however late it is.
+        The same answer may be passed again. It counts once, however late that is.
         """
         heard = self._heard.get(about, _Heard(now, answer, now, answer, end))
         if answer > heard.last:
@@ -58,25 +60,27 @@ class Patience(Generic[_K]):
         return heard.until - heard.since >= _SURE_SECS and heard.last - heard.first >= _SURE_ANSWERS
 
     def lowest(self, about: _K) -> int:
-        """The lowest end that was heard: what was written since then has not been read."""
+        """Return the lowest end that Kafka has reported. Whatever was written after it has not been read."""
         return self._heard[about].lowest
 
     def forget(self, about: _K) -> None:
-        """It is settled, or was not so."""
+        """Forget a change that is settled, or that turned out not to be true."""
         self._heard.pop(about, None)
 
     def keep(self, about: set[_K]) -> None:
-        """Of all others nothing of the kind was said this time."""
+        """Forget all changes except these, because Kafka's latest answer does not report the others."""
         for one in self._heard.keys() - about:
             del self._heard[one]
 
 
 class News(NamedTuple):
-    """What an answer of Kafka's means for the positions.
+    """The changes that follow from an answer of Kafka.
 
-    ``held``: partitions that get nothing more for now. ``remade``: topics that are others than before, with their new ids;
-    ``cut``: partitions that go on at an earlier position. ``unclear``: partitions that end before their positions too, at which
-    offsets, but of topics whose ids are not known, so that they are cut or made anew.
+    - ``held``: partitions of which nothing is handed out for now.
+    - ``remade``: topics that were deleted and made again, with their new ids.
+    - ``cut``: partitions whose log was cut, with the earlier position where they go on.
+    - ``unclear``: partitions that end before their positions, with their ends, whose topic's id is not known. So either the log
+      was cut, or the topic was made again.
     """
 
     held: frozenset[Partition]
@@ -86,7 +90,7 @@ class News(NamedTuple):
 
 
 class Doubts:
-    """For all partitions of a spout."""
+    """The changes that are in doubt, for all partitions of a spout."""
 
     def __init__(self) -> None:
         self._topics = Patience[tuple[str, str]]()
@@ -94,7 +98,7 @@ class Doubts:
         self._nameless = Patience[str]()
 
     def __bool__(self) -> bool:
-        """Whether something is being waited for."""
+        """Whether any change is in doubt."""
         return len(self._topics) + len(self._partitions) > 0
 
     def look(
@@ -108,9 +112,10 @@ class Doubts:
         answer: int,
         told: Mapping[Partition, int],
     ) -> News:
-        """Compare ``positions`` in the topics with the ids ``known`` with what Kafka said in answer number ``answer``.
+        """Compare ``positions``, in topics with the ids ``known``, with Kafka's answer number ``answer``.
 
-        ``told`` is how many answers have had the end of each partition: not every answer has all of them.
+        That answer is ``ends`` and ``ids``. Not every answer has the end of every partition, so ``told`` counts, per partition,
+        the answers that had it.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)
@@ -125,7 +130,7 @@ class Doubts:
         }
         self._partitions.keep(lower)
         sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=told[p])]
-        # Without both ids nobody can tell a topic that was made anew. That they are not told for once means nothing.
+        # Without both ids, a topic that was made again can't be recognised. That ids are missing in one answer means nothing.
         nameless = {
             partition.topic
             for partition in lower

@@ -1,17 +1,19 @@
-"""Which offsets are handed out next, where a partition begins, what may be committed. Pure: what is known comes as arguments.
+"""Decides which offsets are handed out next, where a partition begins, and what may be committed.
 
-A position is the offset of the next message. Positions are kept as Spark's checkpoint has them,
-{topic: {partition: position}}, and that is the truth: a topology goes on from there.
+These functions are pure: everything that is known about Kafka comes as arguments.
 
-A partition's first position is written down before anything is handed out of it: it appears in the end of a batch
-that has nothing of it, and in the batches after that its range is (position, end). So a batch that is run again has
-the same ranges, whatever the strategy, and whatever Kafka says by then. Before the first look at Kafka there is
-nothing at all, `{}`; a topic that is not there yet is `{topic: {}}`. That tells the partitions that the topology's
-strategy is for from those that came later, which are read from their beginning.
+A position is the offset of the next message. Spark's checkpoint holds the positions as {topic: {partition: position}}, and a
+topology goes on from there.
 
-Beside its positions a topic has its id, where the brokers tell one: a topic that was deleted and made again has another. A
-position that moves, because its topic was made anew or its log was cut, is written down like a first one: by a batch that
-hands out nothing of the partition but the news.
+A partition's first position is recorded before any of its messages is handed out. A batch that has none of the partition's
+messages records the position in its end. In later batches the partition's range is (position, end). So a batch that runs again
+has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look at Kafka the positions are
+`{}`, and a topic that does not exist yet is `{topic: {}}`. So the partitions that the topology's strategy applies to can be told
+from those that were added later, which are read from their beginning.
+
+Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
+position moves, because its topic was made again or its log was cut, it is recorded like a first one: by a batch that hands out
+no messages of the partition, only the notice of the change.
 """
 
 from __future__ import annotations
@@ -41,20 +43,20 @@ __all__ = [
     "topic_ids",
 ]
 
-#: Among low marks: how often the tasks have been asked for them. No partition has such a name.
+#: The key, among the low marks, of how often the tasks have been asked for them. No partition has this name.
 ASKED = ""
-#: Among a topic's positions: its id. No partition has such a number.
+#: The key, among a topic's positions, of its id. No partition has this number.
 ID = "id"
-#: So many messages may wait whatever happens: a batch of a fast topology, so that it can become one.
+#: This many messages may always wait. It is a batch of a fast topology, so that any topology can become fast.
 _LEAST_WAITING = 50_000
-#: Beyond all offsets: what keeps one kind of news from another.
+#: Greater than any offset: tells one kind of change in a `Range` from another.
 _FAR = 1 << 62
-#: Positions as they are in Spark's checkpoint, and topics' ids.
+#: Positions and topic ids, in the form of Spark's checkpoint.
 Document = dict[str, dict[str, int | str]]
 
 
 class Partition(NamedTuple):
-    """A partition of a topic. They are sorted by name of the topic, then number: Storm's order (K6)."""
+    """A partition of a topic. Partitions are sorted by topic, then by number, as in Storm (K6)."""
 
     topic: str
     number: int
@@ -64,11 +66,13 @@ Positions = dict[Partition, int]
 
 
 class Range(NamedTuple):
-    """Messages from ``start`` up to before ``end``; ``place`` is the partition's in the sorted list (K6).
+    """A partition's messages from ``start`` up to, but not including, ``end``.
 
-    An ``end`` before ``start`` is no range but the news that the partition does not go on at ``start``: its log was cut, and it
-    goes on at ``end``; or its topic was made anew, and begins at -1 - ``end``. Where nobody can tell which of both it is,
-    ``end`` is as for the latter, and far below that.
+    ``place`` is the partition's index in the sorted list of partitions (K6).
+
+    If ``end`` is before ``start``, there are no messages, and the partition does not go on at ``start``. Either its log was cut,
+    and it goes on at ``end``. Or its topic was made again, and the partition begins at -1 - ``end``. If nobody can tell which of
+    the two has happened, ``end`` is as in the second case, minus 2 to the power of 62.
 
     >>> Range("t", 0, 100, 60, 0).news, Range("t", 0, 100, -1, 0).news, Range("t", 0, 60, 100, 0).news
     (('cut', 60), ('made anew', 0), None)
@@ -84,12 +88,12 @@ class Range(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets it has."""
+        """How many offsets the range has."""
         return max(0, self.end - self.start)
 
     @property
     def news(self) -> tuple[str, int] | None:
-        """What has become of the partition, and where it goes on; None where it goes on as it should."""
+        """What has happened to the partition, and where it goes on; None if it goes on at ``start``."""
         if self.end >= self.start:
             return None
         if self.end >= 0:
@@ -99,14 +103,14 @@ class Range(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What a group has committed for a partition, and the deployment that did."""
+    """The offset that a group has committed for a partition, and the deployment that committed it."""
 
     offset: int
     deployment: str
 
 
 def name_of(topic: str, partition: int) -> str:
-    """What people call a partition.
+    """Return the name of a partition as people write it.
 
     >>> name_of("words", 3)
     'words-3'
@@ -115,7 +119,7 @@ def name_of(topic: str, partition: int) -> str:
 
 
 def as_positions(document: Mapping[str, Mapping[str, int | str]]) -> Positions:
-    """Of Spark's checkpoint.
+    """Return the positions that a document of Spark's checkpoint holds.
 
     >>> as_positions({"words": {"0": 7, "id": "bLzl4FwcQqWQMAJqUUMIew"}, "new": {}})
     {Partition(topic='words', number=0): 7}
@@ -129,7 +133,7 @@ def as_positions(document: Mapping[str, Mapping[str, int | str]]) -> Positions:
 
 
 def topic_ids(document: Mapping[str, Mapping[str, int | str]]) -> dict[str, str]:
-    """The ids of topics, as far as they are known.
+    """Return the topic ids that are known.
 
     >>> topic_ids({"words": {"0": 7, "id": "bLzl4FwcQqWQMAJqUUMIew"}, "new": {}})
     {'words': 'bLzl4FwcQqWQMAJqUUMIew'}
@@ -140,7 +144,7 @@ def topic_ids(document: Mapping[str, Mapping[str, int | str]]) -> dict[str, str]
 def as_document(
     positions: Mapping[Partition, int], topics: Iterable[str] = (), ids: Mapping[str, str] | None = None
 ) -> Document:
-    """For Spark's checkpoint, always in the same order; ``topics`` are there also where they have no partition.
+    """Return a document for Spark's checkpoint, always in the same order. ``topics`` appear even without partitions.
 
     >>> as_document({Partition("words", 10): 3, Partition("words", 9): 4}, ["new"], {"words": "bLzl", "other": "x"})
     {'new': {}, 'words': {'9': 4, '10': 3, 'id': 'bLzl'}}
@@ -163,12 +167,13 @@ def first_position(
     committed: Committed | None,
     deployment: str,
 ) -> int:
-    """Where a partition begins that the topology has no position of (K3).
+    """Return where a partition begins for which the topology has no position yet (K3).
 
-    ``at_timestamp`` is the first offset from the start timestamp on, None where there is none: then the partition begins at
-    its end. A commit of the same deployment always counts: the strategies that ignore commits do so the first time only. What
-    is committed and gone by now means the earliest that is left. What is committed beyond the end is the first position all the
-    same: a broker may not know the end yet, and `stormspark.connectors.kafka.doubts` finds out.
+    ``at_timestamp`` is the first offset at or after the start timestamp. If it is None, the partition begins at its end.
+
+    A commit of the same deployment always counts, because the strategies that ignore commits do so the first time only. If the
+    committed offset is gone by now, the partition begins at the earliest one that is left. A committed offset beyond the end
+    is used as it is: a broker may not know the end yet, and `stormspark.connectors.kafka.doubts` finds out.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)
@@ -195,11 +200,13 @@ def share_out(
     done: Mapping[Partition, int] | None = None,
     max_uncommitted: int | None = None,
 ) -> Positions:
-    """The positions after the next batch: what there is, but not more than ``limit`` in all, shared out evenly.
+    """Return the positions after the next batch.
 
-    A partition gets nothing that is ``max_uncommitted`` or more beyond what is done with (K5, W13). ``done`` is of
-    `committable`, None where it is not known: then nothing is held back. A partition that ``ends`` does not have
-    stays where it is, as does one whose end is before its position: see `stormspark.connectors.kafka.doubts`.
+    The batch takes all available offsets, but at most ``limit`` in total, shared evenly among the partitions.
+
+    ``done`` is the result of `committable`. A partition gets no offset that is ``max_uncommitted`` or more beyond its position
+    there (K5, W13). If ``done`` is None, nothing is held back. A partition stays where it is if ``ends`` does not have it, or if
+    its end is before its position: see `stormspark.connectors.kafka.doubts`.
 
     >>> a, b = Partition("t", 0), Partition("t", 1)
     >>> share_out({a: 0, b: 0}, {a: 100, b: 3}, limit=10)
@@ -222,8 +229,10 @@ def share_out(
 
 
 def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
-    """How many offsets may be handed out, so that tasks never run dry and yet little waits: twice what the last batch emitted,
-    or, where backpressure holds the tasks, twice what they may emit in the next one.
+    """Return how many offsets may be handed out, so that tasks never run dry and yet few messages wait.
+
+    The waiting and the new messages together may be twice what the last batch emitted. If backpressure limits the tasks, they may
+    be twice what the tasks may emit in the next batch.
 
     >>> allowance(waiting=30_000, emitted=100_000), allowance(waiting=49_000, emitted=0), allowance(waiting=60_000, emitted=10)
     (170000, 1000, 0)
@@ -234,11 +243,11 @@ def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
 
 
 def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partition, int]:
-    """At most ``limit`` of all, the small ones whole, the others alike."""
+    """Share out at most ``limit`` offsets: small partitions get all of theirs, the others get equal shares."""
     if limit is None or sum(there.values()) <= limit:
         return there
     given: dict[Partition, int] = {}
-    # From the smallest on: what one leaves of its even share is for those after it.
+    # The smallest partition comes first: what it leaves of its share goes to those after it.
     in_order = sorted(there, key=lambda partition: (there[partition], partition))
     for left, partition in zip(range(len(in_order), 0, -1), in_order, strict=True):
         given[partition] = share = min(there[partition], -(-limit // left))
@@ -249,10 +258,10 @@ def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partitio
 def ranges(
     start: Mapping[str, Mapping[str, int | str]], end: Mapping[str, Mapping[str, int | str]]
 ) -> list[Range]:
-    """What a batch from ``start`` to ``end`` hands out, by partition.
+    """Return the ranges that a batch from ``start`` to ``end`` hands out, by partition.
 
-    A partition that ``start`` does not have only gets its first position. Of one that goes back, or whose topic was made anew,
-    the news is handed out, and nothing else.
+    A partition that ``start`` does not have gets its first position only. If a partition goes back, or its topic was made again,
+    its range only says so, and has no messages.
 
     >>> ranges({"t": {"0": 5}}, {"t": {"0": 7, "1": 3}})
     [Range(topic='t', partition=0, start=5, end=7, place=0)]
@@ -278,7 +287,9 @@ def ranges(
 
 
 def committable(end: Mapping[Partition, int], low_marks: Mapping[str, int]) -> Positions:
-    """Up to where all messages are done with: the contiguous run of each partition (K5), after a batch that ended at ``end``.
+    """Return, for each partition, the offset before which all messages are acked or given up (K5).
+
+    This holds after a batch that ended at ``end``.
 
     >>> committable({Partition("t", 0): 9, Partition("t", 1): 4}, {"t-0": 6})
     {Partition(topic='t', number=0): 6, Partition(topic='t', number=1): 4}
@@ -290,7 +301,7 @@ def committable(end: Mapping[Partition, int], low_marks: Mapping[str, int]) -> P
 
 
 def blocked(low_marks: Mapping[str, int], highest: Mapping[str, int], max_uncommitted: int) -> dict[str, int]:
-    """The partitions that get nothing more because of their lowest open message, and its offset (W13).
+    """Return the partitions that have to wait because of their lowest open message, with its offset (W13).
 
     >>> blocked({"t-0": 3, "t-1": 90}, {"t-0": 103, "t-1": 103}, 100)
     {'t-0': 3}

@@ -1,7 +1,7 @@
-"""Which ranges of offsets a Kafka spout's tasks get next: `offsets` with what Kafka and the tasks say.
+"""Plans which ranges of offsets the tasks of a Kafka spout get next: it applies `offsets` to what Kafka and the tasks report.
 
-The same for both engines. On Spark it lives in the process of the data source, on the driver's host, and Spark's checkpoint keeps
-its positions. The local engine asks it before each batch, and what the group has committed is all that is kept.
+Both engines use it. On Spark, it lives in the process of the data source, on the driver's host, and Spark's checkpoint keeps its
+positions. The local engine calls it before each batch, and only the group's commits outlive the topology.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from stormspark.errors import InvalidTopologyError, StormsparkError
 
 __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 
-#: How long a batch waits for Kafka to tell the ends of partitions, which takes it some ms; later it goes on without.
+#: How long a batch waits for Kafka to return the ends of partitions, which usually takes some ms. Then it goes on without them.
 _ENDS_SECS = 0.25
 _CHECK_SECS = 10.0
-#: How long a run that takes what there is waits until it is sure what has become of a log.
+#: How long a run that stops at the current ends waits until it is sure what has happened to a log.
 _SETTLE_SECS = 15.0
-#: The topic of the positions where a pattern has matched nothing yet; no topic can be called so.
+#: The topic in the positions while a pattern has not matched any topic yet. No topic can have this name.
 _NO_TOPIC = "*"
 
 _log = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlannerSettings:
-    """Of a `KafkaSpoutConfig`, what concerns planning; can be pickled, as translators may not."""
+    """The settings of a `KafkaSpoutConfig` that planning needs. They can be pickled, which translators may not allow."""
 
-    client_conf: Mapping[str, Any] = field(repr=False)  # with passwords
+    client_conf: Mapping[str, Any] = field(repr=False)  # holds passwords
     names: tuple[str, ...]
     pattern: re.Pattern[str] | None
     commits: bool
@@ -68,14 +68,14 @@ class PlannerSettings:
     max_uncommitted: int
     refresh_secs: float
     limit: int | None
-    #: Tells this deployment's commits from those of others (K3).
+    #: Tells the commits of this deployment from those of others (K3).
     deployment: str
-    #: Where a log was cut: "continue" at its end, or "fail".
+    #: What to do if a log was cut: "continue" at its end, or "fail".
     truncated_log: str = "continue"
 
     @classmethod
     def of(cls, config: KafkaSpoutConfig, deployment: str) -> PlannerSettings:
-        """Those of a configuration."""
+        """Return the planning settings of a configuration."""
         return cls(
             client_conf=config.client_conf,
             names=config.names,
@@ -95,7 +95,10 @@ class PlannerSettings:
 
 @dataclass
 class KafkaPlanner:
-    """Can be pickled until it is first asked. ``pause_secs`` is how long what Kafka said is good enough."""
+    """The planner of one Kafka spout.
+
+    It can be pickled until it first connects to Kafka. ``pause_secs`` is how long an answer of Kafka counts as fresh.
+    """
 
     settings: PlannerSettings
     pause_secs: float = 0.0
@@ -104,13 +107,13 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: Nothing beyond these is wanted: the end of a run that takes what there is. One before a position means nothing.
+    #: Where a run that stops at the current ends has to stop. A target before a partition's position has no effect.
     _target: Positions | None = field(default=None, init=False)
-    #: Up to where all is done with, as far as tasks have told.
+    #: The positions before which everything is done, as far as tasks have reported.
     _done: Positions | None = field(default=None, init=False)
     _waiting: int | None = field(default=None, init=False)
     _emitted: int = field(default=0, init=False)
-    #: What backpressure lets the tasks emit in the next batch.
+    #: How many tuples backpressure lets the tasks emit in the next batch.
     _held_to: int | None = field(default=None, init=False)
     _handed_out: int = field(default=0, init=False)
     _planned: Document | None = field(default=None, init=False)
@@ -121,9 +124,9 @@ class KafkaPlanner:
     # -- what to hand out ------------------------------------------------------------------------------------
 
     def latest(self, start: Document) -> Document:
-        """Up to where the next batch goes, from ``start`` on. Does not raise for a broker that is away: then nothing is new.
+        """Return where a batch from ``start`` ends. If the broker is away, that is ``start``.
 
-        Raises `StormsparkError` where a log was cut and ``truncated_log`` says to fail.
+        Raises `StormsparkError` if a log was cut and ``truncated_log`` is "fail".
         """
         from confluent_kafka import KafkaException
 
@@ -131,11 +134,11 @@ class KafkaPlanner:
             end = self._after(start)
             until = time.monotonic() + _SETTLE_SECS
             while self._doubts and self._target is not None and end == start and time.monotonic() < until:
-                time.sleep(_ENDS_SECS)  # a run that takes what there is would take this for its end
+                time.sleep(_ENDS_SECS)  # otherwise a run that stops at the current ends would stop here
                 end = self._after(start)
             if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
                 self._commit(as_positions(end), wait=True)
-        except KafkaException:  # asked again with the next batch
+        except KafkaException:  # the next batch tries again
             end = start
         self._planned = end
         self._handed_out = sum(found.size for found in ranges(start, end))
@@ -152,7 +155,7 @@ class KafkaPlanner:
         news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=answer, told=told)
         news = self._only_lost(news, positions)
         believed = {partition: end for partition, end in ends.items() if partition not in news.held}
-        if target is not None:  # all of it is wanted, so nothing holds it back
+        if target is not None:  # the run wants everything, so `max_uncommitted` does not apply
             done = None
             believed = {p: min(end, target[p]) for p, end in believed.items() if p in target}
         after = share_out(
@@ -169,7 +172,10 @@ class KafkaPlanner:
         return as_document(after, topics, self._ids(after, news, ends, known, ids))
 
     def _missing(self, first: Positions) -> bool:
-        """Whether a partition that is there has not answered. Had the others begun, it would be one that came later."""
+        """Whether an existing partition has not answered yet.
+
+        If the others began without it, it would later be taken for a partition that was added after the start.
+        """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
         silent = sorted(name_of(*partition) for partition in set(wanted) - first.keys())
@@ -180,9 +186,10 @@ class KafkaPlanner:
         return bool(silent)
 
     def _only_lost(self, news: News, positions: Positions) -> News:
-        """Without the partitions that do have what was read, which can't be read now because of an open transaction.
+        """Remove the partitions whose logs do have what was read, but hide it behind an open transaction.
 
-        So it is with positions of somebody who read uncommitted messages. These partitions are held until the transaction ends.
+        That happens if the positions come from a reader of uncommitted messages. These partitions wait until the transaction
+        ends.
         """
         lower = {**news.cut, **news.unclear}
         if not lower:
@@ -202,10 +209,10 @@ class KafkaPlanner:
         known: Mapping[str, str],
         ids: Mapping[str, str],
     ) -> dict[str, str]:
-        """Topics' ids that belong to the positions ``after``.
+        """Return the topic ids that belong to the positions ``after``.
 
-        An id that was not known is written down only beside positions that its topic has: what is beyond an end may be a position
-        in an older topic.
+        A new id is recorded only if its topic has all these positions: a position beyond an end may belong to an older topic of
+        the same name.
         """
         beyond = {
             partition.topic
@@ -218,17 +225,17 @@ class KafkaPlanner:
         return {**new, **kept, **news.remade}
 
     def _moved(self, after: Positions, news: News, ends: Mapping[Partition, int]) -> Positions:
-        """The positions after news, which are written down by a batch that hands out nothing of their partitions."""
+        """Return the positions after the changes in ``news``. A batch records them, and hands out none of their messages."""
         self._fail_if_asked_to(after, news)
         lower, anew = {**news.cut}, set(news.remade)
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
             lower |= news.unclear
-        else:  # if its topic was made anew, then so were all partitions of it
+        else:  # if the topic was made again, all its partitions were
             anew |= {partition.topic for partition in news.unclear}
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
             assert self._done is not None
-            self._done.pop(partition, None)  # what was done with says nothing of what comes now
+            self._done.pop(partition, None)  # what was done before does not apply to the new messages
         after = {partition: position for partition, position in after.items() if partition.topic not in anew}
         again = [partition for partition in ends if partition.topic in anew]
         return {**after, **lower, **(self._connected().earliest(again) if again else {})}
@@ -257,7 +264,7 @@ class KafkaPlanner:
     def _first_positions(
         self, partitions: Sequence[Partition], ends: Mapping[Partition, int], *, came_later: bool
     ) -> Positions:
-        """By the strategy; a partition that came while the topology ran is read from its beginning (K3)."""
+        """Return first positions: by the strategy, or the beginning for a partition that was added later (K3)."""
         settings, brokers = self.settings, self._connected()
         earliest = brokers.earliest(partitions)
         if came_later:
@@ -276,31 +283,31 @@ class KafkaPlanner:
                 deployment=settings.deployment,
             )
             for partition in partitions
-            if partition in earliest and partition in since  # the others are asked again
+            if partition in earliest and partition in since  # the next batch asks the others again
         }
 
     def prepare_available_now(self) -> None:
-        """Nothing that comes from now on is wanted. Raises what Kafka does not answer."""
+        """Make the run stop at the current ends of the partitions. Raises `KafkaException` if Kafka does not answer."""
         brokers = self._connected()
         self._target = brokers.ends(brokers.partitions(self.settings.names, self.settings.pattern))
 
     def ranges(self, start: Document, end: Document) -> list[Range]:
-        """What a batch hands out. At most once means that one which is run again has nothing (K2)."""
+        """Return the ranges that a batch hands out. With AT_MOST_ONCE, a batch that runs again has none (K2)."""
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != self._planned:
             return []
         return ranges(start, end)
 
     def known_ends(self, start: Document) -> Document:
-        """The ends that Kafka told last, for those who look at the lag."""
+        """Return the last known ends, for the lag that is shown to users."""
         return as_document({**as_positions(start), **(self._watch.ask(0).ends if self._watch else {})})
 
     # -- what has become of it -------------------------------------------------------------------------------
 
     def told(self, end: Document, progress: SourceProgress) -> None:
-        """After the batch that ended at ``end``, or once more: how far the tasks have come.
+        """Note how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
-        Low marks hold for the batch in which the tasks were asked. Told again, they would pass for marks of a later batch, and
-        what that has opened would count as done: so they have a number (`ASKED`), and count once.
+        Low marks are valid for the batch in which the tasks were asked for them. If the same marks were taken for those of a
+        later batch, messages that this batch has opened would count as done. So marks carry a number (`ASKED`) and count once.
         """
         self._held_to = progress.limit
         if self._waiting is not None and self._handed_out:
@@ -314,7 +321,7 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """Commit to the group what is done with, if it is time to (K5); ``now``: at any rate, and wait for it."""
+        """Commit for the group what is done, if the commit period is over (K5). With ``now``, commit at once and wait."""
         from confluent_kafka import KafkaException
 
         settings = self.settings
@@ -325,7 +332,7 @@ class KafkaPlanner:
         )
         if not done:
             return
-        # Also where nothing is new: a commit may not have come through, and Kafka forgets groups that are silent for long.
+        # Commit even if nothing is new: a commit may have been lost, and Kafka forgets groups that are silent for long.
         self._committed_at = self.clock()
         with contextlib.suppress(KafkaException):
             self._commit(done, wait=now)
@@ -355,7 +362,7 @@ class KafkaPlanner:
         return self._watch
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections to Kafka."""
         if self._watch is not None:
             self._watch.close()
         if self._brokers is not None:
@@ -363,8 +370,10 @@ class KafkaPlanner:
 
 
 def check_topics(config: KafkaSpoutConfig) -> None:
-    """Before a topology starts: raises `InvalidTopologyError` for settings that can't work, for servers that don't answer and
-    for topics that are not there, unless ``unknown_topic`` says to wait for these.
+    """Check the servers and topics before a topology starts.
+
+    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it also does if the servers
+    don't answer or a topic does not exist.
     """
     brokers = Brokers(config.client_conf)
     try:

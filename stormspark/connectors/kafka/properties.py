@@ -1,4 +1,7 @@
-"""Kafka's consumer settings: the Java client's names become librdkafka's, and what stormspark does itself is refused (K6)."""
+"""Translates Kafka's consumer settings from the Java client's names to librdkafka's (K6).
+
+Settings of things that stormspark does itself are rejected.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ __all__ = ["client_conf", "java_deserializers"]
 
 _log = logging.getLogger(__name__)
 
-#: Java's name -> librdkafka's. All others are spelled the same, or are not there.
+#: Java's name -> librdkafka's. All other settings have the same name, or don't exist in librdkafka.
 _RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
@@ -21,7 +24,7 @@ _RENAMED = {
     "socket.connection.setup.timeout.max.ms": "socket.connection.setup.timeout.ms",
 }
 
-#: Set by the user, these would be at odds with what stormspark does; said is what to do instead.
+#: Settings that would conflict with what stormspark does, or that librdkafka does not have; with what to do instead.
 _REFUSED = {
     "enable.auto.commit": "offsets are committed as tuples are acked; choose a processing_guarantee (K2, K6)",
     "enable.auto.offset.store": "offsets are committed as tuples are acked; choose a processing_guarantee (K2, K6)",
@@ -43,7 +46,8 @@ _REFUSED = {
     "ssl.keystore.certificate.chain": "set ssl.certificate.pem",
 }
 
-#: Of consumers that share out partitions, and of the Java client's insides: they mean nothing here, and are dropped aloud.
+#: Settings of consumers that share partitions among them, and of the Java client's internals. They have no effect here, so
+#: they are dropped with a warning.
 _MEANINGLESS = {
     "default.api.timeout.ms", "exclude.internal.topics", "group.instance.id", "group.protocol", "group.remote.assignor",
     "heartbeat.interval.ms", "interceptor.classes", "max.poll.interval.ms", "max.poll.records", "metric.reporters",
@@ -51,7 +55,7 @@ _MEANINGLESS = {
     "session.timeout.ms",
 }  # fmt: skip
 
-#: Fetches are big, and go on as soon as there is room: librdkafka's own default waits a whole second.
+#: Fetches are large, and resume as soon as there is room. By librdkafka's own default they would wait a whole second.
 _TUNED = {
     "fetch.message.max.bytes": 4 << 20,
     "fetch.wait.max.ms": 100,
@@ -65,14 +69,14 @@ _TUNED = {
 _OURS = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    "enable.partition.eof": True,  # a range may end in offsets that have no message
-    "auto.offset.reset": "error",  # what is gone is looked for and told, not skipped silently
-    "log_level": 0,  # librdkafka writes a line to stderr for each try to connect; what it says comes by `error_cb` too
+    "enable.partition.eof": True,  # a range may end with offsets that have no message
+    "auto.offset.reset": "error",  # missing messages are found and reported, not skipped silently
+    "log_level": 0,  # otherwise each attempt to connect writes to stderr; `error_cb` gets the errors, too
 }
 
 
 def client_conf(servers: str, group_id: str | None, props: Mapping[str, Any]) -> dict[str, Any]:
-    """What librdkafka is configured with. Raises `InvalidTopologyError` for what can't be set.
+    """Return the configuration for librdkafka. Raises `InvalidTopologyError` for settings that can't be set.
 
     >>> conf = client_conf("broker:9092", "words", {"fetch.max.wait.ms": 20, "security.protocol": "SASL_SSL"})
     >>> conf["bootstrap.servers"], conf["group.id"], conf["fetch.wait.max.ms"], conf["security.protocol"]
@@ -95,7 +99,7 @@ def client_conf(servers: str, group_id: str | None, props: Mapping[str, Any]) ->
             _log.warning("KafkaSpoutConfig: %s means nothing here and is ignored", key)
         elif key not in _DESERIALIZERS:
             given[name] = value
-    # Where no group is named nothing is ever committed, but librdkafka wants a name.
+    # Without a group nothing is ever committed, but librdkafka needs a name.
     group = group_id or given.pop("group.id", None)
     return {"bootstrap.servers": servers, **_TUNED, **given, "group.id": group or "stormspark", **_OURS}
 
@@ -104,5 +108,5 @@ _DESERIALIZERS = {"key.deserializer": "key", "value.deserializer": "value"}
 
 
 def java_deserializers(props: Mapping[str, Any]) -> dict[str, str]:
-    """The deserializers that a Java configuration names, for ``key`` and ``value``."""
+    """Return the deserializers that a Java configuration names, by ``key`` and ``value``."""
     return {_DESERIALIZERS[key]: str(value) for key, value in props.items() if key in _DESERIALIZERS}

@@ -1,13 +1,13 @@
-"""Reads ranges of offsets in a worker: one consumer for all partitions of a task, which fetches ahead of what is asked for.
+"""Reads ranges of offsets in a worker. Each task has one consumer for all its partitions, which fetches ahead.
 
-Kafka answers for several partitions at once, so messages of others than the one that is asked for come too; they are
-kept until it is their turn. What comes of a partition is in order and without holes but those that Kafka's log itself has:
-compacted or aborted messages and marks of transactions have offsets and are given to nobody. So a range ends where a
-message beyond it comes, or where Kafka says that the partition ends.
+Kafka answers for several partitions at once. So messages of other partitions arrive too, and the reader keeps them until it is
+their turn. The messages of a partition arrive in order, and without gaps except those of Kafka's log itself: compacted messages,
+aborted messages and transaction markers have offsets, but no consumer gets them. So a range ends when a message beyond it
+arrives, or when Kafka says that the partition ends.
 
-**A consumer is never told twice where to read a partition.** An answer that was under way could be taken for one to
-the second question, and a hole in it for one in the log. Where reading has to begin anew (a batch that is run again,
-messages that retention has removed) a new consumer is made; that is rare.
+**The reader never gives a consumer a second position for the same partition.** Otherwise an answer to the first request could be
+taken for an answer to the second one, and a gap in it for a gap in the log. If reading has to start over, because a batch runs
+again or retention has removed messages, the reader makes a new consumer. That is rare.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from stormspark.connectors.kafka.doubts import Patience
 __all__ = ["Chunk", "RangeReader"]
 
 _Key = tuple[str, int]
-#: So much of a partition is kept while others are asked for; then Kafka is not asked for it.
+#: How much of a partition is kept while others are read. Beyond that, the partition is paused.
 _KEEP_MESSAGES = 10_000
 _KEEP_BYTES = 16 << 20
-#: What goes wrong for long is told so often.
+#: Seconds between two warnings about a problem that lasts.
 _TELL_SECS = 30.0
 _WATERMARK_SECS = 0.2
-#: Nothing has come for so long: perhaps there is nothing. Kafka is asked so often where that seems to be so.
+#: After this many seconds without messages, Kafka may have none: then the reader asks for the partition's end, this often.
 _DRY_SECS = 2.0
 _ASK_AGAIN_SECS = 0.25
-#: For so long no questions are asked after one that was not answered.
+#: Seconds without further questions, after one that was not answered.
 _AWAY_SECS = 2.0
 
 
@@ -41,14 +41,14 @@ Message = tuple[str, int, int, bytes | None, bytes | None, int | None, tuple[tup
 
 
 class Chunk(NamedTuple):
-    """Messages of a range, and where the rest of it begins; ``next`` is the range's end where nothing is left."""
+    """Messages of a range. The rest of the range begins at ``next``, which is the range's end if nothing is left."""
 
     messages: list[Message]
     next: int
 
 
 class _Feed:
-    """What has come of one partition: ``messages`` are all that it has from ``low`` up to before ``next``."""
+    """The fetched messages of one partition: all that it has from ``low`` up to, but not including, ``next``."""
 
     def __init__(self, key: _Key, low: int) -> None:
         self.topic, self.partition = key
@@ -56,7 +56,7 @@ class _Feed:
         self.messages: deque[Message] = deque()
         self.bytes = 0
         self.paused = False
-        #: The consumer's position is not in the log.
+        #: Whether the consumer's position is outside the log.
         self.lost = False
 
     def add(self, message: Any) -> None:
@@ -80,7 +80,7 @@ class _Feed:
         self.next = offset + 1
 
     def take(self, end: int, limit: int) -> Chunk:
-        """The first messages before ``end``, and where the others begin."""
+        """Remove and return up to ``limit`` messages before ``end``, and where the rest begins."""
         messages = self.messages
         if messages and len(messages) <= limit and messages[-1][2] < end:
             taken = list(messages)
@@ -100,7 +100,7 @@ class _Feed:
 
 
 class RangeReader:
-    """For one task; messages that are gone, and a broker that is away, are told to ``logger``."""
+    """The reader of one task. It warns on ``logger`` of messages that are gone, and of brokers that are away."""
 
     def __init__(
         self,
@@ -120,18 +120,19 @@ class RangeReader:
         self._consumer: Any = None
         self._feeds: dict[_Key, _Feed] = {}
         self._dry_since: dict[_Key, float] = {}
-        #: Partitions that end before what was handed out of them; how often Kafka was asked, and when.
+        #: Partitions that seem to end before offsets that were handed out.
         self._ends_early = Patience[_Key]()
+        #: How often Kafka has answered about a partition's end, and when it was asked last.
         self._asked: dict[_Key, tuple[int, float]] = {}
         self._ask_nobody_until = -float("inf")
         self._told_at = -float("inf")
         self._why = "nothing"
 
     def read(self, topic: str, partition: int, start: int, end: int, limit: int) -> Chunk:
-        """At most ``limit`` messages from ``start`` up to before ``end``.
+        """Return at most ``limit`` messages from ``start`` up to, but not including, ``end``.
 
-        Waits a moment where none is at hand. A broker that is away means no messages and ``next`` as ``start``; the log says so
-        from time to time.
+        If none is at hand, wait up to ``wait_secs`` for one. If the broker is away, there are no messages and ``next`` is
+        ``start``. A warning says so from time to time.
         """
         key = (topic, partition)
         feed = self._feed(key, start)
@@ -150,12 +151,12 @@ class RangeReader:
         return chunk
 
     def listen(self) -> None:
-        """Hear of brokers that are away, also where nothing is read; from time to time."""
+        """Notice brokers that are away, even if nothing is read. To be called from time to time."""
         if self._consumer is not None:
             self._take(self._consumer.consume(self._max_records, 0.0))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the consumer, and drop the fetched messages."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -180,12 +181,12 @@ class RangeReader:
         return feed
 
     def _fetch(self, wanted: _Feed) -> None:
-        """Take what there is of all partitions, until something of the wanted one came or time is up."""
+        """Take messages of all partitions, until the wanted one has some or the time is up."""
         until = self._clock() + self._wait_secs
         before = wanted.next
         while True:
             come = self._consumer.consume(self._max_records, 0.0)
-            if not come:  # to wait for many would be to wait for the last one of them
+            if not come:  # waiting for many messages would mean waiting for the last of them
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
                 if come:
                     come += self._consumer.consume(self._max_records, 0.0)
@@ -246,7 +247,7 @@ class RangeReader:
     # -- trouble ---------------------------------------------------------------------------------------------
 
     def _look_for_the_rest(self, key: _Key, start: int, end: int) -> int:
-        """The consumer has fallen out of the log: skip what is gone (K5). The position from which there is something."""
+        """Skip messages that are gone, after the consumer's position left the log (K5). Return where to read on."""
         marks = self._watermarks(key)
         if marks is None:
             self._tell_if_dry(key, start, end)
@@ -271,7 +272,7 @@ class RangeReader:
         return there
 
     def _give_up_the_rest(self, key: _Key, start: int, end: int) -> int:
-        """Nothing has come for some time: if the partition ends here, although more was handed out of it, nothing ever will."""
+        """After some time without messages, give up the range if the partition ends before it. Return where to read on."""
         marks = self._watermarks(key)
         if marks is not None and marks[1] <= start:
             return self._give_up(key, start, end, marks[1])
@@ -280,7 +281,10 @@ class RangeReader:
         return start
 
     def _give_up(self, key: _Key, start: int, end: int, high: int) -> int:
-        """The partition ends before what was handed out of it: believe it if Kafka says so for some time, and tell everybody."""
+        """Give up the range, and report it, once Kafka has said for some time that the partition ends at ``high``.
+
+        Returns where to read on.
+        """
         if not self._ends_early.is_sure(key, high, now=self._clock(), answer=self._asked[key][0]):
             return start
         self._ends_early.forget(key)
@@ -295,7 +299,7 @@ class RangeReader:
         return end
 
     def _watermarks(self, key: _Key) -> tuple[int, int] | None:
-        """The first offset of a partition and its end, as its leader says; None where it does not, or was asked just now."""
+        """Return the first offset and the end of a partition, or None if its leader is away or was asked just now."""
         from confluent_kafka import KafkaException, TopicPartition
 
         times, asked_at = self._asked.get(key, (0, -float("inf")))
@@ -307,7 +311,7 @@ class RangeReader:
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
         except KafkaException as error:
             self._hear(error.args[0])
-            self._ask_nobody_until = now + _AWAY_SECS  # each question holds the task up
+            self._ask_nobody_until = now + _AWAY_SECS  # each unanswered question blocks the task
             return None
         self._asked[key] = (times + 1, now)
         return int(low), int(high)

@@ -1,4 +1,4 @@
-"""A message of Kafka, and how its bytes become values."""
+"""A Kafka message, and the deserializers that turn its bytes into values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Deserializer = Callable[[bytes], Any]
 
 
 class KafkaRecord(NamedTuple):
-    """What a translator is given. ``timestamp`` is in ms since 1970, None if the message has none."""
+    """A message with its deserialized key and value, as a translator receives it.
+
+    ``timestamp`` is in ms since 1970, or None if the message has none.
+    """
 
     topic: str
     partition: int
@@ -37,15 +40,16 @@ def _json(data: bytes) -> Any:
     return json.loads(data)
 
 
-#: By our name, and by the class that a Java configuration names.
+#: Deserializers by stormspark's names; and the Java classes that mean the same.
 _NAMED: dict[str, Deserializer] = {"str": _text, "bytes": _bytes, "json": _json}
 _JAVA = {"StringDeserializer": "str", "ByteArrayDeserializer": "bytes"}
 
 
 def deserializer_of(name: str | Deserializer, option: str) -> Deserializer:
-    """``str`` (UTF-8), ``bytes``, ``json``, the class that Kafka's Java client has for the first two, or a function of bytes.
+    """Return the deserializer of that name: ``str`` (UTF-8), ``bytes`` or ``json``.
 
-    Raises `InvalidTopologyError` for another name.
+    The name may also be that of the Java client's class for the first two. A function of bytes is returned unchanged. Raises
+    `InvalidTopologyError` for other names.
 
     >>> deserializer_of("json", "value_deserializer")(b"[1, 2]")
     [1, 2]

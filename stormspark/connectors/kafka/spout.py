@@ -1,4 +1,4 @@
-"""A spout that reads Kafka."""
+"""The spout that reads Kafka topics."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
-#: Low marks are asked for every so many batches: seconds, where nothing happens.
+#: How many batches lie between two requests for low marks: some seconds if nothing happens.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
-#: What the planner says where ``truncated_log`` is "fail"; it speaks through Spark's texts.
+#: Finds the planner's error for ``truncated_log`` "fail" within Spark's error message.
 _CUT = re.compile(r"the log of \S+ was cut[:,] [^\n]*truncated_log='fail'[^\n]*")
-#: Starts that found their topics; a query that starts again in this process must not fail for a broker that is away.
+#: Starts that have found their topics. A query that restarts in this process must not fail because a broker is away.
 _checked: set[str] = set()
 
 
 class KafkaSpout(RangeSpout):
-    """Emits the messages of Kafka topics; on both engines.
+    """A spout that emits the messages of Kafka topics. It runs on both engines.
 
-    Message ids are (topic, partition, offset). See `KafkaSpoutConfig` for what can be set, and ``docs/kafka.md``.
+    Message ids are (topic, partition, offset). See `KafkaSpoutConfig` for all settings, and ``docs/kafka.md`` for a guide.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.testing import TestWordCounter
@@ -62,14 +62,14 @@ class KafkaSpout(RangeSpout):
         self._asked = 0
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Those of the translator."""
+        """Declare the translator's streams and fields."""
         for stream, fields in self._streams.items():
             declarer.declare_stream(stream, fields)
 
     # -- on the driver ---------------------------------------------------------------------------------------
 
     def stream(self, spark: Any) -> Any:
-        """Ranges of offsets, planned on the driver; raises `InvalidTopologyError` as `check_topics` does."""
+        """Return a stream of ranges of offsets, which the driver plans. Raises `InvalidTopologyError` as `check_topics` does."""
         from stormspark.spark.feedback import COMPONENT, STORM_ID
         from stormspark.spark.range_source import range_stream
 
@@ -82,12 +82,12 @@ class KafkaSpout(RangeSpout):
         return range_stream(spark, planner, _SCHEMA)
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """A log that was cut is cut in every attempt."""
+        """Return the error for a log that was cut, because another attempt would raise it again. Return None for others."""
         found = _CUT.search(error)
         return found[0] if found else None
 
     def local_source(self) -> LocalSource | None:
-        """The same without Spark; what the group has committed is all that is kept."""
+        """Return a source of the same ranges without Spark. Only the group's commits outlive it."""
         from stormspark.connectors.kafka.local import KafkaLocalSource
 
         check_topics(self.config)
@@ -96,7 +96,7 @@ class KafkaSpout(RangeSpout):
     # -- in a worker -----------------------------------------------------------------------------------------
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Warnings go to the task's log from now on."""
+        """Send warnings to the task's log from now on."""
         self._logger = context.logger
         context.set_timer(_LISTEN_SECS, self._listen)
 
@@ -107,7 +107,7 @@ class KafkaSpout(RangeSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """Messages of the range that Kafka gives now."""
+        """Return the range's messages that Kafka has now, and the rest of the range, or None if nothing is left."""
         asked = Range(*range)
         topic, partition, start, end, _ = asked
         if self._reader is None:
@@ -128,7 +128,7 @@ class KafkaSpout(RangeSpout):
         return [(message[:3], message) for message in messages], left
 
     def _tell_news(self, range: Range) -> None:
-        """The partition does not go on where it was: the driver hears of it, and everybody who reads its log."""
+        """Report that the partition does not go on where it was: to the driver, and in the task's log."""
         assert range.news is not None
         what, position = range.news
         name = name_of(range.topic, range.partition)
@@ -164,15 +164,18 @@ class KafkaSpout(RangeSpout):
             )
 
     def size(self, range: tuple[Any, ...]) -> int:
-        """Its offsets, of which some may have no message."""
+        """Return how many offsets the range has. Some of them may have no message."""
         return Range(*range).size
 
     def partition_of(self, range: tuple[Any, ...]) -> Hashable:
-        """Topic and partition."""
+        """Return the range's topic and partition."""
         return range[:2]
 
     def translate(self, row: tuple[Any, ...]) -> Sequence[Any] | Routed | None:
-        """Deserialise key and value, and ask the translator (K7). What either raises makes the message a dead letter."""
+        """Deserialize the key and the value, and call the translator (K7).
+
+        If either raises, the message becomes a dead letter.
+        """
         topic, partition, offset, key, value, timestamp, headers = row
         config = self.config
         record = KafkaRecord(
@@ -190,11 +193,11 @@ class KafkaSpout(RangeSpout):
         return values
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """The lowest open offset of each partition; says which partition gets nothing more because of one (W13)."""
+        """Return the lowest open offset of each partition. Warn if a partition has to wait because of it (W13)."""
         self._asked += 1
         marks: dict[str, int] = {}
         position: Any
-        for position in chain(ids, ranges):  # a range's third is where the rest of it begins
+        for position in chain(ids, ranges):  # the third value of a range is its start
             topic, partition, offset = position[:3]
             name = name_of(topic, partition)
             if offset < marks.get(name, offset + 1):
@@ -213,7 +216,7 @@ class KafkaSpout(RangeSpout):
         return {**marks, ASKED: self._asked}
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection to Kafka."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None

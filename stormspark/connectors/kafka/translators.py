@@ -1,4 +1,4 @@
-"""How a Kafka record becomes a tuple (K7)."""
+"""Translators: they turn a Kafka record into the values of a tuple (K7)."""
 
 from __future__ import annotations
 
@@ -23,32 +23,35 @@ _Translate = Callable[[KafkaRecord], "Sequence[Any] | Routed | None"]
 
 @runtime_checkable
 class RecordTranslator(Protocol):
-    """Makes a tuple of a record, and says which streams and fields there are."""
+    """The interface of translators: `apply` turns a record into values, `streams` declares the streams and their fields."""
 
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
-        """The values, for the default stream or routed to another one; None: the record is acked and nothing emitted."""
+        """Return the values for the default stream, or a `Routed` for another stream.
+
+        With None, the record is acked and nothing is emitted.
+        """
 
     def streams(self) -> Mapping[str, Fields]:
-        """The fields of each stream."""
+        """Return the fields of each stream."""
 
 
 class DefaultRecordTranslator:
-    """Topic, partition, offset, key and value."""
+    """A translator that emits topic, partition, offset, key and value on the default stream."""
 
     def apply(self, record: KafkaRecord) -> Sequence[Any]:
-        """The record without its timestamp and headers."""
+        """Return the record without its timestamp and headers."""
         return record[:5]
 
     def streams(self) -> Mapping[str, Fields]:
-        """The default one."""
+        """Return the default stream's fields."""
         return {DEFAULT_STREAM: DEFAULT_FIELDS}
 
 
 class SimpleRecordTranslator:
-    """``function(record)`` returns the values of ``fields``, for one stream.
+    """A translator that calls ``function(record)``, which returns the values of ``fields`` for one stream.
 
-    It may return None to skip the record, or `Routed` to name another stream, which then has to have the same fields and
-    has to be in ``more_streams``.
+    The function may also return None, to skip the record, or a `Routed`, to name another stream. Such a stream must be in
+    ``more_streams``, and has the same fields.
 
     >>> words = SimpleRecordTranslator(lambda record: (record.value, record.offset), ["word", "offset"])
     >>> words.apply(KafkaRecord("words", 0, 7, None, "storm"))
@@ -68,21 +71,22 @@ class SimpleRecordTranslator:
         self._more = tuple(more_streams)
 
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
-        """What the function says."""
+        """Return the function's values for the translator's stream."""
         values = self._function(record)
         if self._stream == DEFAULT_STREAM or values is None or isinstance(values, Routed):
             return values
         return Routed(values, self._stream)
 
     def streams(self) -> Mapping[str, Fields]:
-        """The given ones, all with the same fields."""
+        """Return the stream and ``more_streams``, all with the same fields."""
         return dict.fromkeys((self._stream, *self._more), self._fields)
 
 
 class ByTopicRecordTranslator:
-    """A translator for each topic that `for_topic` names, another one for all others.
+    """A translator that uses one translator for each topic that `for_topic` names, and a default for all other topics.
 
-    Raises `InvalidTopologyError` for a topic that has one already, and where two of them declare different fields for one stream.
+    Raises `InvalidTopologyError` if a topic already has a translator, or if two translators declare different fields for one
+    stream.
 
     >>> by_topic = ByTopicRecordTranslator(lambda record: (record.value,), ["value"])
     >>> _ = by_topic.for_topic("clicks", lambda record: (record.key, record.value), ["user", "page"], "clicks")
@@ -109,7 +113,7 @@ class ByTopicRecordTranslator:
         fields: Fields | Iterable[str] | None = None,
         stream: str = DEFAULT_STREAM,
     ) -> ByTopicRecordTranslator:
-        """Translate this topic's records by ``translator``; ``fields`` and ``stream`` where that is a function."""
+        """Set the translator of a topic's records. If it is a function, give its ``fields``, and maybe their ``stream``."""
         if topic in self._of:
             msg = f"ByTopicRecordTranslator: topic {topic!r} has a translator already (K7)"
             raise InvalidTopologyError(msg)
@@ -125,11 +129,11 @@ class ByTopicRecordTranslator:
         return self
 
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
-        """By the translator of the record's topic."""
+        """Return what the translator of the record's topic returns."""
         return self._of.get(record.topic, self._default).apply(record)
 
     def streams(self) -> Mapping[str, Fields]:
-        """Those of all translators."""
+        """Return the streams of all translators."""
         return self._streams
 
 
@@ -138,7 +142,10 @@ def as_translator(
     fields: Fields | Iterable[str] | None = None,
     stream: str = DEFAULT_STREAM,
 ) -> RecordTranslator:
-    """A translator as it is, or a function with its fields. Raises `InvalidTopologyError` for a function without."""
+    """Return a translator unchanged, or make one of a function and its fields.
+
+    Raises `InvalidTopologyError` for a function without fields.
+    """
     if isinstance(translator, RecordTranslator):
         return translator
     if fields is None:
