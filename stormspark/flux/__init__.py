@@ -26,7 +26,7 @@ from stormspark.user_code import import_file, put_first
 
 __all__ = ["CLASSES_FILE", "load", "register"]
 
-#: A Python file beside the YAML file. It is imported before class names are looked up, and registers stand-ins for users' Java classes.
+#: A Python file beside the YAML file. It is imported before class names are looked up, and registers stand-ins for Java classes.
 CLASSES_FILE = "flux_classes.py"
 
 
