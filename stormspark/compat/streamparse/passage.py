@@ -1,6 +1,6 @@
-"""Where every tuple of a pystorm bolt comes through, and every emit of bolts and spouts: a part of the tuple path.
+"""The path of every tuple of a pystorm bolt, and of every emit of bolts and spouts: a hot part of the tuple path.
 
-So what does not change is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
+So things that don't change are looked up once. Things that are rarely needed, such as a tuple's id, are made on demand.
 """
 
 # passage.pxd beside this module gives the attributes and methods of both classes and some variables their C types, with
