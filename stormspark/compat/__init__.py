@@ -1,1 +1,1 @@
-"""Topologies that were written for streamparse, pystorm and heronpy run as they are (A-5, A-6)."""
+"""Runs topologies that were written for streamparse, pystorm and heronpy, unmodified (A-5, A-6)."""

@@ -1,4 +1,4 @@
-"""Which library a topology's file was written for."""
+"""Detects which library a topology's file was written for."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
 
 
 def legacy_kind(file: Path) -> Literal["streamparse", "heronpy"] | None:
-    """What the file imports of these, anywhere in it; None if nothing, or if it is no file with Python in it."""
+    """Return the library that the file imports, anywhere in it; None if there is none, or if it is not a Python file."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return None  # whoever imports it says why
+        return None  # importing it will show why
     for node in ast.walk(tree):
         names = (
             [alias.name for alias in node.names]

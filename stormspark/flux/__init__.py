@@ -26,8 +26,7 @@ from stormspark.user_code import import_file, put_first
 
 __all__ = ["CLASSES_FILE", "load", "register"]
 
-#: A Python file beside the YAML file. It is imported before class names are looked up, and registers stand-ins for Java classes
-#: of users.
+#: A Python file beside the YAML file. It is imported before class names are looked up, and registers stand-ins for Java classes.
 CLASSES_FILE = "flux_classes.py"
 
 

@@ -1,4 +1,4 @@
-"""heronpy's topologies as they are: its classes, lowered to `stormspark.api` (A40-A46, B21-B26, C20-C22, C42-C45).
+"""Runs heronpy's topologies unmodified: its classes are lowered to `stormspark.api` (A40-A46, B21-B26, C20-C22, C42-C45).
 
     project            stormspark run FILE[:NAME]: what a file of heronpy's submits or defines
     topology           Topology with its metaclass, and TopologyBuilder

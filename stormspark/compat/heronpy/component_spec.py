@@ -1,4 +1,4 @@
-"""What ``spec()`` gives: a component, where it is written, and what it is connected to (A41, A42)."""
+"""Specs, which ``spec()`` returns: a component, the line that declares it, and its inputs (A41, A42)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GlobalStreamId", "HeronComponentSpec"]
 
 
 class HeronComponentSpec:
-    """One component of a topology. Its name may come later: that of the class attribute that it becomes (A40).
+    """One component of a topology. It may get its name later, from the class attribute that holds it (A40).
 
     ``spec["stream"]`` is a stream of it, for ``inputs``.
     """

@@ -1,4 +1,4 @@
-"""What users' spouts and bolts inherit (B21, C20).
+"""The base classes of users' spouts and bolts (B21, C20).
 
 An instance is made in the task, with a ``delegate`` that emits, acks and logs for it. So ``__init__`` is not to be overridden:
 ``initialize`` is the place for what an instance needs.
@@ -23,19 +23,19 @@ __all__ = ["BaseBolt", "BaseComponent", "BaseSpout", "Bolt", "Spout"]
 
 
 class BaseComponent:
-    """What spouts and bolts share."""
+    """The common base of spouts and bolts."""
 
     def __init__(self, delegate: Any) -> None:
         self.delegate = delegate
         self.logger: logging.Logger = delegate.logger
 
     def log(self, message: str, level: str | None = None) -> None:
-        """Log to the task's file; ``level`` is trace, debug, info, warn or error, by default info."""
+        """Write to the task's log. ``level`` is trace, debug, info, warn or error; by default info."""
         self.delegate.log(message, level)
 
 
 def _outputs(cls: type, optional: Any) -> Any:
-    """The class's outputs, with more of this topology's own (A41)."""
+    """Return the class's outputs, with further ones of this topology (A41)."""
     own = getattr(cls, "outputs", [])
     if optional is None:
         return own
@@ -48,7 +48,7 @@ def _outputs(cls: type, optional: Any) -> Any:
 
 
 class BaseSpout(BaseComponent):
-    """A spout's part of the interface that users call."""
+    """The methods of a spout that users call."""
 
     delegate: SpoutDelegate
 
@@ -56,7 +56,7 @@ class BaseSpout(BaseComponent):
     def spec(
         cls, name: str | None = None, par: int = 1, config: Any = None, optional_outputs: Any = None
     ) -> HeronComponentSpec:
-        """This spout as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        """Return this spout as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
         path = f"{cls.__module__}.{cls.__name__}"
         outputs = _outputs(cls, optional_outputs)
         return HeronComponentSpec(name, path, True, par, None, outputs, config, component=cls)
@@ -69,16 +69,18 @@ class BaseSpout(BaseComponent):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a tuple (B22); with a ``tup_id``, `ack` or `fail` is called with it later, or at once where nothing is
-        tracked (B23). Gives the tasks that got it if ``need_task_ids``.
+        """Emit a tuple (B22). With ``need_task_ids``, returns the tasks that it goes to.
 
-        Raises RuntimeError for a stream that is not declared, or another number of values.
+        With a ``tup_id``, `ack` or `fail` is called with this id later. If tuples are not tracked, `ack` is called as soon as
+        ``next_tuple`` returns (B23).
+
+        Raises RuntimeError for a stream that is not declared, or for a wrong number of values.
         """
         return self.delegate.emit(tup, tup_id, stream, direct_task, need_task_ids)
 
 
 class Spout(BaseSpout):
-    """A source of tuples (B21).
+    """A spout of heronpy (B21).
 
     >>> class WordSpout(Spout):
     ...     outputs = ["word"]
@@ -97,33 +99,33 @@ class Spout(BaseSpout):
 
     @abstractmethod
     def close(self) -> None:
-        """The task ends gracefully."""
+        """Clean up: the task ends gracefully."""
 
     @abstractmethod
     def next_tuple(self) -> None:
-        """Emit what there is, and return."""
+        """Emit the tuples that are available, and return."""
         msg = f"{type(self).__name__} has no next_tuple(): Spout not implementing next_tuple() method."
         raise NotImplementedError(msg)
 
     @abstractmethod
     def ack(self, tup_id: Any) -> None:
-        """What was emitted with this id is fully processed."""
+        """Note that the tuple with this id is fully processed."""
 
     @abstractmethod
     def fail(self, tup_id: Any) -> None:
-        """What was emitted with this id has failed; emit it again, or let it be."""
+        """Note that the tuple with this id has failed. Emit it again, or give it up."""
 
     @abstractmethod
     def activate(self) -> None:
-        """The topology is active again; not called at the start."""
+        """Note that the topology is active again. This is not called at the start."""
 
     @abstractmethod
     def deactivate(self) -> None:
-        """`next_tuple` will not be called until `activate`."""
+        """Note that `next_tuple` is not called until `activate`."""
 
 
 class BaseBolt(BaseComponent):
-    """A bolt's part of the interface that users call."""
+    """The methods of a bolt that users call."""
 
     delegate: BoltDelegate
 
@@ -136,7 +138,7 @@ class BaseBolt(BaseComponent):
         config: Any = None,
         optional_outputs: Any = None,
     ) -> HeronComponentSpec:
-        """This bolt as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        """Return this bolt as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
         path = f"{cls.__module__}.{cls.__name__}"
         outputs = _outputs(cls, optional_outputs)
         return HeronComponentSpec(name, path, False, par, inputs, outputs, config, component=cls)
@@ -149,19 +151,19 @@ class BaseBolt(BaseComponent):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a tuple, tracked with ``anchors`` and untracked without: nothing is anchored by itself (C20).
+        """Emit a tuple. It is tracked only with ``anchors``: nothing is anchored automatically (C20).
 
-        Raises RuntimeError for a stream that is not declared, or another number of values.
+        Raises RuntimeError for a stream that is not declared, or for a wrong number of values.
         """
         return self.delegate.emit(tup, stream, anchors, direct_task, need_task_ids)
 
     @staticmethod
     def is_tick(tup: Any) -> bool:
-        """Whether it is a tick."""
+        """Whether the tuple is a tick."""
         return bool(tup.stream == TupleHelper.TICK_TUPLE_ID)
 
     def ack(self, tup: Any) -> None:
-        """Done with ``tup``: nothing is acked by itself (C20)."""
+        """Ack ``tup``. Nothing is acked automatically (C20)."""
         self.delegate.ack(tup)
 
     def fail(self, tup: Any) -> None:
@@ -170,7 +172,7 @@ class BaseBolt(BaseComponent):
 
 
 class Bolt(BaseBolt):
-    """Processes tuples (C20).
+    """A bolt of heronpy (C20).
 
     >>> class CountBolt(Bolt):
     ...     outputs = ["word", "count"]
@@ -189,10 +191,10 @@ class Bolt(BaseBolt):
 
     @abstractmethod
     def process(self, tup: Any) -> None:
-        """Process one tuple that is no tick."""
+        """Process one tuple that is not a tick."""
         msg = f"{type(self).__name__} has no process(): Bolt not implementing process() method."
         raise NotImplementedError(msg)
 
     @abstractmethod
     def process_tick(self, tup: Any) -> None:
-        """``topology.tick.tuple.freq.secs`` have passed."""
+        """Process a tick, which arrives every ``topology.tick.tuple.freq.secs``."""

@@ -1,4 +1,4 @@
-"""What a task, or a grouping of the user's own, may know of its topology."""
+"""The contexts through which a task, or a custom grouping, sees its topology."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sources = Mapping[str, Mapping[tuple[str, str], int]]
 
 
 class TopologyContext:
-    """What ``initialize`` is given."""
+    """The context that ``initialize`` receives."""
 
     @abstractmethod
     def get_task_id(self) -> int:
@@ -44,14 +44,14 @@ class TopologyContext:
 
     @abstractmethod
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
-        """Read ``metric`` every ``time_bucket_in_sec`` seconds; for ``initialize``."""
+        """Register a metric, which is read every ``time_bucket_in_sec`` seconds. Call this in ``initialize``."""
 
     @abstractmethod
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
-        """What a component takes: (id, component_name) and the number of its grouping; None for no such component."""
+        """Return a component's inputs: (id, component_name) with the number of the grouping; None for an unknown component."""
 
     def get_this_sources(self) -> dict[Any, int] | None:
-        """The same of this component."""
+        """Return the inputs of this component."""
         return self.get_sources(self.get_component_id())
 
     @abstractmethod
@@ -61,11 +61,11 @@ class TopologyContext:
 
     @abstractmethod
     def add_task_hook(self, task_hook: Any) -> None:
-        """Tell an `ITaskHook` of all that this task does; for ``initialize``."""
+        """Add an `ITaskHook`, which is called for everything that this task does. Call this in ``initialize``."""
 
 
 class TaskContext(TopologyContext):
-    """In a task."""
+    """The context of a task."""
 
     def __init__(
         self, context: EngineContext, config: dict[str, Any], sources: Sources, hooks: Hooks
@@ -116,7 +116,7 @@ class TaskContext(TopologyContext):
 
 
 class GroupingTopologyContext(TopologyContext):
-    """For ``ICustomGrouping.prepare``, which is called where tuples leave."""
+    """The context for ``ICustomGrouping.prepare``, which is called in the sending task."""
 
     def __init__(
         self, context: GroupingContext, topology: str, config: dict[str, Any], sources: Sources

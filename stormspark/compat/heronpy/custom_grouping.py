@@ -1,4 +1,4 @@
-"""Groupings of users' own (D13)."""
+"""Custom groupings (D13)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ICustomGrouping"]
 
 
 class ICustomGrouping:
-    """A rule of your own, given to ``Grouping.custom`` as an object or as ``"module.Class"``.
+    """The base class of custom groupings. Pass one to ``Grouping.custom``, as an object or as ``"module.Class"``.
 
     >>> class First(ICustomGrouping):
     ...     def prepare(self, context, component, stream, target_tasks):
@@ -21,9 +21,9 @@ class ICustomGrouping:
 
     @abstractmethod
     def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
-        """Called before the first tuple; ``component`` and ``stream`` say whose tuples they are."""
+        """Prepare for the tuples of this ``component`` and ``stream``. Called before the first one."""
 
     @abstractmethod
     def choose_tasks(self, values: Sequence[Any]) -> list[int]:
-        """The ids of the tasks that get the tuple, out of the target tasks."""
+        """Return the ids of those target tasks that get the tuple."""
         raise NotImplementedError

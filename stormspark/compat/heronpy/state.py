@@ -14,7 +14,7 @@ __all__ = ["HashMapState", "SavedState", "State", "StatefulComponent"]
 
 
 class State:
-    """What a stateful component puts its state into."""
+    """The interface of a stateful component's state."""
 
     @abstractmethod
     def put(self, key: Any, value: Any) -> None:
@@ -35,7 +35,7 @@ class State:
 
 
 class HashMapState(State):
-    """State in a dict. Item access, which the windowed bolts of Heron use, works too (C22).
+    """A state that is kept in a dict. Item access, which Heron's windowed bolts use, works too (C22).
 
     >>> state = HashMapState()
     >>> state.put("storm", 1)
@@ -121,12 +121,12 @@ def _digest(data: bytes) -> bytes:
 
 
 class StatefulComponent:
-    """Mixed into a spout or a bolt, gives it a state (C42): ``init_state`` comes before ``initialize`` (B26)."""
+    """A mixin that gives a spout or a bolt a state (C42). ``init_state`` is called before ``initialize`` (B26)."""
 
     @abstractmethod
     def init_state(self, state: Any) -> None:
-        """The state as it was saved last, empty at first. Keep it, to save into it."""
+        """Receive the state as it was last saved; at first it is empty. Keep it, to put values into it."""
 
     @abstractmethod
     def pre_save(self, checkpoint_id: Any) -> None:
-        """The state is about to be saved: put into it whatever is kept elsewhere."""
+        """Put everything that is kept elsewhere into the state, which is about to be saved."""

@@ -1,4 +1,4 @@
-"""Streams and groupings as heronpy writes them (A42)."""
+"""heronpy's streams and groupings (A42)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Grouping", "Stream"]
 class Stream:
     """An output stream, for ``outputs``.
 
-    Direct streams, which heronpy has the argument for and refuses, work here: a bolt takes one by ``Grouping.DIRECT`` and
-    the emit names the ``direct_task`` (W23).
+    Direct streams work here, although heronpy rejects them: a bolt subscribes with ``Grouping.DIRECT``, and the emit names the
+    ``direct_task`` (W23).
 
     >>> Stream(["error_msg"], name="error").stream_id
     'error'
@@ -47,7 +47,7 @@ class Stream:
 
 
 class Grouping:
-    """Which task gets a tuple, for ``inputs``: the numbers are those of Heron's protocol."""
+    """The groupings, for ``inputs``. Their numbers are those of Heron's protocol."""
 
     SHUFFLE = 1
     ALL = 3
@@ -73,7 +73,7 @@ class Grouping:
 
     @classmethod
     def fields(cls, *fields: Any) -> Any:
-        """Equal values of ``fields`` go to the same task, which is not the one that Heron's C++ would choose (D4)."""
+        """Return a grouping that sends equal values of ``fields`` to one task, though not to the one that Heron chooses (D4)."""
         names = fields[0] if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         for name in names:
             if not isinstance(name, str):
@@ -86,7 +86,7 @@ class Grouping:
 
     @classmethod
     def custom(cls, customgrouper: ICustomGrouping | str) -> Any:
-        """The tasks are named by an `ICustomGrouping`, given as an object or as ``"module.Class"`` (D13)."""
+        """Return a grouping by an `ICustomGrouping`, which is given as an object or as ``"module.Class"`` (D13)."""
         if not isinstance(customgrouper, ICustomGrouping | str):
             msg = (
                 f"{user_line()}: Argument to custom() must be ICustomGrouping instance or classpath, given: "
@@ -97,7 +97,7 @@ class Grouping:
 
     @classmethod
     def custom_serialized(cls, serialized: bytes, is_java: bool = True) -> Any:
-        """The same, pickled. Java's can't be."""
+        """Return a custom grouping from its pickled bytes. One in Java is rejected."""
         if not isinstance(serialized, bytes):
             msg = (
                 f"{user_line()}: Argument to custom_serialized() must be a serialized Python class as bytes, given: "
@@ -114,7 +114,7 @@ class Grouping:
 
     @classmethod
     def custom_object(cls, java_class_name: str, arg_list: Any) -> Any:
-        """A grouping of Java's, which can't be."""
+        """Raise NotImplementedError: groupings in Java are not supported."""
         msg = (
             f"{user_line()}: custom_object({java_class_name!r}) names a class of Java's (A42): write it as an ICustomGrouping, "
             f"for Grouping.custom()"

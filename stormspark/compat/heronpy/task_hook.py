@@ -1,4 +1,4 @@
-"""Task hooks (J21): code that is told of what a task does."""
+"""Task hooks (J21): user code that is called for everything that a task does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BoltFailInfo = namedtuple("BoltFailInfo", "heron_tuple failing_task_id fail_late
 
 
 class ITaskHook:
-    """Added by ``context.add_task_hook`` in ``initialize``, or named by ``topology.auto.task.hooks``."""
+    """The base class of task hooks, added with ``context.add_task_hook`` or named by ``topology.auto.task.hooks``."""
 
     @abstractmethod
     def prepare(self, conf: dict[str, Any], context: Any) -> None:
@@ -50,7 +50,7 @@ class ITaskHook:
 
     @abstractmethod
     def bolt_execute(self, bolt_execute_info: Any) -> None:
-        """The bolt's ``process`` has returned; ticks are not told."""
+        """The bolt's ``process`` has returned. This is not called for ticks."""
 
     @abstractmethod
     def bolt_ack(self, bolt_ack_info: Any) -> None:

@@ -1,4 +1,4 @@
-"""Heron's two ways to write a topology: a class with specs as its attributes, and a builder (A40)."""
+"""heronpy's two ways to write a topology: a class with specs as its attributes, and a builder (A40)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
 
 
 class TopologyType(type):
-    """Collects the specs of a class, gives those their attributes' names that have none, and checks them (A41)."""
+    """The metaclass of topologies. It collects and checks a class's specs, and names them after their attributes (A41)."""
 
     DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
 
@@ -71,7 +71,7 @@ def _check(spec: HeronComponentSpec) -> None:
 
 
 class Topology(metaclass=TopologyType):
-    """What a topology inherits. Its name is the class's.
+    """The base class of topologies. A topology's name is that of its class.
 
     class WordCount(Topology):
         words = WordSpout.spec(par=2)
@@ -86,7 +86,7 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def write(cls) -> None:
-        """Submit it to who is loading the file, where Heron writes its definition to a file."""
+        """Submit the topology to the code that loads the file. Heron would write its definition to a file."""
         submit(cls.lowered())
 
     @classmethod
@@ -99,9 +99,9 @@ class Topology(metaclass=TopologyType):
 
 
 class TopologyBuilder:
-    """Collects specs, then submits a topology of them (A40).
+    """A builder that collects specs, then submits a topology of them (A40).
 
-    A spout or bolt of stormspark's own may stand where a class is wanted, as an object: a ``KafkaSpout``, a
+    Instead of a class, it also takes an object of one of stormspark's own spouts or bolts, such as a ``KafkaSpout`` or a
     ``ShellBolt`` (W23).
     """
 
@@ -134,7 +134,7 @@ class TopologyBuilder:
     def add_spout(
         self, name: str, spout_cls: Any, par: int, config: Any = None, optional_outputs: Any = None
     ) -> HeronComponentSpec:
-        """Add a spout; gives its spec, for ``inputs``."""
+        """Add a spout. Returns its spec, for ``inputs``."""
         if isinstance(spout_cls, Component | SourceSpout):
             spec = native_spec(name, spout_cls, par, None, config, is_spout=True)
         else:
@@ -151,7 +151,7 @@ class TopologyBuilder:
         config: Any = None,
         optional_outputs: Any = None,
     ) -> HeronComponentSpec:
-        """Add a bolt; gives its spec, for ``inputs``."""
+        """Add a bolt. Returns its spec, for ``inputs``."""
         if isinstance(bolt_cls, Component):
             spec = native_spec(name, bolt_cls, par, inputs, config, is_spout=False)
         else:
@@ -162,16 +162,16 @@ class TopologyBuilder:
         return spec
 
     def set_config(self, config: dict[str, Any]) -> None:
-        """The topology's configuration, in the place of what was set before; raises TypeError for no dict."""
+        """Set the topology's configuration, which replaces any earlier one. Raises TypeError unless it is a dict."""
         if not isinstance(config, dict):
             msg = f"{user_line()}: Argument to set_config needs to be dict, given: {config!r} (A40)"
             raise TypeError(msg)
         self._topology_config = config
 
     def build(self) -> type[Topology]:
-        """The class of the topology, for notebooks and tests: its ``lowered()`` goes to an engine."""
+        """Return the topology's class, for notebooks and tests. Pass its ``lowered()`` to an engine."""
         return TopologyType(self.topology_name, (Topology,), {**self._specs, "config": self._topology_config})  # type: ignore[return-value]
 
     def build_and_submit(self) -> None:
-        """Check all, and hand the topology to who is loading the file."""
+        """Check everything, and submit the topology to the code that loads the file."""
         self.build().write()

@@ -1,4 +1,4 @@
-"""Windowed bolts, by the time at which tuples come (C22).
+"""Windowed bolts, whose windows go by the time at which tuples arrive (C22).
 
 A tuple is acked when it has left the last window that it belongs to.
 """
@@ -20,7 +20,7 @@ WindowContext = namedtuple("WindowContext", "start end")
 
 
 class _WindowBolt(Bolt, StatefulComponent):
-    """What both share: the tuples of the window, and that they are its state."""
+    """The common base of both bolts: the tuples of the window, which are also the bolt's state."""
 
     def init_state(self, stateful_state: Any) -> None:
         """Keep the state, which has the tuples of the window."""
@@ -59,9 +59,12 @@ class _WindowBolt(Bolt, StatefulComponent):
 
 
 class SlidingWindowBolt(_WindowBolt):
-    """Every ``slidingwindowbolt_slideinterval_secs``, the tuples of the last ``slidingwindowbolt_duration_secs``.
+    """A bolt that processes the tuples of the last ``slidingwindowbolt_duration_secs``.
 
-    Without the first, windows follow each other. A subclass that has its own ``initialize`` calls this one's.
+    It does so every ``slidingwindowbolt_slideinterval_secs``.
+
+    Without a slide interval, each window begins where the last one ended. A subclass with its own ``initialize`` must call this
+    one.
     """
 
     WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
@@ -83,7 +86,7 @@ class SlidingWindowBolt(_WindowBolt):
         self._begin(config, self.slide_interval)
 
     def process(self, tup: Any) -> None:
-        """Take a tuple in, and let go those that are too old."""
+        """Add a tuple to the window, and remove those that are too old."""
         now = self._now()
         self.current_tuples.append((tup, now))
         self._expire(now)
@@ -101,9 +104,9 @@ class SlidingWindowBolt(_WindowBolt):
 
 
 class TumblingWindowBolt(_WindowBolt):
-    """Every ``tumblingwindowbolt_duration_secs``, the tuples since the last time.
+    """A bolt that processes, every ``tumblingwindowbolt_duration_secs``, the tuples that have arrived since the last time.
 
-    A subclass that has its own ``initialize`` calls this one's.
+    A subclass with its own ``initialize`` must call this one.
     """
 
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
@@ -114,7 +117,7 @@ class TumblingWindowBolt(_WindowBolt):
         self._begin(config, self.window_duration)
 
     def process(self, tup: Any) -> None:
-        """Take a tuple in."""
+        """Add a tuple to the window."""
         self.current_tuples.append(tup)
 
     def process_tick(self, tup: Any) -> None:

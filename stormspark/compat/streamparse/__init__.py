@@ -1,4 +1,4 @@
-"""Projects that were written for streamparse and pystorm run unmodified (A-5, B16-B20, C12-C19).
+"""Runs projects that were written for streamparse and pystorm, unmodified (A-5, B16-B20, C12-C19).
 
     project              a topology's file -> `stormspark.Topology`; its config.json, its paths
     project_config       config.json: environments, options, what takes precedence

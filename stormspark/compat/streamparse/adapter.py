@@ -1,4 +1,4 @@
-"""What the adapters of spouts and of bolts share: how they travel, and what becomes of users' exceptions."""
+"""The common base of the adapters of spouts and bolts: how they are pickled, and how users' exceptions are handled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _C = TypeVar("_C", bound=Component)
 
 
 class Adapter(ApiComponent, Generic[_C]):
-    """Runs the pystorm component of a class, which is imported and made in the task."""
+    """An adapter that runs a pystorm component. The component's class is imported, and its instance made, in the task."""
 
     def __init__(self, component: type[_C], streams: Mapping[str, StreamInfo]) -> None:
         self.component = component
@@ -37,7 +37,7 @@ def _revived(adapter: type[Adapter[Any]], component: bytes, streams: Mapping[str
 
 
 def handle(component: Component, error: Exception) -> None:
-    """What pystorm does with an exception (C14): it comes out of here where the instance ends with it."""
+    """Handle an exception as pystorm does (C14). It is raised again if it ends the instance."""
     try:
         component._handle_run_exception(error)
     except Exception as another:

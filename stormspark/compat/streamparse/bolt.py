@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt"]
 
-#: Those that are looked at once a tuple.
+#: The switches that are read once per tuple.
 SWITCHES = ("auto_anchor", "auto_ack")
 
 
 class _Switch:
-    """An attribute that is wanted once a tuple: a bolt's surroundings are told when the bolt turns it, and need not look."""
+    """An attribute that is read once per tuple. The bolt's surroundings are notified of a change, so they need not read it."""
 
     def __init__(self, name: str, by_default: object) -> None:
-        # Not by the bolt's __dict__: an object that had to show that has slower attributes ever after.
+        # Not stored by way of the bolt's __dict__: an object whose __dict__ was accessed has slower attributes from then on.
         self._name, self._by_default = f"_stormspark_{name}", by_default
 
     def __get__(self, bolt: Bolt | None, kind: type | None = None) -> Any:
@@ -38,7 +38,9 @@ class _Switch:
 
 
 class Bolt(Component):
-    """Processes tuples: each is acked when ``process`` returns, failed when it raises, and is the anchor of what is emitted
+    """A bolt of pystorm, whose ``process`` gets each tuple.
+
+    A tuple is acked when ``process`` returns, and failed when it raises. It is the anchor of all tuples that are emitted
     meanwhile (C12, C13).
 
     >>> class Split(Bolt):
@@ -47,15 +49,15 @@ class Bolt(Component):
     ...             self.emit([word])
     """
 
-    #: Emits that name no anchors are anchored to the tuple at hand.
+    #: Whether emits without anchors are anchored to the current tuple.
     auto_anchor: Any = _Switch("auto_anchor", by_default=True)
-    #: A tuple is acked when ``process`` returns.
+    #: Whether a tuple is acked when ``process`` returns.
     auto_ack: Any = _Switch("auto_ack", by_default=True)
-    #: A tuple is failed when ``process`` raises.
+    #: Whether a tuple is failed when ``process`` raises.
     auto_fail = True
 
     _stormspark: BoltSurroundings
-    # Made in the task, for one instance: the fastest way there is to emit.
+    # Set in the task, for one instance: the fastest way to emit.
     _emit: Callable[..., list[int] | None]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -66,12 +68,12 @@ class Bolt(Component):
                 setattr(cls, name, _Switch(name, said))
 
     def _tells_of_switches(self) -> bool:
-        """Whether its switches say when they are turned: not where somebody has put other things in their places."""
+        """Whether the bolt's switches notify of changes: not if a subclass has replaced them."""
         return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 
     @staticmethod
     def is_tick(tup: Tuple) -> bool:
-        """Whether it says that ``topology.tick.tuple.freq.secs`` have passed (C15)."""
+        """Whether the tuple is a tick, which arrives every ``topology.tick.tuple.freq.secs`` (C15)."""
         return tup.component == "__system" and tup.stream == "__tick"
 
     def process(self, tup: Tuple) -> None:
@@ -79,7 +81,7 @@ class Bolt(Component):
         raise NotImplementedError
 
     def process_tick(self, tup: Tuple) -> None:
-        """Some time has passed."""
+        """Process a tick."""
 
     def emit(
         self,
@@ -89,24 +91,24 @@ class Bolt(Component):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a list of values; gives None, or with ``need_task_ids`` the tasks that it goes to (C12).
+        """Emit a list of values. Returns None, or with ``need_task_ids`` the tasks that it goes to (C12).
 
-        Raises TypeError for what is no list or tuple, `stormspark.errors.EmitError` for a wrong stream or number of values, and
-        for an anchor that is acked or failed already.
+        Raises TypeError if ``tup`` is not a list or tuple, and `stormspark.errors.EmitError` for a wrong stream or number of
+        values, or for an anchor that was already acked or failed.
         """
         return self._emit(tup, stream, anchors, direct_task, need_task_ids)
 
     def ack(self, tup: Tuple | str) -> None:
-        """Ack a tuple, or the one with that id."""
+        """Ack a tuple, which is given itself or by its id."""
         self._stormspark.ack(tup)
 
     def fail(self, tup: Tuple | str) -> None:
-        """Fail a tuple, or the one with that id."""
+        """Fail a tuple, which is given itself or by its id."""
         self._stormspark.fail(tup)
 
     @property
     def _current_tups(self) -> list[Tuple]:
-        """What emits are anchored to."""
+        """The tuples that emits are anchored to."""
         return self._stormspark.anchors
 
     @_current_tups.setter
@@ -115,7 +117,7 @@ class Bolt(Component):
 
     def _handle_run_exception(self, exc: Exception) -> None:
         if self.exit_on_exception:
-            return  # the task fails the tuple, reports the error and begins anew
+            return  # the task fails the tuple, reports the error and starts again
         tups = self._current_tups
         self.raise_exception(exc, tups[0] if len(tups) == 1 else None)
         if self.auto_fail:
@@ -124,7 +126,7 @@ class Bolt(Component):
 
 
 class BatchingBolt(Bolt):
-    """Collects tuples between ticks, and processes them together (C17). Needs ``topology.tick.tuple.freq.secs``.
+    """A bolt that collects tuples between ticks, and processes them together (C17). Needs ``topology.tick.tuple.freq.secs``.
 
     Emits are anchored to all tuples of the batch, and all are acked when ``process_batch`` returns.
 
@@ -135,7 +137,7 @@ class BatchingBolt(Bolt):
     ...         self.emit([key, len(tups)])
     """
 
-    #: So many ticks pass, and batches are processed with the next one.
+    #: How many ticks pass before the batches are processed, which happens with the next one.
     ticks_between_batches = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -145,7 +147,7 @@ class BatchingBolt(Bolt):
         self._current_key: Hashable = None
 
     def group_key(self, tup: Tuple) -> Hashable:
-        """Which batch a tuple belongs to; by default there is one."""
+        """Return the key of the batch that a tuple belongs to. By default there is only one batch."""
         return None
 
     def process_batch(self, key: Hashable, tups: list[Tuple]) -> None:
@@ -153,12 +155,12 @@ class BatchingBolt(Bolt):
         raise NotImplementedError
 
     def emit(self, tup: Sequence[Any], *args: Any, **kwargs: Any) -> list[int] | None:
-        """Emit a list of values, anchored to the batch; task ids are not told (C17)."""
+        """Emit a list of values, anchored to the batch. Task ids are never returned (C17)."""
         kwargs["need_task_ids"] = False
         return super().emit(tup, *args, **kwargs)
 
     def process_tick(self, tick_tup: Tuple) -> None:
-        """Count ticks, and process the batches when there were more than ``ticks_between_batches``."""
+        """Count the tick, and process the batches after more than ``ticks_between_batches`` ticks."""
         self._tick_counter += 1
         self.ack(tick_tup)
         if self._tick_counter > self.ticks_between_batches and self._batches:
@@ -184,7 +186,7 @@ class BatchingBolt(Bolt):
 
     def _handle_run_exception(self, exc: Exception) -> None:
         if self.exit_on_exception:
-            return  # the task fails all batches, reports the error and begins anew
+            return  # the task fails all batches, reports the error and starts again
         current = self._current_tups
         self.raise_exception(exc, current)
         if not self.auto_fail:
@@ -200,17 +202,18 @@ class BatchingBolt(Bolt):
 class TicklessBatchingBolt(BatchingBolt):
     """A `BatchingBolt` whose batches are processed every ``secs_between_batches`` (C18).
 
-    By a timer of the task, between two tuples: nothing runs beside ``process``, and an exception counts as any other.
+    A timer of the task processes them between two tuples. So nothing runs in parallel to ``process``, and an exception is
+    handled like any other.
     """
 
-    #: Seconds, also parts of them; read once, when the task begins.
+    #: Seconds between two batches, which need not be whole. Read once, when the task starts.
     secs_between_batches: float = 2
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: Nobody else wants it here.
+        #: For subclasses that use pystorm's lock. stormspark itself does not take it.
         self._batch_lock = threading.RLock()
 
     def process_tick(self, tick_tup: Tuple) -> None:
-        """Ticks mean nothing here."""
+        """Ack the tick, which has no effect here."""
         self.ack(tick_tup)

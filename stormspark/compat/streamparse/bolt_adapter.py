@@ -1,4 +1,4 @@
-"""A pystorm bolt inside of a task: what it is made of, and how it is begun; `passage` has what is done once a tuple."""
+"""Runs a pystorm bolt inside a task. `passage` has everything that is done once per tuple."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["BoltAdapter", "BoltSurroundings"]
 
 
 class BoltSurroundings(Surroundings):
-    """The task of a bolt: the tuple at hand, and those that wait and may be called by their ids."""
+    """A bolt's view of its task: the current tuple, and the open tuples that the bolt may name by their ids."""
 
     def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        #: Tuples that are neither acked nor failed, and that somebody has asked for their id.
+        #: Tuples that are neither acked nor failed, and whose id was read.
         self.named: dict[str, Tuple] = {}
         self.passage = Passage(
             bolt, self, acks=not isinstance(bolt, BatchingBolt)
@@ -34,12 +34,12 @@ class BoltSurroundings(Surroundings):
 
     @property
     def tup(self) -> Tuple | None:
-        """The tuple at hand."""
+        """The current tuple."""
         return self.passage.tup  # type: ignore[no-any-return]
 
     @property
     def batch(self) -> list[Tuple] | None:
-        """What emits are anchored to, where that is not the tuple at hand."""
+        """The tuples that emits are anchored to, if that is not the current tuple."""
         return self.passage.batch  # type: ignore[no-any-return]
 
     @batch.setter
@@ -48,7 +48,7 @@ class BoltSurroundings(Surroundings):
 
     @property
     def anchors(self) -> list[Tuple]:
-        """What emits are anchored to."""
+        """The tuples that emits are anchored to."""
         if self.batch is not None:
             return self.batch
         return [] if self.tup is None else [self.tup]
@@ -68,13 +68,13 @@ class BoltSurroundings(Surroundings):
             self._unknown("fail", tup)
 
     def fail_open(self, tup: Tuple, error: Exception) -> None:
-        """Fail a tuple because of ``error``, unless it is acked or failed already."""
+        """Fail a tuple because of ``error``, unless it was already acked or failed."""
         if tup.state != 1:
             self.forget(tup)
             self.collector.fail(tup, f"{type(error).__name__}: {error}"[:1000])
 
     def of(self, anchors: Iterable[Tuple | str]) -> list[ApiTuple]:
-        """The tuples that these are; raises `EmitError` for one that is acked or failed already."""
+        """Return the tuples for these anchors. Raises `EmitError` for one that was already acked or failed."""
         return [self._anchor(one) for one in anchors]
 
     def _anchor(self, tup: Tuple | str) -> Tuple:
@@ -88,7 +88,7 @@ class BoltSurroundings(Surroundings):
         return found
 
     def _taken(self, tup: Tuple | str) -> Tuple | None:
-        """The tuple to settle, which is not held any more."""
+        """Return the tuple to ack or fail, and forget its id. Returns None if there is no such open tuple."""
         found = tup if isinstance(tup, Tuple) else self.named.get(tup)
         if found is None or found.state == 1:
             return None
@@ -96,7 +96,7 @@ class BoltSurroundings(Surroundings):
         return found
 
     def forget(self, tup: Tuple) -> None:
-        """Nobody may call it by its id any more."""
+        """Forget a tuple's id, by which it can't be named any more."""
         if tup._id is not None:
             self.named.pop(tup._id, None)
 
@@ -107,10 +107,10 @@ class BoltSurroundings(Surroundings):
 
 
 class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
-    """Runs the pystorm bolt of a class."""
+    """The adapter that runs a pystorm bolt."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the bolt and let it begin."""
+        """Make the bolt and start it."""
         bolt = self.component()
         self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(bolt, context, collector)
         passage = surroundings.passage
@@ -130,7 +130,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         raise NotImplementedError
 
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Make the fast way to each stream."""
+        """Set up the fast path to each stream."""
         passage = self._surroundings.passage
         found = {name: line(name) for name, stream in self.streams.items() if not stream.direct}
         passage.lines = {name: outlet for name, outlet in found.items() if isinstance(outlet, Outlet)}
@@ -154,7 +154,7 @@ _Source = tuple[type[tuple[Any, ...]], bool]
 
 
 def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
-    """A function that says what all tuples of one source have in common."""
+    """Return a function that returns what all tuples of one source have in common."""
     fields = {(key.component, key.stream): tuple(names) for key, names in context.this_input_fields.items()}
 
     def look(source: TupleSource) -> _Source:

@@ -1,4 +1,4 @@
-"""What pystorm's spouts and bolts share (C14, C19, B20)."""
+"""The common base of pystorm's spouts and bolts (C14, C19, B20)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SERIALIZERS = ("json", "msgpack")
 
 
 class _Reports(Protocol):
-    """Who hears of a component's errors: the collector of its task."""
+    """The receiver of a component's errors: the collector of its task."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error in logs and statistics."""
 
 
 class _LastValues(Metric):
-    """What ``report_metric`` said since the last reading, by name."""
+    """The last values that ``report_metric`` was given since the last reading, by name."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -39,7 +39,7 @@ class _LastValues(Metric):
 
 
 class Surroundings:
-    """What a component knows of its task, apart from itself: users' classes have names of their own."""
+    """A component's view of its task. It is an object of its own, so that its names don't clash with those of users' classes."""
 
     def __init__(self, context: TopologyContext, reports: _Reports) -> None:
         self.log = context.logger
@@ -48,12 +48,12 @@ class Surroundings:
 
 
 class Component:
-    """A spout or a bolt. It is made in its task, never pickled; nothing but its class travels.
+    """A spout or a bolt of pystorm. It is made in its task and never pickled: only its class is.
 
     The arguments are pystorm's, and mean nothing here: no process is at the other end of a pipe.
     """
 
-    #: An exception ends this instance, and its task begins anew with another one; False: it goes on (C14).
+    #: Whether an exception ends this instance, so that its task starts again with a new one (C14).
     exit_on_exception = True
 
     # All of these are set before `initialize`, and None until then, as in pystorm.
@@ -83,31 +83,31 @@ class Component:
         self.serializer = serializer
 
     def initialize(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
-        """Called once, before anything else: the place for connections."""
+        """Prepare the component, for instance open connections. Called once, before anything else."""
 
     def emit(self, *args: Any, **kwargs: Any) -> list[int] | None:
-        """Spouts and bolts emit, each in its own way."""
+        """Emit a tuple: spouts and bolts override this."""
         raise NotImplementedError
 
     def log(self, message: object, level: str | None = None) -> None:
-        """Write to the task's log, whatever ``pystorm.log.level`` is: trace, debug, info, warn or error."""
+        """Write to the task's log, whatever ``pystorm.log.level`` is. Levels are trace, debug, info, warn and error."""
         self._stormspark.log.log(TASK_LEVELS.get(level or "info", logging.INFO), "%s", message)
 
     def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
-        """Report an error; call it where the exception is handled."""
+        """Report an error. Call this while the exception is being handled."""
         what = f" while processing Tuple {tup!r}" if tup else ""
         self._stormspark.reports.report_error(
             f"Python {type(exception).__name__} raised{what}\n{traceback.format_exc()}"
         )
 
     def report_metric(self, name: str, value: Any) -> None:
-        """Show a value in the statistics, as ``pystorm``: the last value of each name, every minute."""
+        """Show a value in the statistics, under ``pystorm``: the last value of each name, once per minute."""
         self._stormspark.metric.values[name] = value
 
     def run(self) -> None:
-        """Nothing, where a topology imports the module: the component is run by it, in its task.
+        """Do nothing if a topology imports the module: the component runs in its task.
 
-        A script that calls it for itself is told so.
+        A script that calls this directly ends with a message that says so.
         """
         if sys._getframe(1).f_globals.get("__name__") == "__main__":
             name = type(self).__qualname__
@@ -119,17 +119,17 @@ class Component:
 
     @staticmethod
     def is_heartbeat(tup: Tuple) -> bool:
-        """False: there are none."""
+        """Whether the tuple is a heartbeat. There are none here."""
         return tup.task == -1 and tup.stream == "__heartbeat"
 
     def _handle_run_exception(self, exc: Exception) -> None:
-        """Called with what ``process`` or ``next_tuple`` raised; the task itself reports what ends the instance."""
+        """Report an exception of ``process`` or ``next_tuple``. If it ends the instance, the task itself reports it."""
         if not self.exit_on_exception:
             self.raise_exception(exc)
 
 
 def begin(component: Component, conf: Mapping[str, Any], context: TopologyContext) -> None:
-    """Tell a component where it is, then let it begin."""
+    """Set a component's attributes, then initialize it."""
     storm_conf = {"topology.name": context.topology_name, **conf}
     component.topology_name = storm_conf["topology.name"]
     component.task_id = task = context.this_task_id
@@ -142,27 +142,27 @@ def begin(component: Component, conf: Mapping[str, Any], context: TopologyContex
 
 
 class StormHandler(logging.Handler):
-    """For loggers that do not reach the task's log by themselves; the others do without it."""
+    """A handler for loggers whose records do not reach the task's log by themselves."""
 
     def __init__(self, serializer: Any = None) -> None:
         super().__init__()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand the record on, unless its own logger does."""
+        """Pass the record on, unless its own logger does so."""
         if not logging.getLogger(record.name).propagate:
             logging.getLogger().handle(record)
 
 
 class LogStream:
-    """A stream whose lines are logged. Nothing here needs it: what a task prints is in its log (W8)."""
+    """A stream that logs its lines. stormspark does not need it, because a task's prints go to its log (W8)."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
 
     def write(self, message: str) -> None:
-        """Log it, unless it is blank."""
+        """Log the message, unless it is blank."""
         if message.strip():
             self.logger.info(message)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no output is buffered."""

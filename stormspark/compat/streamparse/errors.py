@@ -1,4 +1,4 @@
-"""What is wrong with a topology's class, in the exceptions that streamparse raises for it (A36), with the user's line."""
+"""The exceptions for mistakes in a topology's class, of the types that streamparse raises (A36), with the user's line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["SpecKeyError", "SpecTypeError", "SpecValueError"]
 
 
 class SpecValueError(InvalidTopologyError):
-    """A ValueError: something has a value that it can't have."""
+    """A value is not allowed. This is a ValueError."""
 
 
 class SpecTypeError(InvalidTopologyError, TypeError):
-    """A TypeError: something is of another type than it must be."""
+    """A value has the wrong type. This is a TypeError."""
 
 
 class SpecKeyError(InvalidTopologyError, KeyError):
-    """A KeyError: there is no component or stream of that name."""
+    """There is no component or stream of that name. This is a KeyError."""
 
     __str__ = Exception.__str__  # a KeyError's own quotes its message

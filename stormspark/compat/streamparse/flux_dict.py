@@ -1,4 +1,4 @@
-"""A topology as Flux writes it (A38)."""
+"""Converts a topology to the data of a Flux file (A38)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WRAPPERS = {
 
 
 def flux_dict(name: str, specs: Iterable[ComponentSpec]) -> dict[str, Any]:
-    """The topology ``name`` as plain data; raises TypeError for what Flux can't say."""
+    """Return the topology ``name`` as plain data. Raises TypeError for anything that Flux can't express."""
     written: dict[str, Any] = {"name": name, "bolts": [], "spouts": [], "streams": []}
     for spec in specs:
         written[f"{spec.kind}s"].append(_component(spec))
@@ -46,7 +46,7 @@ def _component(spec: ComponentSpec) -> dict[str, Any]:
         )
         raise _can_not_be_written(spec, what)
     default = spec.outputs.get("default")
-    # Flux's constructors take the fields of the default stream, and want one even where there is none.
+    # Flux's constructors require the fields of the default stream, even if there is no such stream.
     fields = default.output_fields if default is not None else []
     arguments: list[Any] = [[shell.execution_command, shell.script]]
     if fields or not spec.outputs:

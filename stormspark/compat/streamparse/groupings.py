@@ -1,4 +1,4 @@
-"""Groupings, as ``inputs`` name them (A34)."""
+"""The groupings for ``inputs`` (A34)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ChosenGrouping", "Grouping"]
 
 @dataclass(frozen=True, eq=True)
 class ChosenGrouping:
-    """One of Storm's groupings: ``kind`` is its name in Storm. The global one is a fields grouping without ``fields``."""
+    """One of Storm's groupings. ``kind`` is its name in Storm. The global grouping is a fields grouping without ``fields``."""
 
     kind: str
     fields: list[str] | None = None
@@ -32,7 +32,7 @@ class ChosenGrouping:
 
 
 class Grouping:
-    """How a bolt takes a stream (A34).
+    """The groupings by which a bolt can subscribe to a stream (A34).
 
     >>> Grouping.SHUFFLE, Grouping.fields("word"), Grouping.GLOBAL
     (SHUFFLE, fields(['word']), GLOBAL)
@@ -49,7 +49,10 @@ class Grouping:
 
     @classmethod
     def fields(cls, *fields: Any) -> ChosenGrouping:
-        """Equal values of these fields go to the same task. Takes names, or one list of them; raises ValueError without any."""
+        """Return a grouping that sends equal values of these fields to the same task.
+
+        Takes names, or one list of them. Raises ValueError without any.
+        """
         names = list(fields[0]) if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         if not names:
             msg = f"{user_line()}: List cannot be empty for fields grouping (A36)"
@@ -58,13 +61,13 @@ class Grouping:
 
     @classmethod
     def custom_object(cls, java_class_name: str, arg_list: Sequence[Any]) -> ChosenGrouping:
-        """A grouping of Java's; can be written, but not run."""
+        """Return a custom grouping in Java, which can be written to a Flux file, but not run."""
         arguments = checked_arguments(arg_list, user_line())
         return ChosenGrouping("custom_object", custom_object=JavaObject(java_class_name, arguments))
 
     @classmethod
     def custom_serialized(cls, java_serialized: bytes) -> ChosenGrouping:
-        """A grouping of Java's, as bytes; can be written, but not run."""
+        """Return a custom grouping in Java, as serialized bytes, which can't be run."""
         if not isinstance(java_serialized, bytes):
             msg = (
                 f"{user_line()}: Argument to custom_serialized must be a serialized Java class as bytes. Given: "

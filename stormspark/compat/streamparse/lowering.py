@@ -1,4 +1,4 @@
-"""The DSL lowered to `stormspark.api` (A37)."""
+"""Lowers the DSL to `stormspark.api` (A37)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
 
 @dataclass(frozen=True)
 class _Place:
-    """What lowering a component needs to know of its project."""
+    """The parts of a project that are needed to lower a component."""
 
     environment: str | None
     folder: Path | None
@@ -57,10 +57,10 @@ def lower(
     environment: str | None = None,
     folder: Path | None = None,
 ) -> Topology:
-    """The topology ``name`` of a DSL class, with ``conf`` laid under its own ``config``.
+    """Return the topology ``name`` of a DSL class. Its own ``config`` overrides ``conf``.
 
-    ``environment`` chooses among parallelisms that are given by environment, ``folder`` is where shell components run.
-    Raises `InvalidTopologyError` for what can't run here, with the line of the spec and what to do instead.
+    ``environment`` selects the parallelism if a spec has several by environment. ``folder`` is where shell components run.
+    Raises `InvalidTopologyError` for a spec that can't run here, with its line and what to do instead.
 
     >>> from stormspark.compat.streamparse.storm import Spout
     >>> from stormspark.compat.streamparse.topology import Topology as Dsl
@@ -111,7 +111,7 @@ def _in_python(spec: ComponentSpec) -> bool:
 
 
 def _component(spec: ComponentSpec, place: _Place) -> Any:
-    """What does the work of a spec."""
+    """Return the component that runs a spec."""
     cls = spec.component_cls
     if _in_python(spec):
         return (BoltAdapter if spec.kind == "bolt" else SpoutAdapter)(cls, spec.outputs)

@@ -1,4 +1,4 @@
-"""Components of stormspark in a topology of streamparse's: in the place of Java ones, and to port step by step.
+"""Puts components of stormspark into a streamparse topology: to replace Java ones, and to port a topology step by step.
 
 from stormspark.compat.streamparse.native import native
 
@@ -27,7 +27,7 @@ def native(
     par: int | dict[str, int] = 1,
     config: Mapping[str, Any] | None = None,
 ) -> ComponentSpec:
-    """A spec of a spout or bolt of `stormspark.api`, of any kind; its outputs are what it declares.
+    """Return a spec of a spout or bolt of `stormspark.api`, of any kind. Its outputs are the streams that it declares.
 
     >>> from stormspark.testing import TestWordSpout
     >>> native(TestWordSpout(), name="words")["default"]

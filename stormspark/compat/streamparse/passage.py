@@ -1,13 +1,13 @@
-"""Where every tuple of a pystorm bolt comes through, and every emit of bolts and spouts: a part of the tuple path.
+"""The path of every tuple of a pystorm bolt, and of every emit of bolts and spouts: a hot part of the tuple path.
 
-So what does not change is looked up once, and what is seldom wanted (a tuple's id) is made when it is.
+So things that don't change are looked up once. Things that are rarely needed, such as a tuple's id, are made on demand.
 """
 
 # passage.pxd beside this module gives the attributes and methods of both classes and some variables their C types, with
 # which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
 # compiled`.
-# `at` and `arrived` are second names for the tuple at hand, for speed: the .pxd declares them as `Tuple`, so compiled
-# code reads its C fields. `_native` is the collector once more, typed in the same way, where it is the engine's own.
+# `at` and `arrived` are second names for the current tuple, for speed: the .pxd declares them as `Tuple`, so compiled code
+# reads its C fields. `_native` is a second, typed name for the collector, if the collector is the engine's own.
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ __all__ = ["Passage", "SpoutPassage"]
 
 
 class Passage(Executor):
-    """The tuple at hand (``tup``), and the ways in and out of one bolt. ``batch`` is what emits are anchored to where that is not
-    the tuple at hand. ``lines`` are the fast ways to streams, by the names that emits call them, and ``line`` is the one of those
-    that name none; see `AutoAckBolt.connected`.
+    """The paths in and out of one bolt, and its current tuple (``tup``).
+
+    ``batch`` are the tuples that emits are anchored to, if that is not the current tuple. ``lines`` are the fast paths to
+    streams, by name. ``line`` is the fast path of emits that name no stream; see `AutoAckBolt.connected`.
     """
 
     __slots__ = (
@@ -61,32 +62,32 @@ class Passage(Executor):
         self._kind: type[tuple[Any, ...]] = tuple
         self._shared = False
         self._source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]
-        #: Whether some tuple was given an id since this was looked at.
+        #: Whether the id of some tuple was read since this was last checked.
         self._asked = False
         self.tup: Any = None
         self.batch: Any = None
         self.lines: dict[str, Outlet] = {}
         self.line: Outlet | None = None
-        #: What the tuple at hand was given for values: the next one is given the same object, if nobody has kept it.
+        #: The object with the current tuple's values. It is reused for the next tuple, if the user did not keep it.
         self._values: Any = None
-        #: What the bolt's switches say, and whether they have to be looked at each time.
+        #: The bolt's switches; and whether they have to be read each time, because they don't notify of changes.
         self._anchor_now = self._ack_now = True
         self._looks = True
 
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
-        """``source_of`` tells of a source the type of its tuples' values, and whether others get the same values."""
+        """Prepare for tuples. ``source_of`` returns, for a source, the type of its values, and whether they are shared."""
         self._source_of = source_of
         self._looks = not self._bolt._tells_of_switches()
         self.turned()
 
     def turned(self) -> None:
-        """The bolt may have turned a switch."""
+        """Read the bolt's switches, which may have changed."""
         if not self._looks:
             self._anchor_now = bool(self._bolt.auto_anchor)
             self._ack_now = bool(self._bolt.auto_ack)
 
     def has_id(self, tup: Any, id: str) -> None:
-        """A tuple was asked for its id, and has it now: until it is acked or failed it may be called by it."""
+        """Note that a tuple's id was read: until it is acked or failed, the bolt may name it by this id."""
         self._asked = True
         if tup.state != 1:
             self._surroundings.named[id] = tup
@@ -110,7 +111,7 @@ class Passage(Executor):
         elif self.batch is not None:
             onto = surroundings.of(self.batch)
         elif current is None:
-            onto = ()  # between two tuples there is nothing to be anchored to
+            onto = ()  # between two tuples there is nothing to anchor to
         else:
             at: Tuple = current
             if direct_task is None and at.state != 1:  # nearly always
@@ -119,7 +120,7 @@ class Passage(Executor):
                     tasks = line.send(values, at.roots)
                     return tasks if need_task_ids else None
             onto = [current]
-        # The collector's methods are looked up each time: they become others when the bolt starts a thread.
+        # Look up the collector's methods each time, because they are replaced when the bolt starts a thread.
         if direct_task is None:
             tasks = surroundings.collector.emit(values, DEFAULT_STREAM if stream is None else stream, onto)
             return tasks if need_task_ids else None
@@ -127,7 +128,7 @@ class Passage(Executor):
         return [direct_task] if need_task_ids else None
 
     def execute(self, tup: Any) -> object:
-        """Have the bolt process a tuple (C12, C14)."""
+        """Let the bolt process a tuple (C12, C14)."""
         arrived: Tuple = tup
         source = arrived._source
         if source is not self._last:
@@ -138,7 +139,7 @@ class Passage(Executor):
             values = _unshared(values)
         last = self._values
         arrived.values = self._values = recycling.refilled(self._kind, last, values)
-        if self._asked:  # perhaps it was this object, when it was another tuple
+        if self._asked:  # this object may have had an id as an earlier tuple
             tup._id = None
             self._asked = False
         self.tup = tup
@@ -169,7 +170,7 @@ class Passage(Executor):
 
 
 class SpoutPassage:
-    """The way out of one spout."""
+    """The path out of one spout."""
 
     __slots__ = ("_collector", "_native")
 
@@ -199,7 +200,7 @@ class SpoutPassage:
 
 
 def _sent(tup: Sequence[Any]) -> tuple[Any, ...]:
-    """What is emitted, as it travels."""
+    """Return emitted values in the form in which they travel."""
     if type(tup) is not list and not isinstance(tup, list | tuple):
         msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
         raise TypeError(msg)
@@ -207,7 +208,7 @@ def _sent(tup: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _unshared(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """These, or a copy if one of them could be changed."""
+    """Return the values, or a copy if one of them is mutable."""
     for value in values:
         if type(value) is not str and type(value) not in PLAIN:
             return copied(values)

@@ -1,4 +1,4 @@
-"""From a topology's file in a streamparse project to a topology (A37)."""
+"""Loads a topology from a file of a streamparse project (A37)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _log = logging.getLogger(__name__)
 
 
 def load(file: Path | str, name: str | None = None, *, environment: str | None = None) -> Topology:
-    """The topology in ``file``, which is named after it; or the class ``name`` in it.
+    """Load the topology in ``file``, which is named after the file, or the class ``name`` in it.
 
-    ``config.json`` is looked for in the file's folder and above it, and ``src`` beside it and beside that folder is on the module
-    path, here and in workers.
+    ``config.json`` is looked for in the file's folder and above it. The folders ``src`` beside it, and beside the file's folder,
+    are on the module path, here and in workers.
 
-    Raises `TopologyNotFoundError` where there is no topology or the file can't be imported, with the user's line and, for a
-    module that is missing, who asks for it; `InvalidTopologyError` for a topology that can't run.
+    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported: with the user's line and, for a
+    missing module, the requirements file that names it. Raises `InvalidTopologyError` for a topology that can't run.
     """
     file = Path(file)
     config = find_config(file)
     topologies = file.resolve().parent
     project = config.file.parent if config.file is not None else topologies.parent
     folders = [project, topologies.parent / "src", project / "src"]
-    for folder in (*folders, on_path()):  # the last one comes first on the path
+    for folder in (*folders, on_path()):  # the last one becomes the first on the path
         if folder.is_dir():
             put_first(folder)
     module = _imported(file, project, config.content.get("virtualenv_specs"))
@@ -60,13 +60,13 @@ def _imported(file: Path, project: Path, virtualenvs: object) -> ModuleType:
 
 
 def _chosen(module: ModuleType, file: Path, name: str | None) -> tuple[TopologyType, str]:
-    """The topology's class, and what the topology is called: as the file, or for one of several as its class."""
+    """Return the topology's class, and the topology's name: that of the file, or, if there are several, that of the class."""
     classes = {
         attribute: value
         for attribute, value in vars(module).items()
         if isinstance(value, TopologyType) and value.specs  # not the base class itself
     }
-    # streamparse takes the first there is; one that the file itself defines is more likely meant than one that it imports.
+    # streamparse takes the first class. But the user more likely means one that the file defines than one that it imports.
     own = {
         attribute: cls for attribute, cls in classes.items() if cls.__module__ == module.__name__
     } or classes

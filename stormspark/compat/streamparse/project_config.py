@@ -1,4 +1,4 @@
-"""``config.json``: a project's environments and their options (A37, A39)."""
+"""Reads ``config.json``: a project's environments and their options (A37, A39)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ __all__ = ["Environment", "ProjectConfig", "find_config"]
 
 _log = logging.getLogger(__name__)
 
-#: Of an environment: for ssh, Nimbus and virtualenvs. There is nothing to connect to, and no virtualenv is made.
+#: An environment's settings for ssh, Nimbus and virtualenvs. They have no effect: there is no cluster to connect to, and no
+#: virtualenv is made.
 _MEAN_NOTHING = (
     "user",
     "nimbus",
@@ -31,7 +32,7 @@ _MEAN_NOTHING = (
     "use_virtualenv",
     "install_virtualenv",
 )
-#: Options that streamparse's own commands look at.
+#: Options that only streamparse's own commands read.
 _FOR_SPARSE = frozenset({*_MEAN_NOTHING, "storm.workers.list", "topology.python.path"})
 _LEVELS = {
     "critical": "CRITICAL",
@@ -45,13 +46,13 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the ``envs``; ``name`` is None where there is none."""
+    """One of the ``envs``. ``name`` is None if the project has no environments."""
 
     name: str | None
     settings: Mapping[str, Any]
 
     def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration that a topology with the config ``own`` begins with, ``own`` in it: A37's precedence.
+        """Return the configuration of a topology with the config ``own``, which is included, with the precedence of A37.
 
         >>> hosts = Environment("prod", {"workers": ["a", "b"], "log": {"level": "WARN"}, "options": {"mine": 1, "other": 2}})
         >>> sorted(hosts.options({"mine": 3}).items())  # doctest: +NORMALIZE_WHITESPACE
@@ -73,7 +74,7 @@ class Environment:
         if options.get("topology.debug"):
             options["pystorm.log.level"] = "debug"
         level = _LEVELS.get(str(options.get("pystorm.log.level", "")).lower())
-        if level is not None:  # else what a component logs at that level would not come through
+        if level is not None:  # otherwise lines of that level would not reach the log
             options.setdefault("stormspark.log.level", level)
         if options.get("topology.workers") is None:
             options["topology.workers"] = max(1, len(self._hosts(options)))
@@ -84,7 +85,7 @@ class Environment:
         return hosts.split(",") if isinstance(hosts, str) else list(hosts)
 
     def tell(self) -> None:
-        """Say which of its settings mean nothing here, in a line."""
+        """Warn, in one line, of settings that have no effect here."""
         given = [key for key in _MEAN_NOTHING if self.settings.get(key)]
         if given:
             _log.warning(
@@ -98,13 +99,13 @@ class Environment:
 
 @dataclass(frozen=True)
 class ProjectConfig:
-    """A project's ``config.json``; ``file`` is None for a topology that belongs to no project."""
+    """A project's ``config.json``. ``file`` is None for a topology that belongs to no project."""
 
     file: Path | None
     content: Mapping[str, Any]
 
     def environment(self, name: str | None) -> Environment:
-        """The environment of that name, or the only one; raises `InvalidTopologyError` that lists what there is."""
+        """Return the environment of that name, or the only one. Raises `InvalidTopologyError`, which lists all names."""
         environments = _mapping(self.content.get("envs") or {}, f"{self.file}: envs")
         there = ", ".join(map(repr, environments)) or "none"
         if name is None and len(environments) > 1:
@@ -121,7 +122,7 @@ class ProjectConfig:
 
 
 def find_config(file: Path) -> ProjectConfig:
-    """The ``config.json`` of the project that a topology's file belongs to: in its folder, or the nearest one above it."""
+    """Find the ``config.json`` of a topology's file: in its folder, or else the nearest one above it."""
     for folder in file.resolve().parents:
         path = folder / "config.json"
         if path.is_file():

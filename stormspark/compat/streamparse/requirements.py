@@ -1,4 +1,4 @@
-"""Which file of a project's ``virtualenvs`` asks for a module that is missing: no virtualenv is made here (W12)."""
+"""Finds the file in a project's ``virtualenvs`` that requires a missing module: no virtualenv is made here (W12)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 __all__ = ["who_asks_for"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: What everybody has who runs this.
+#: Packages that stormspark itself provides.
 _OURS = {"streamparse", "pystorm"}
 
 
 def who_asks_for(module: str, folder: Path, topology: str) -> str:
-    """How to get ``module``, by the files in ``folder``, as a sentence; ``topology`` is the name of the topology's file."""
+    """Return a sentence on how to install ``module``, based on the files in ``folder``.
+
+    ``topology`` is the name of the topology's file.
+    """
     own = folder / f"{topology}.txt"
     files = sorted(folder.glob("*.txt"), key=lambda file: (file != own, file))
     wanted = {file: _requirements(file) for file in files}
@@ -29,13 +32,13 @@ def who_asks_for(module: str, folder: Path, topology: str) -> str:
 
 
 def _requirements(file: Path) -> list[str]:
-    """The packages that a requirements file asks for, as it writes them."""
+    """Return the packages that a requirements file names, as it writes them."""
     lines = (line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if _NAME.match(line)]
 
 
 def _normal(requirement: str) -> str:
-    """The name of a package as pip compares it.
+    """Return the name of a package as pip compares it.
 
     >>> _normal("My.Package==1.2"), _normal("redis>=2 ; python_version > '3'")
     ('my-package', 'redis')

@@ -1,7 +1,7 @@
-"""How a component gets into a worker: as its class, by reference where it has a module, and with ``streamparse`` on the path.
+"""Ships components to workers: as their class, by reference if it has a module, and with ``streamparse`` on the path.
 
-Workers of a local Spark inherit the module path. Those of a cluster need the project's ``src`` (``spark-submit --py-files``) and
-stormspark itself; where stormspark is, the packages ``streamparse`` and ``pystorm`` are found without more.
+Workers of a local Spark inherit the module path. Workers of a cluster need the project's ``src`` (``spark-submit --py-files``)
+and stormspark itself. Wherever stormspark is installed, the packages ``streamparse`` and ``pystorm`` are found, too.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ __all__ = ["on_path", "packed", "unpacked"]
 
 
 def on_path() -> Path:
-    """The folder that holds the packages ``streamparse`` and ``pystorm``."""
+    """Return the folder that holds the packages ``streamparse`` and ``pystorm``."""
     return Path(__file__).parent.parent / "on_path" / "streamparse"
 
 
 def packed(component: type) -> bytes:
-    """The class, to be sent; see `unpacked`."""
+    """Pickle the class; see `unpacked`."""
     data: bytes = cloudpickle.dumps(component)
     return data
 
 
 def unpacked(data: bytes) -> Any:
-    """The class; what its module imports of streamparse and pystorm is found."""
+    """Unpickle the class, whose module may import streamparse and pystorm."""
     put_first(on_path())
     return cloudpickle.loads(data)

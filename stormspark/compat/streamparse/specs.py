@@ -1,4 +1,4 @@
-"""Specs: what ``X.spec(...)`` gives, a component with its name, inputs, parallelism and configuration (A31, A32, A35)."""
+"""Specs, which ``X.spec(...)`` returns: a component with its name, inputs, parallelism and configuration (A31, A32, A35)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 class ComponentSpec:
     """One component of a topology. ``declared_at`` is the user's line."""
 
-    #: ``spout`` or ``bolt``; of the base classes neither.
+    #: ``spout`` or ``bolt``; empty for the base classes.
     kind: ClassVar[str] = ""
 
     def __init__(
@@ -53,13 +53,13 @@ class ComponentSpec:
 
     @property
     def common(self) -> SimpleNamespace:
-        """The same under the names that Thrift has for it."""
+        """The same values, under the names that Thrift uses."""
         return SimpleNamespace(
             inputs=self.inputs, streams=self.outputs, parallelism_hint=self.par, json_conf=self.config
         )
 
     def __getitem__(self, stream: str) -> GlobalStreamId:
-        """A stream of this component; raises KeyError for one that is not in its outputs."""
+        """Return a stream of this component. Raises KeyError for a stream that is not in its outputs."""
         if stream not in self.outputs:
             there = ", ".join(map(repr, self.outputs)) or "none"
             msg = f"{user_line()}: Invalid stream for {self.called}: {stream!r}. Valid streams are: {there} (A33)"
@@ -71,16 +71,16 @@ class ComponentSpec:
 
     @property
     def called(self) -> str:
-        """Its name, or its class where it has none yet."""
+        """The component's name, or its class's name if it has none yet."""
         return self.name or self.class_name
 
     @property
     def class_name(self) -> str:
-        """The name of its class."""
+        """The name of the component's class."""
         return str(getattr(self.component_cls, "__name__", self.component_cls))
 
     def fail(self, kind: type[Exception], problem: str) -> Exception:
-        """An error of ``kind`` with the line and the name of this component."""
+        """Return an error of type ``kind``, with the line and the name of this component."""
         return kind(f"{self.declared_at}: {self.called}: {problem}")
 
     def _checked_par(self, par: Any) -> Any:
@@ -170,7 +170,7 @@ class ComponentSpec:
 
 
 class JavaComponentSpec(ComponentSpec):
-    """A component of Java's (A32)."""
+    """A component in Java (A32)."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class JavaComponentSpec(ComponentSpec):
 
 
 class ShellComponentSpec(ComponentSpec):
-    """A component that a command runs (A32); also every component in Python, whose command nobody needs here."""
+    """A component that a command runs (A32). Components in Python have such a spec, too, but their command is not used."""
 
     def __init__(
         self,
@@ -216,13 +216,13 @@ class ShellComponentSpec(ComponentSpec):
 
 
 class JavaBoltSpec(JavaComponentSpec):
-    """A bolt of Java's."""
+    """A bolt in Java."""
 
     kind = "bolt"
 
 
 class JavaSpoutSpec(JavaComponentSpec):
-    """A spout of Java's."""
+    """A spout in Java."""
 
     kind = "spout"
 

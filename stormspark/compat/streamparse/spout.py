@@ -12,7 +12,7 @@ __all__ = ["ReliableSpout", "Spout"]
 
 
 class Spout(Component):
-    """A source of tuples (B16).
+    """A spout of pystorm (B16).
 
     >>> class Numbers(Spout):
     ...     def initialize(self, storm_conf, context):
@@ -25,13 +25,13 @@ class Spout(Component):
     _emit: Callable[..., list[int] | None]
 
     def ack(self, tup_id: Hashable) -> None:
-        """The tuple of this id, and all that came of it, is processed."""
+        """Note that the tuple with this id, and all tuples that came of it, are processed."""
 
     def fail(self, tup_id: Hashable) -> None:
-        """The tuple of this id failed, or timed out."""
+        """Note that the tuple with this id has failed or timed out."""
 
     def next_tuple(self) -> None:
-        """Emit what there is; emit nothing if there is nothing, and return."""
+        """Emit the tuples that are available, if any, and return."""
         raise NotImplementedError
 
     def emit(
@@ -42,39 +42,40 @@ class Spout(Component):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a list of values; gives None, or with ``need_task_ids`` the tasks that it goes to. Tracked where it has an id.
+        """Emit a list of values. Returns None, or with ``need_task_ids`` the tasks that it goes to.
 
-        Raises TypeError for what is no list or tuple, `stormspark.errors.EmitError` for a wrong stream or number of values.
+        The tuple is tracked if it has an id. Raises TypeError if ``tup`` is not a list or tuple, and
+        `stormspark.errors.EmitError` for a wrong stream or number of values.
         """
         return self._emit(tup, tup_id, stream, direct_task, need_task_ids)
 
     def activate(self) -> None:
-        """The topology has become active."""
+        """Note that the topology has become active."""
 
     def deactivate(self) -> None:
-        """``next_tuple`` is not called until the topology is active again."""
+        """Note that ``next_tuple`` is not called until the topology is active again."""
 
 
 class ReliableSpout(Spout):
-    """Emits again what failed, ``max_fails`` times (B18)."""
+    """A spout that emits failed tuples again, up to ``max_fails`` times each (B18)."""
 
-    #: After so many replays a tuple that fails is given up, as if it had been acked.
+    #: After this many replays, a tuple that fails again is given up, as if it had been acked.
     max_fails = 3
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.failed_tuples: Counter[Hashable] = Counter()
-        #: By id: the values, stream, direct task, and whether task ids were asked for.
+        #: By id: the values, stream, direct task, and whether task ids were requested.
         self.unacked_tuples: dict[Hashable, tuple[Sequence[Any], str | None, int | None, bool]] = {}
 
     def ack(self, tup_id: Hashable) -> None:
-        """Forget it."""
+        """Forget the tuple."""
         self.failed_tuples.pop(tup_id, None)
         if self.unacked_tuples.pop(tup_id, None) is None:
             self.logger.error("Received ack for unknown tuple ID: %r", tup_id)
 
     def fail(self, tup_id: Hashable) -> None:
-        """Emit it again, or give it up."""
+        """Emit the tuple again, or give it up."""
         kept = self.unacked_tuples.get(tup_id)
         if kept is None:
             self.logger.error("Received fail for unknown tuple ID: %r", tup_id)

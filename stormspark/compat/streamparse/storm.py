@@ -45,7 +45,7 @@ class Component(pystorm_component.Component):
 
 
 class JavaSpout(Component):
-    """A spout of Java's (A32)."""
+    """A spout in Java (A32)."""
 
     @classmethod
     def spec(
@@ -65,7 +65,7 @@ class JavaSpout(Component):
 
 
 class JavaBolt(Component):
-    """A bolt of Java's (A32)."""
+    """A bolt in Java (A32)."""
 
     @classmethod
     def spec(

@@ -1,4 +1,4 @@
-"""Streams, and references to them (A33, A35)."""
+"""Output streams, and references to them (A33, A35)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StreamInfo:
 
 
 class Stream:
-    """A stream in ``outputs`` (A33).
+    """An output stream, for ``outputs`` (A33).
 
     >>> Stream(["word"], name="errors").direct
     False
@@ -47,7 +47,9 @@ class Stream:
 
 
 class GlobalStreamId:
-    """A stream of a component, by their names; also of one that is not there yet, so that loops can be written (A35).
+    """A reference to a stream, by the names of the component and the stream.
+
+    The component need not exist yet, so that loops can be written (A35).
 
     >>> GlobalStreamId(componentId="count", streamId="default") == GlobalStreamId("count", "default")
     True

@@ -1,7 +1,7 @@
-"""``self.logger`` of a component, as ``pystorm.log.*`` asks for it (C19).
+"""Makes ``self.logger`` of a component, as the settings ``pystorm.log.*`` say (C19).
 
-Without ``pystorm.log.path`` lines go to the task's own log, like those of any other component. With it they go to a file
-there, and to nothing else.
+Without ``pystorm.log.path``, lines go to the task's own log, like those of any other component. With it, they go only to a file
+in that folder.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ TASK_LEVELS = {**LEVELS, "critical": logging.ERROR}
 
 _FILE = "pystorm_{topology_name}_{component_name}_{task_id}_{pid}.log"
 _FORMAT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
-#: A task that begins anew goes on in its file.
+#: Open files by path, so that a task that starts again goes on in its file.
 _files: dict[Path, RotatingFileHandler] = {}
 
 
 def task_logger(conf: Mapping[str, Any], component: str, task: int, log: logging.Logger) -> logging.Logger:
-    """The logger of one task; ``log`` is the task's own log. Every task has one to itself, also where several are of one name."""
+    """Return the logger of one task, whose own log is ``log``. Every task has its own logger, even if names are the same."""
     level = logging.DEBUG if conf.get("topology.debug") else _level(conf)
     logger = logging.Logger(f"pystorm.component.{component}", level)
     logger.parent = log
@@ -76,7 +76,7 @@ def _file(path: Path, conf: Mapping[str, Any]) -> RotatingFileHandler:
 
 
 class _Formatted(logging.Handler):
-    """Hands lines on to the task's log in the user's own format."""
+    """A handler that passes lines on to the task's log, in the user's format."""
 
     def __init__(self, log: logging.Logger) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The class that a topology is written as (A30, A36)."""
+"""The base class of topologies, and its metaclass (A30, A36)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Topology", "TopologyType"]
 
 
 class TopologyType(type):
-    """Names the specs of a class body, and checks how they fit together."""
+    """The metaclass of topologies. It names the specs of a class body, and checks that they fit together."""
 
     config: dict[str, Any]
     specs: list[ComponentSpec]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> TopologyType:
-        """The class; raises a `SpecValueError`, `SpecTypeError` or `SpecKeyError` with the user's line."""
+        """Make the class. Raises `SpecValueError`, `SpecTypeError` or `SpecKeyError` with the user's line."""
         where = user_line()
         specs = _named(body, where)
         for spec in specs.values():
@@ -52,7 +52,7 @@ class TopologyType(type):
 
 
 def _named(body: dict[str, Any], where: str) -> dict[str, ComponentSpec]:
-    """The specs of a class body by name."""
+    """Return the specs of a class body by name."""
     specs: dict[str, ComponentSpec] = {}
     for attribute, value in body.items():
         if isinstance(value, ComponentSpec):
@@ -85,7 +85,7 @@ def _check(spec: ComponentSpec) -> None:
 
 
 def _resolved(spec: ComponentSpec, specs: dict[str, ComponentSpec]) -> dict[GlobalStreamId, Any]:
-    """The inputs with names in the place of specs; raises for those that do not fit."""
+    """Return the inputs with names instead of specs. Raises for inputs that don't fit."""
     inputs = {}
     for source, grouping in spec.inputs.items():
         name = (
@@ -124,7 +124,9 @@ def _nearest(name: Any, names: Any) -> str:
 
 
 class Topology(metaclass=TopologyType):
-    """A topology: each attribute that is a spec is a component, named after the attribute unless it has a name (A30).
+    """The base class of topologies. Each attribute that is a spec is a component (A30).
+
+    A component is named after its attribute, unless the spec has a name.
 
     ``config`` is the topology's configuration.
     """
@@ -134,12 +136,12 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def to_flux_dict(cls, name: str) -> dict[str, Any]:
-        """The topology as Flux writes it (A38)."""
+        """Return the topology as the data of a Flux file (A38)."""
         return flux_dict(name, cls.specs)
 
     @classmethod
     def write(cls, stream: Any) -> NoReturn:
-        """Thrift is for Storm's Nimbus, and there is none: raises NotImplementedError."""
+        """Raise NotImplementedError: Thrift is for Storm's Nimbus, and there is none here."""
         msg = (
             f"{user_line()}: topologies are not written as Thrift, which is for Storm's Nimbus; run the topology's file by "
             f"`stormspark run`, or write {cls.__name__}.to_flux_dict(name) as YAML"

@@ -1,4 +1,4 @@
-"""The tuple that a bolt's ``process`` gets (C16)."""
+"""The tuples that a bolt's ``process`` gets (C16)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _next_id = map(str, count(1)).__next__
 
 
 class Tuple(ApiTuple):
-    """Values, and where they came from. ``values`` has the names of the fields (C16).
+    """A tuple as pystorm has it: values, and where they came from. ``values`` has the names of the fields (C16).
 
-    Behaves as pystorm's namedtuple. It is the engine's own tuple, so that nothing has to be made for each; its ``id`` is given
-    to it when somebody asks.
+    It behaves like pystorm's namedtuple. But it is the engine's own tuple, so that no second object is needed per tuple. It gets
+    its ``id`` when the id is first read.
 
     >>> tup = Tuple("7", "word_spout", "default", 3, values_type("word_spout", "default", ("word", "n"))(("dog", 1)))
     >>> tup.values.word, tup.values[1], tup.values
@@ -40,16 +40,16 @@ class Tuple(ApiTuple):
     _fields: ClassVar[tuple[str, ...]] = ("id", "component", "stream", "task", "values")
 
     def __init__(self, id: str, component: str, stream: str, task: int, values: Any) -> None:
-        """One that no task was given: users' tests make such."""
+        """Make a tuple that no task received, as users' tests do."""
         fields = Fields(*getattr(values, "_fields", ()))
         super().__init__(values, TupleSource(component, task, stream, fields))
-        self.state = 1  # it belongs to no tree, and nobody can ack it
+        self.state = 1  # it belongs to no tree, and can't be acked
         self._id: str | None = id
         self._passage: Passage | None = None
 
     @staticmethod
     def maker(passage: Passage) -> Callable[[tuple[Any, ...], TupleSource, Any], Tuple]:
-        """Makes those that a task is given. One that is asked for its id can be called by it: ``passage`` is told."""
+        """Return a function that makes the tuples of a task. ``passage`` is notified when the id of one is read."""
 
         def arrived(values: tuple[Any, ...], source: TupleSource, roots: Any) -> Tuple:
             tup = Tuple.__new__(Tuple)
@@ -62,7 +62,7 @@ class Tuple(ApiTuple):
 
     @property
     def id(self) -> str:
-        """Its id: a text that no other tuple of this process has."""
+        """The tuple's id, a string that no other tuple of this process has."""
         id = self._id
         if id is None:
             id = self._id = _next_id()
@@ -72,17 +72,17 @@ class Tuple(ApiTuple):
 
     @property
     def component(self) -> str:
-        """The id of the component that emitted it."""
+        """The id of the component that emitted the tuple."""
         return self._source.component
 
     @property
     def stream(self) -> str:
-        """The stream that it was emitted on."""
+        """The stream on which the tuple was emitted."""
         return self._source.stream
 
     @property
     def task(self) -> int:
-        """The id of the task that emitted it."""
+        """The id of the task that emitted the tuple."""
         return self._source.task
 
     # -- as a namedtuple ---------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Tuple(ApiTuple):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tuple | tuple) and self._as_tuple() == tuple(other)
 
-    # Tables of tuples must not give an id to each of them: nobody could tell then which ids are known to the bolt.
+    # Hashing must not read the id: then every tuple in a table would count as known to the bolt by its id.
     __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,12 +134,13 @@ def _restored(
 
 @cache
 def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tuple[Any, ...]]:
-    """The type of the values of one stream, named after it. A field whose name is no identifier is called ``_0``, ``_1``.
+    """Return the type of one stream's values, named after the stream.
 
-    A namedtuple that is made as a tuple is, of one iterable: that is done once a tuple, in half the time.
+    A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is a namedtuple that is made from one
+    iterable, as a tuple is. That happens once per tuple, and takes half the time.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
-    # No module has it under a name, so what is pickled is a plain tuple; who receives it names its fields again.
+    # No module has this type by name, so its values are pickled as plain tuples. The receiver names their fields again.
     named = vars(cast("Any", namedtuple(name, fields, rename=True)))
     members = {member: named[member] for member in named if member != "__new__"}
     members["__reduce__"] = lambda values: (tuple, (tuple(values),))

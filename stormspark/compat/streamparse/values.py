@@ -1,8 +1,8 @@
-"""What becomes of values between two components: what JSON made of them in pystorm, without JSON.
+"""Copies values between two components, with the same result as pystorm's JSON, but without JSON.
 
-A pystorm component is a process of its own, so what it emits is a copy: it may change its list afterwards, and the next
-bolt gets a list where a tuple was emitted. Projects rely on that. Texts and numbers, which can't be changed, travel as they
-are; lists, tuples and dictionaries are copied. What JSON can't write travels as it is too.
+In pystorm, a component is a process of its own, so the values that it emits are copied. It may change its list afterwards, and
+the next bolt gets a list even if a tuple was emitted. Projects rely on that. So lists, tuples and dictionaries are copied here.
+Strings and numbers, which are immutable, travel as they are. So do values that JSON can't write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PLAIN = frozenset({str, int, float, bool, NoneType, bytes})
 
 
 def copied(values: Iterable[Any]) -> tuple[Any, ...]:
-    """``values`` as the receiver has them.
+    """Return ``values`` as the receiver gets them.
 
     >>> mine = {1: ("a", [2.5, None])}
     >>> copied(["x", mine])
@@ -38,7 +38,7 @@ def _copy(value: Any) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """JSON's keys are texts."""
+    """Return a key as JSON has it, which is a string."""
     if isinstance(key, str):
         return key
     if key is None or isinstance(key, bool):
