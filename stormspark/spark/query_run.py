@@ -85,7 +85,8 @@ class QueryRun:
         self.gate = Gate(self.session)
         #: The batch that runs, or ran last.
         self.batch_number = -1
-        self._frames: DataFrame
+        #: What Spark has read for the batch that runs; None from its first round on.
+        self._frames: DataFrame | None = None
         #: Whether a batch of this run is committed, as far as is known: another one has been asked for after it.
         self.succeeded = False
         #: Why the topology has to stop.
@@ -283,7 +284,8 @@ class QueryRun:
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
         """Run one round; goes to the gate where that fails."""
         # Spark has read the rows of the batch for its first round; the others have ticks alone.
-        frames = self._frames_of_round() if orders.round else self._frames
+        frames = self._frames_of_round() if self._frames is None else self._frames
+        self._frames = None  # or Spark could not clean up after the batch before the next one begins
         began = time.monotonic()
         # On the query's own thread: so the tasks of this round have them.
         self.session.sparkContext.setLocalProperty(*orders_property(orders))

@@ -348,7 +348,8 @@ class Worker:
         return stirs
 
     def _hand_out(self) -> list[Frame]:
-        """The frames for other workers."""
+        """The frames for other workers; loads come last, so that their frames cost the receiver no pass before its tuples."""
+        self._departures.complete()
         for listener in self._loads.listeners:
             self._departures.add(listener, FrameKind.LOADS, 0, self._loads.telling(self.wiring.waiting_for))
         return self._departures.hand_out()

@@ -81,13 +81,16 @@ class Departures:
         self.sealed_bytes += len(payload)
         self._sequence += 1
 
-    def hand_out(self) -> list[Frame]:
-        """Everything that waits, in order; acks, fails and parts of trees come last."""
+    def complete(self) -> None:
+        """Make frames of everything that waits; acks, fails and parts of trees come last."""
         self.seal_all()
         # After the tuples: to seal them may have drained parts, and failed values that can't be pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()
+
+    def hand_out(self) -> list[Frame]:
+        """The frames that are sealed, in order."""
         frames, self.sealed = self.sealed, []
         self.sealed_count = self.sealed_bytes = 0
         return frames

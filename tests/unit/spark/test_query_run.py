@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any
 from unittest.mock import MagicMock
@@ -10,8 +11,10 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark.driver.throttle import Throttle
 from stormspark.plan import plan_topology
 from stormspark.spark.query_run import QueryRun
+from stormspark.worker.step import WorkerReport
 from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import two
 
@@ -21,6 +24,13 @@ class Run(QueryRun):
 
     def _work_off(self) -> list[Any]:
         return []
+
+    def _end_batch(self, *, idle: bool, at_rest: bool) -> None:
+        pass
+
+
+class Round(QueryRun):
+    """Whose rounds are real, and whose pauses are short."""
 
     def _end_batch(self, *, idle: bool, at_rest: bool) -> None:
         pass
@@ -38,3 +48,18 @@ def test_a_batch_has_succeeded_when_spark_asks_for_the_next_one() -> None:
     assert not run.succeeded
     run.batch(MagicMock(), 8)
     assert run.succeeded
+
+
+def test_what_spark_has_read_is_not_held_between_two_batches() -> None:
+    """A pause may be long, and what a batch has shuffled is only cleaned up when nobody holds it any more."""
+    limits = MagicMock()
+    limits.observe.return_value = []
+    flags = threading.Event(), threading.Event(), threading.Event()
+    plan = plan_topology(two(Collect(), Script([])).create_topology("run"), {})
+    run = Round(MagicMock(), plan, MagicMock(), MagicMock(), Throttle(plan), limits, *flags)
+    frames = MagicMock()
+    reports = [WorkerReport(worker, 0, 0, {}, (), None, 0) for worker in range(plan.workers)]
+    frames.collect.return_value = [MagicMock(payload=pickle.dumps(report)) for report in reports]
+    run.batch(frames, 0)
+    frames.collect.assert_called_once()
+    assert all(held is not frames for held in vars(run).values())
