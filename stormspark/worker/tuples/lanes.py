@@ -413,9 +413,9 @@ def unpack(
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger; return the number of tuples.
 
-    ``traced`` has the branches of traced trees. Their traces learn which tasks the frame's tuples are for, and the list is
-    cleared. If a tuple has a value that can't be unpickled, ``refuse`` is called for it, with a reason that names the value. By
-    default that fails the tuple. The other tuples arrive.
+    ``traced`` is the list that collects the branches of traced trees while the ledger takes in the edges. Their traces learn
+    which tasks the frame's tuples are for, and then the list is cleared. If a tuple has a value that can't be unpickled,
+    ``refuse`` is called for it, with a reason that names the value. By default that fails the tuple. The other tuples arrive.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
