@@ -1,4 +1,4 @@
-"""A bolt's task: takes tuples from its inbox and executes them, a chunk at a time."""
+"""The task of a bolt: it takes tuples from its inbox and executes them, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ from stormspark.worker.windows.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
 
-#: A chunk should take about so long: the deadline is looked at between chunks.
+#: How long a chunk should take, about: the worker looks at the deadline between chunks.
 _CHUNK_SECONDS = 0.01
+#: The most tuples in a chunk, and the tuples in one while the task does not know yet how slow they are.
 _CHUNK_MOST = 1024
 _CHUNK_FIRST = 16
-#: Another thread cuts one that takes longer than this: its tuples have become slow all of a sudden.
+#: Another thread cuts a chunk that takes longer than this: its tuples have suddenly become slow.
 _CHUNK_LONGEST = 0.1
-#: So many waiting tuples are looked at to tell the size of all; each costs so much beside its values.
+#: How many waiting tuples are weighed to estimate the size of all, and the bytes that each takes beside its values.
 _SAMPLE = 8
 _DELIVERY_BYTES = 2 * getsizeof(())
-#: In a replay, a bolt that works outside is asked after so long how far it is.
+#: How long a replay waits, at most, before it looks again at a bolt that works outside.
 _REPLAY_PATIENCE_SECS = 0.05
-#: Above this mean each execute is timed alone; below it a chunk is timed as a whole, which costs nothing a
-#: tuple.
+#: Above this mean each execute is timed alone. Below it a chunk is timed as a whole, which costs nothing per tuple.
 _TIMED_ALONE = 50e-6
 
 
@@ -76,36 +76,41 @@ class BoltTask(Task):
         super().__init__(*args, **kwargs)
         self.inbox: list[Delivery] = []
         self.bolt: Bolt | BasicBolt
-        self._taken: list[Delivery] = []  # what has been taken from the inbox, executed from `_next` on
+        #: Deliveries taken out of the inbox; those from `_next` on still wait.
+        self._taken: list[Delivery] = []
         self._next = 0
-        # Weak: a bolt that drops a tuple without ack or fail leaves nothing behind here; its tree times out.
-        # With when the chunk began in which it was executed, so that a tree that fails can say who held it and since when.
+        # The tuples that the bolt holds. Weak, so that one that the bolt drops without ack or fail leaves nothing behind; its
+        # tree times out. The value is when its chunk began, so that the story of a failed tree can name who held it, and
+        # since when.
         self._held: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._begun = 0.0
-        self._piece: list[Delivery] = []  # what is being executed since then; `look` may shorten it
+        #: The deliveries that the running loop executes; `look` may shorten the list.
+        self._piece: list[Delivery] = []
         self._mean = 0.0
-        #: Which tuple of a chunk raised: its place in the chunk, and the tuple.
+        #: The tuple of a chunk that raised: its position in the chunk, and the tuple itself.
         self.position = -1
         self.current: Tuple | None = None
         self._collector: BoltCollector | None = None
         self._basic = BasicCollector(self, self._ledger)
-        self._ticks = 0  # that wait
+        self._ticks = 0  # how many ticks wait
         self._reported = (0, 0.0, 0)
-        #: What happens above its high marks; None where spouts are slowed down, and nothing else.
+        #: Drops or rejects tuples above the high water marks; None where the strategy is only to slow down spouts.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
-        #: Batches are transactions: what it raises takes the batch back, and all that it holds with it (C44).
+        #: Whether batches are transactions: then an error aborts the batch, and the rollback takes back what the bolt holds
+        #: (C44).
         self.in_transactions = False
-        #: What it is given is written down there; None where it is not.
+        #: Records what the bolt is given; None unless inputs are recorded.
         self.inputs: TaskInputs | None = None
-        self._done = 0  # deliveries, ever
-        self._seen = (0, 0)  # what waited at the last look, and what had been done by then
-        self._outside: WorksOutside | None = None  # the bolt, if it is one of those
-        self._automatic: AutoAckBolt | None = None  # and the same for these
-        self._keeper: KeepsOutside | None = None  # and for these
+        self._done = 0  # all deliveries executed so far
+        self._seen = (0, 0)  # at the last call of `not_reached`: how many waited, and `_done`
+        #: The bolt under each interface that it implements; else None.
+        self._outside: WorksOutside | None = None
+        self._automatic: AutoAckBolt | None = None
+        self._keeper: KeepsOutside | None = None
 
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
-        """Prepare the bolt; let ticks begin."""
+        """Prepare the bolt, and start its ticks."""
         self._automatic = self._keeper = None
         self.connect()
         if self._settings.tick_freq_secs:
@@ -121,7 +126,7 @@ class BoltTask(Task):
         if self.state is not None:
             self.state.before(instance)
         if isinstance(instance, WorksOutside):
-            self._held = {}  # it keeps its tuples by itself, and what is weak takes three times as long
+            self._held = {}  # the bolt holds every tuple anyway, and a weak dictionary takes three times as long
         if isinstance(instance, BasicBolt):
             self._collector = None
             instance.prepare(self._conf, context)
@@ -153,7 +158,7 @@ class BoltTask(Task):
         super().begin_batch(attempt, announced)
 
     def end_batch(self) -> None:
-        """All tuples of the batch have been executed here (G6)."""
+        """Call the bolt's ``end_batch``: all tuples of the batch have been executed here (G6)."""
         assert isinstance(self.bolt, BatchAware)
         if self.inputs is not None:
             self.inputs.note(BatchEnds())
@@ -163,20 +168,20 @@ class BoltTask(Task):
             self._raised("finish_batch", error, None)
 
     def forget_tuples(self) -> None:
-        """What waits and what is held belongs to a batch that comes again."""
-        self.inbox.clear()  # the same list: senders hold it
+        """Drop all tuples that wait or are held: their batch runs again."""
+        self.inbox.clear()  # not a new list, because senders hold this one
         self._taken, self._next, self._ticks = [], 0, 0
         for held in list(self._held):
             held.state = 1
         self._held.clear()
 
     def _tick(self) -> None:
-        """A tick waits behind what waits already (C9)."""
+        """Queue a tick behind the tuples that wait already (C9)."""
         self.inbox.append(((self._settings.tick_freq_secs,), TICK_SOURCE, None))
         self._ticks += 1
 
     def connect(self) -> None:
-        """Let the collector know the outlets as they are now."""
+        """Give the collector the current outlets."""
         self._basic.connect(guarded=self._host.guarded)
         if self._automatic is not None:
             self._automatic.connected(self._line)
@@ -193,13 +198,13 @@ class BoltTask(Task):
         return None if line is None else line.send
 
     def guard(self) -> None:
-        """User code has threads now."""
+        """See `Task.guard`."""
         self.connect()
         if self._collector is not None:
             self._collector.guarded = True
 
     def stop(self) -> None:
-        """Call ``cleanup``; what it raises is reported and stops nothing."""
+        """Call ``cleanup``. Errors are reported, and stop nothing."""
         try:
             self.bolt.cleanup()
         except Exception as error:
@@ -208,12 +213,12 @@ class BoltTask(Task):
 
     @property
     def waiting(self) -> int:
-        """Tuples that wait to be executed."""
+        """How many tuples wait to be executed."""
         return len(self.inbox) + len(self._taken) - self._next
 
     @property
     def ready(self) -> int:
-        """How many of them it could execute now."""
+        """How many of the waiting tuples the bolt could execute now."""
         waiting, outside = self.waiting, self._outside
         return waiting if outside is None or not waiting else min(waiting, outside.room)
 
@@ -221,27 +226,27 @@ class BoltTask(Task):
 
     @property
     def works_outside(self) -> bool:
-        """Whether it has to be waited for; see `WorksOutside`."""
+        """Whether the worker has to wait for this bolt; see `WorksOutside`."""
         return self._outside is not None
 
     @property
     def outside(self) -> int:
-        """Tuples that were executed, and are worked on."""
+        """How many executed tuples are still worked on outside."""
         return 0 if self._outside is None else self._outside.outside
 
     @property
     def asks(self) -> bool:
-        """Whether what comes from outside is to be taken in at once."""
+        """Whether the worker has to drain answers from outside at once."""
         return self._outside is not None and self._outside.asks
 
     def fileno(self) -> int:
-        """What is readable when there is something to take in."""
+        """Return the file descriptor that is readable when `take_in` has something to do; -1 if there is none."""
         return -1 if self._outside is None else self._outside.fileno()
 
     def take_in(self) -> int:
-        """Do what has come from outside; what raises there is as if ``execute`` had.
+        """Process answers from outside. An error there counts as one in ``execute``.
 
-        Returns how many tuples are done by that; not 0 where its task begins anew, and all of them are.
+        Returns how many tuples that settles; not 0 after an error, because the restart settles all that the bolt held.
         """
         assert self._outside is not None
         try:
@@ -258,29 +263,29 @@ class BoltTask(Task):
         ack_kept(given, self._ledger, self)
 
     def waited(self, seconds: float) -> None:
-        """The worker had nothing to do but to wait for this bolt, among others: that is what its tuples cost."""
+        """Count the time that the worker spent on nothing but waiting for this bolt, among others, as the cost of its tuples."""
         self.counters.latency.seconds += seconds
 
     # ----------------------------------------------------------------------------------------------------------
 
     def waiting_deliveries(self) -> Iterator[Delivery]:
-        """Those tuples, in order."""
+        """Iterate over the tuples that wait to be executed, in order."""
         return chain(islice(self._taken, self._next, None), self.inbox)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """The tuples that have waited here since the last call, all the time."""
+        """Iterate over the tuples that have waited here ever since the last call."""
         waiting, done = self._seen
         self._seen = (self.waiting, self._done)
         return islice(self.waiting_deliveries(), max(0, waiting - (self._done - done)))
 
     def held(self) -> list[tuple[Tuple, float]]:
-        """The tuples that were executed and neither acked nor failed, each with since when."""
+        """Return the tuples that were executed and neither acked nor failed yet, each with the time since when."""
         if self._keeper is not None:
             return [(Tuple(*given), since) for given, since in self._keeper.kept() if given[2] is not None]
         return list(self._held.items())
 
     def load(self) -> BoltLoad:
-        """What it did since the last report, and what waits."""
+        """Return what the bolt did since the last report, and what waits for it."""
         executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
         before, self._reported = self._reported, (executed, seconds, shed)
         waiting = self.waiting + self.outside
@@ -293,8 +298,9 @@ class BoltTask(Task):
         )
 
     def size_of_one(self) -> int:
-        """Bytes of a waiting tuple, by some of them from the oldest to the newest: its values (`weight`), and what the queue
-        needs to hold them.
+        """Estimate the bytes of one waiting tuple: its values (`weight`), and what the queue needs to hold them.
+
+        The estimate is a mean over a few tuples, spread evenly from the oldest to the newest.
         """
         taken, inbox, gone = self._taken, self.inbox, len(self._taken)
         waiting = range(self._next, gone + len(inbox))
@@ -305,7 +311,7 @@ class BoltTask(Task):
         return _DELIVERY_BYTES + sum(map(weight, values)) // len(some)
 
     def take_newest(self, most: int) -> list[Delivery]:
-        """Take up to ``most`` tuples out of the queue, the newest ones, in order; ticks stay (C9)."""
+        """Take the newest ``most`` tuples out of the queue, in order; ticks among them stay (C9)."""
         newest: list[Delivery] = []
         for queue, first in ((self.inbox, 0), (self._taken, self._next)):
             cut = max(first, len(queue) - (most - len(newest)))
@@ -318,7 +324,7 @@ class BoltTask(Task):
         return newest
 
     def run(self) -> int:
-        """Execute one chunk of what waits; return how many tuples that were."""
+        """Execute one chunk of the waiting tuples; return how many that were."""
         batch = self._take()
         if not batch:
             return 0
@@ -327,7 +333,7 @@ class BoltTask(Task):
         started = begun = clock()
         while done < len(batch) and self.fatal is None:
             self._begun = begun
-            # A copy: `look` may shorten it, and what is left of the chunk must not be lost.
+            # A copy, because `look` may shorten it, and the rest of the chunk must not be lost.
             self._piece = piece = batch[done : done + 1] if self._mean > _TIMED_ALONE else batch[done:]
             step = self._execute(piece)
             now = clock()
@@ -338,18 +344,18 @@ class BoltTask(Task):
             self._mean = took if not self._mean else self._mean + (took - self._mean) * min(1.0, step / 64)
             done += step
             if self._mean > _TIMED_ALONE and now - started > _CHUNK_SECONDS:
-                break  # it has become slow: others want their turn, and the superstep its end
+                break  # the bolt has become slow: other bolts need their turn, and the superstep has to end
         self._done += done
-        self._piece = []  # what has been executed is nobody's any more, however long nothing comes
-        if done < len(batch):  # the rest waits
+        self._piece = []  # lets go of the executed tuples, because the next chunk may be far off
+        if done < len(batch):  # put the rest back
             self._taken[self._next : self._next] = batch[done:]
         return done
 
     def look(self) -> bool:
-        """Have a chunk that takes long end with the call that runs now; see `Task.look`.
+        """Shorten a chunk that takes too long, so that it ends with the call that runs now; see `Task.look`.
 
-        The loops read the length of their list before each tuple, so this costs them nothing. The first item stays: a loop that
-        has just begun reads it.
+        The loops read the length of their list before each tuple anyway, so this costs them nothing. The first item stays,
+        because a loop that has just begun reads it.
         """
         piece = self._piece
         if self._clock() - self._begun > _CHUNK_LONGEST:
@@ -357,7 +363,7 @@ class BoltTask(Task):
         return False
 
     def _ticks_among(self, executed: list[Delivery]) -> int:
-        """How many ticks these are: they are not counted, so that counts are of users' tuples (J15)."""
+        """Return how many of these are ticks. Ticks are not counted as executed: counts are of users' tuples only (J15)."""
         ticks = sum(source is TICK_SOURCE for _, source, _ in executed)
         self._ticks -= ticks
         if self._collector is None:
@@ -365,7 +371,10 @@ class BoltTask(Task):
         return ticks
 
     def _take(self) -> list[Delivery]:
-        """The next chunk, in order; so many tuples that the chunk is short, and few as long as nobody knows how slow they are."""
+        """Take the next chunk, in order.
+
+        Its size keeps the chunk short, by the mean time per tuple. It is small as long as that mean is unknown.
+        """
         if not self._mean:
             most = _CHUNK_FIRST
         elif self._mean * _CHUNK_MOST < _CHUNK_SECONDS:
@@ -380,7 +389,7 @@ class BoltTask(Task):
             inbox = self.inbox
             if len(inbox) <= most:
                 batch = inbox[:]
-                inbox.clear()  # the same list: senders hold it
+                inbox.clear()  # not a new list, because senders hold this one
                 return batch
             self._taken, self._next = inbox[:], 0
             inbox.clear()
@@ -391,7 +400,7 @@ class BoltTask(Task):
         return batch
 
     def _execute(self, batch: list[Delivery]) -> int:
-        """Execute tuples until the end or the first that raises; return how many that were."""
+        """Execute tuples to the end of the chunk, or to the first that raises; return how many that were."""
         inputs = self.inputs
         if inputs is None:
             return self._execute_now(batch)
@@ -401,11 +410,11 @@ class BoltTask(Task):
         return executed
 
     def execute_one(self, delivery: Delivery) -> None:
-        """Execute a tuple now: in a replay."""
+        """Execute one tuple now, and wait until it is done outside, too; only for replays."""
         self._begun = self._clock()
         self._execute_now([delivery])
         while self.outside and self.fatal is None:
-            waiting = select.poll()  # not select.select: that takes no descriptor above 1023
+            waiting = select.poll()  # not select.select, which takes no descriptor above 1023
             waiting.register(self, select.POLLIN)
             waiting.poll(_REPLAY_PATIENCE_SECS * 1000)
             self.take_in()
@@ -415,7 +424,7 @@ class BoltTask(Task):
         try:
             executed = execute(batch)
         except Exception as error:
-            if self.position and self._outside is None:  # those before it went well
+            if self.position and self._outside is None:  # the tuples before it went well
                 self._raised_in_row = 0
             self._raised("execute", error, self.current)
             return self.position + 1
@@ -426,7 +435,7 @@ class BoltTask(Task):
         return executed
 
     def _send(self) -> None:
-        """The chunk is executed, and nothing of it done yet: that is told by `take_in`."""
+        """Let the bolt send the chunk outside. Its tuples are executed, but not done: `take_in` finds out when they are."""
         assert self._outside is not None
         try:
             self._outside.send()
@@ -434,7 +443,7 @@ class BoltTask(Task):
             self._raised("execute", error, None)
 
     def _unobserved(self, batch: list[Delivery]) -> int:
-        """The loop for this kind of bolt; returns how many tuples it executed."""
+        """Run the loop for this kind of bolt; return how many tuples it executed."""
         execute: Any = self.bolt.execute
         if self._collector is None:
             return execute_basic(batch, execute, self._basic, self._ledger, self)
@@ -448,7 +457,7 @@ class BoltTask(Task):
         return loop(batch, execute, self._held, self._begun, self)
 
     def _execute_observed(self, batch: list[Delivery]) -> int:
-        """One by one, with the hooks told (J21)."""
+        """Execute the tuples one by one, and call the hooks for each (J21)."""
         clock = self._clock
         position = -1
         for position, delivery in enumerate(batch):
@@ -460,7 +469,7 @@ class BoltTask(Task):
                 raise
             values, source, roots = delivery
             tup = Tuple(values, source, roots)
-            tup.state = 1  # what a hook raises does not fail it: it has been executed
+            tup.state = 1  # an error in a hook must not fail the tuple, which has been executed
             self.position, self.current = position, tup
             took = (clock() - begun) * 1000
             for hook in self.hooks:
@@ -470,21 +479,21 @@ class BoltTask(Task):
         return position + 1
 
     def tell_acked(self, tup: Tuple) -> None:
-        """The collector has acked ``tup``."""
+        """Call the hooks, because the collector has acked ``tup``."""
         for hook in self.hooks:
             hook.bolt_ack(BoltAckInfo(tup, self.id))
 
     def tell_failed(self, tup: Tuple) -> None:
-        """The collector, or what ``execute`` raised, has failed ``tup``."""
+        """Call the hooks, because the collector or an error in ``execute`` has failed ``tup``."""
         for hook in self.hooks:
             hook.bolt_fail(BoltFailInfo(tup, self.id))
 
     def raised(self, where: str, error: Exception) -> None:
-        """A timer's callback raised."""
+        """Handle an error outside of ``execute``, such as in a timer's callback."""
         self._raised(where, error, None)
 
     def _raised(self, where: str, error: Exception, tup: Tuple | None) -> None:
-        """Fail the tuple at hand; begin anew unless the user meant nothing but to fail it (C5, W22)."""
+        """Fail the tuple at hand, and restart the task, unless the error means only that the tuple failed (C5, W22)."""
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )
@@ -502,8 +511,8 @@ class BoltTask(Task):
             self._raised_in_row = 0
             return
         self.report_error(error)
-        # What the old instance held can't be acked by anyone any more. In a transaction it is taken back with its batch, and what
-        # has raised is no failure of these rows, unless it is outside: then they are what it was at work on.
+        # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their rows
+        # do not fail. But if the error came from outside, the held tuples are what the bolt was at work on, and they fail.
         theirs = not self.in_transactions or (tup is None and self._outside is not None)
         lost = Verdict(
             Outcome.FAILED,

@@ -1,9 +1,9 @@
-"""A spout's task: is asked for tuples, and hears how its trees ended.
+"""The task of a spout: it calls the spout for tuples, and passes on how their trees ended.
 
-``next_tuple`` runs in a greenlet of its own. Storm asks that it returns soon and without blocking (B1), and a
-spout that keeps to it never notices. One that emits a whole file in a single call, or for ever, is suspended
-inside ``emit`` when its time is up or too much waits, and goes on when it is asked again: so nothing is
-unbounded (B4, E27), and the superstep ends. Acks and fails wait until the call has returned, as in Storm (B3).
+``next_tuple`` runs in a greenlet of its own. Storm requires that it returns soon and without blocking (B1), and a spout that
+does so never notices the greenlet. But a spout may emit a whole file in a single call, or emit for ever. The task suspends
+such a call inside ``emit`` when its time is up or too much waits, and resumes it at the next turn. So no call grows without
+bounds (B4, E27), and the superstep ends. Acks and fails wait until the call has returned, as in Storm (B3).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from stormspark.worker.tuples.verdicts import tell_acks
 
 __all__ = ["SpoutTask"]
 
-#: Emits inside one call of ``next_tuple`` after which the clock is looked at, and bolts get their turn.
+#: How many emits one call of ``next_tuple`` may make before the task looks at the clock and bolts get their turn.
 _EMITS_A_TURN = 1024
-#: So many latencies are noted at once.
+#: How many latencies are gathered before they are counted, all at once.
 _MOST_WAITS = 4096
-#: So many rows that failed are told of in an attempt.
+#: How many failed rows are reported per attempt, at most.
 _MOST_FAILED_ROWS = 1000
 
 
 class SpoutTask(Task):
-    """One task of a `Spout`. ``max_pending`` is its limit of open trees, None for none (B4)."""
+    """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees; without it there is no limit (B4)."""
 
     _first_call = "open"
     _collector_type = SpoutCollector
@@ -56,37 +56,38 @@ class SpoutTask(Task):
         self.spout: Spout
         self.active = False
         self.opened = False
-        #: Batches are transactions: it hears of acks and fails when the batch is committed, and not before.
+        #: Whether batches are transactions: then the spout gets its acks and fails only after the batch is committed.
         self.waits_for_commit = False
-        #: Trees of batches that are committed or taken back, of which it has not heard yet.
+        #: Trees of batches that were committed or rolled back, whose verdicts the spout has not got yet.
         self._decided: list[Tree] = []
-        #: It has been active in the batch that runs, whose rows are emitted although it is not any more.
+        #: Whether the spout was active at some time in the current batch. Then it emits the batch's rows, even if it no
+        #: longer is.
         self._has_begun = False
-        self._undecided = 0  # the number of the first attempt that is neither committed nor taken back
+        self._undecided = 0  # the number of the first attempt that was neither committed nor rolled back
         self._max_pending = self._settings.max_spout_pending or None
         self._acking = acking
         self._collector: SpoutCollector
-        self._rows: SourceRows | None = None  # of a source spout; they outlive its instances
+        self._rows: SourceRows | None = None  # only of a source spout; the rows outlive its instances
         self._held = HeldRows(self.component.id, self.index)
         self._reliable = True
         self._runner: greenlet | None = None
-        #: ``next_tuple`` is suspended inside an emit.
+        #: Whether ``next_tuple`` is suspended inside an emit.
         self.suspended = False
         self.emits_in_call = 0
         self.turn = _EMITS_A_TURN
         self.deadline = 0.0
         self.calls = 0
-        #: Tuples that it may still emit in this round; None: no limit.
+        #: How many tuples the spout may still emit in this round; None: no limit.
         self._left: int | None = None
         self._emitted_in_round = 0
-        #: Seconds that trees took, which are not counted yet: many at once are cheaper.
+        #: Seconds that acked trees took, not counted yet: to count many at once is cheaper.
         self._waits: list[float] = []
-        self._verdicts_seen = 0  # of the verdicts that the spout has heard, at the last `look`
-        #: Its limit stopped it in this round; and whether it would have emitted more, whatever stopped it.
+        self._verdicts_seen = 0  # how many verdicts were delivered, as of the last `look`
+        #: Whether the spout would have emitted more in this round, whatever stopped it; and whether its limit stopped it.
         self._hungry = self.limited = False
-        #: Of a source, whose trees failed since somebody asked.
+        #: Ids of a source's rows whose trees failed since the last `take_failed_rows`.
         self.failed_rows: list[Hashable] = []
-        #: Why it is not asked, and since when (F6).
+        #: Which counter takes the time in which ``next_tuple`` is not called, and since when; None while it is called (F6).
         self._skipped: tuple[str, float] | None = None
 
     def _begin(self, instance: Spout | SourceSpout, context: TopologyContext) -> None:
@@ -136,7 +137,7 @@ class SpoutTask(Task):
             raise failure from error
 
     def stop(self) -> None:
-        """Deactivate and close; what that raises is reported and stops nothing."""
+        """Deactivate and close the spout. Errors are reported, and stop nothing."""
         if not self.opened:
             return
         self._end_call()
@@ -150,21 +151,21 @@ class SpoutTask(Task):
     # -- rows of a source ------------------------------------------------------------------------------------
 
     def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
-        """Rows that Spark has read for this task; they wait until they are asked for, also while the spout is not open yet."""
+        """Queue rows that Spark has read for this task. They wait until the spout emits them, even if it is not open yet."""
         if self._rows is None:
             self._rows_for(self._instance())
         assert self._rows is not None
         self._rows.take(batch, partition, payload)
 
     def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """The same for rows that are Python's already: the local engine's."""
+        """Queue rows as `take_rows` does, but rows of the local engine, which are Python objects already."""
         if self._rows is None:
             self._rows_for(self._instance())
         assert self._rows is not None
         self._rows.add(batch, partition, rows)
 
     def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
-        """Rows that an earlier life of this task left open."""
+        """Emit rows again that an earlier life of this task left open."""
         if self._rows is None:
             self._rows_for(self._instance())
         assert self._rows is not None
@@ -173,14 +174,14 @@ class SpoutTask(Task):
             self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
 
     def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
-        """What the durable acker has to know of this task's rows; see `SourceRows.changes`.
+        """Return what the durable acker has to know of this task's rows; see `SourceRows.changes`.
 
-        Nothing of a spout that is not reliable: what comes back might have been emitted (K2).
+        An unreliable spout reports nothing: a row that came back might have been emitted before (K2).
         """
         return self._rows.changes(time, draw) if self._rows is not None and self._reliable else []
 
     def progress(self, batch: int) -> SourceProgress | None:
-        """How far it has come with its source; None for a spout that is its own."""
+        """Return how far the spout has come with its source; None for a spout without a source."""
         if not self.component.source:
             return None
         spout, rows = self._row_spout, self._rows
@@ -194,25 +195,28 @@ class SpoutTask(Task):
         return SourceProgress(rows.waiting, marks, came)
 
     def forget_batch(self, batch: int) -> None:
-        """The batch is run again, from its rows on."""
+        """Forget the rows of a batch, because the batch runs again and brings them again."""
         if self._rows is not None:
             self._rows.forget_batch(batch, trees_live_on=not self.waits_for_commit)
 
     @property
     def rows_waiting(self) -> int:
-        """Rows of a source that wait to be emitted, or to be emitted again."""
+        """How many rows of a source wait to be emitted, or to be emitted again."""
         return 0 if self._rows is None else len(self._rows)
 
     @property
     def rows_left(self) -> int:
-        """Those of them without which the batch can't end: rows of committed batches wait while the spout is inactive (B13)."""
+        """How many of `rows_waiting` have to be emitted before the batch can end.
+
+        While the spout is inactive, rows of committed batches do not count: they wait until it is active again (B13).
+        """
         if self._rows is None or self.active or self._has_begun:
             return self.rows_waiting
         return self._rows.waiting_but(self._held)
 
     @property
     def _row_spout(self) -> RowSpout | None:
-        """What makes a spout of the source, once it is open."""
+        """The `RowSpout` around the source; None if the spout is not open, or has no source."""
         return self.spout if self.opened and isinstance(self.spout, RowSpout) else None
 
     def _rows_for(self, source: SourceSpout) -> SourceRows:
@@ -232,7 +236,7 @@ class SpoutTask(Task):
         return self.spout if self.opened else None
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """An attempt begins; what was announced of the one before must be emitted again, also while spouts are not active."""
+        """Begin an attempt. The spout must repeat what an earlier attempt announced; it is opened for that even if inactive."""
         super().begin_batch(attempt, announced)
         if announced is not None and not self.opened:
             self.begin_anew()
@@ -245,24 +249,24 @@ class SpoutTask(Task):
 
     @property
     def must_finish(self) -> bool:
-        """It is in the middle of a ``next_tuple``, and so is its state."""
+        """Whether a spout with state is in the middle of a ``next_tuple``, and so its state is, too."""
         return self.suspended and self.state is not None
 
     @property
     def must_go_on(self) -> bool:
-        """What it has to emit belongs to the batch that runs."""
+        """Whether the tuples that the spout has yet to emit belong to the current batch."""
         return self.component.source or self.must_finish
 
     @property
     def _owes(self) -> bool:
-        """It is not active, but without what it has to emit its batch can't be committed: that goes on (B13, C44)."""
+        """Whether the batch can't be committed before the spout has emitted more; it does so even if inactive (B13, C44)."""
         if not self.waits_for_commit:
             return False
         return self.must_finish or (self._has_begun and self.rows_waiting > 0)
 
     def _failed(self) -> Iterator[Tree]:
-        """The trees of this batch that have failed."""
-        # Not by the time of the emit: outside of `next_tuple` that is the one of some call before.
+        """Iterate over the trees of this batch that have failed."""
+        # Compares attempts, not times of emits: outside of `next_tuple` an emit has the time of some earlier call.
         return (
             tree
             for tree in self.account.ended
@@ -271,11 +275,11 @@ class SpoutTask(Task):
 
     @property
     def failed_tree(self) -> Tree | None:
-        """One of this batch that has failed."""
+        """A tree of this batch that has failed, if there is one."""
         return next(self._failed(), None)
 
     def note_failures(self) -> None:
-        """Trees have ended, and are not told of before the batch is committed; one of this batch that failed is why not."""
+        """Abort the batch if any of its trees has failed, and note which rows of a source those were."""
         for tree in self._failed():
             self.abort(f"message {tree.message_id!r} {tree.verdict}")
             if self._rows is not None and len(self.failed_rows) < _MOST_FAILED_ROWS:
@@ -283,21 +287,21 @@ class SpoutTask(Task):
                 self._rows.why[tree.message_id] = str(tree.verdict)
 
     def take_failed_rows(self) -> list[Hashable]:
-        """Ids of rows of a source whose trees failed in this attempt, some of them."""
+        """Return ids of rows of a source whose trees failed in this attempt, at most `_MOST_FAILED_ROWS` of them."""
         rows, self.failed_rows = self.failed_rows, []
         return rows
 
     def skip(self, rows: Iterable[Hashable]) -> None:
-        """These rows have failed in too many attempts: they are dead letters."""
+        """Make these rows dead letters, because they have failed in too many attempts."""
         if self._rows is not None:
             self._rows.skipped = frozenset(map(comparable, rows))
 
     def next_batch(self) -> None:
-        """Another batch begins than the one before. Where the spout is not active by now, its rows wait until it is (B13)."""
+        """Note that a new batch begins. If the spout is inactive now, the batch's rows wait until it is active (B13)."""
         self._has_begun = self.active
 
     def end_attempt(self) -> None:
-        """The worker prepares the batch: what is emitted from now on, as in ``activate``, belongs to the next one."""
+        """End the attempt, because the worker prepares the batch: later emits, as in ``activate``, belong to the next batch."""
         self.account.attempt += 1
         if (spout := self._row_spout) is not None:
             try:
@@ -306,11 +310,11 @@ class SpoutTask(Task):
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
     def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Rows that were open when the last batch was committed, out of the table; see `HeldRows.load`."""
+        """Adopt the rows that were open when the last batch was committed, from the state table; see `HeldRows.load`."""
         self.adopt((None, row) for row in self._held.load(found))
 
     def held_rows(self) -> list[TaskChanges]:
-        """The batch is prepared: what is to be written of rows that are still open; see `HeldRows`."""
+        """Return the changes to the table's open rows that belong to the prepared batch; see `HeldRows`."""
         rows, ended = self._rows, self.account.ended
         if rows is None or (not self._held and (len(ended) == rows.open or not self._reliable)):
             return []
@@ -322,14 +326,14 @@ class SpoutTask(Task):
             return []
 
     def commit(self) -> None:
-        """A batch is committed: what has ended in it is decided, and its rows are done with.
+        """Take over that the batch is committed: its verdicts are final, and its rows are done.
 
-        The spout hears of it after this, which may take until its ``next_tuple`` has returned; what a callback of it raises
-        changes nothing of this any more.
+        The spout gets its acks and fails later, at the latest once its ``next_tuple`` has returned. An error in its ``ack`` or
+        ``fail`` can't undo the commit.
         """
         account = self.account
         self._undecided = account.attempt
-        # What was emitted since the worker has prepared the batch belongs to the next one, although it may have ended already.
+        # Tuples emitted after the worker prepared the batch belong to the next one, even if their trees have ended already.
         ended = [tree for tree in account.ended if tree.attempt < account.attempt]
         account.ended = [tree for tree in account.ended if tree.attempt >= account.attempt]
         self._decided += ended
@@ -338,9 +342,9 @@ class SpoutTask(Task):
             self._held.commit()
 
     def roll_back(self, batch: int, reason: str) -> None:
-        """The batch comes again: all that was emitted in it has failed, acked or not. What was decided before it stays so.
+        """Fail everything that was emitted in the batch, acked or not, because the batch runs again. Earlier verdicts stay.
 
-        A spout with state begins anew after this, and hears of nothing.
+        A spout with state restarts after this, so it gets none of these verdicts.
         """
         self.forget_batch(batch)
         self._held.roll_back()
@@ -359,7 +363,10 @@ class SpoutTask(Task):
 
     @property
     def may_emit(self) -> bool:
-        """Active, and below max spout pending, which is looked at before each ``next_tuple`` (B4), not inside."""
+        """Whether the spout may be called: it is active and below its limits.
+
+        Max spout pending is checked before each ``next_tuple``, not inside (B4).
+        """
         if self.fatal is not None:
             return False
         if self._must_repeat:
@@ -372,11 +379,11 @@ class SpoutTask(Task):
         return limit is None or self.account.pending < limit
 
     def _may_go_on(self) -> bool:
-        """Whether a suspended call may: verdicts wait for its return, and they must not pile up for ever."""
+        """Whether a suspended call may go on: verdicts wait until it returns, and they must not pile up for ever."""
         waiting = self.account.pending
         if not (
             self.waits_for_commit and self.must_finish
-        ):  # else the batch, and with it the verdicts, wait for its return
+        ):  # otherwise the batch waits for its return, and the verdicts with it
             waiting += len(self.account.ended) + len(self._decided)
         if waiting < self._settings.worker_tuple_marks[0]:
             return True
@@ -392,8 +399,8 @@ class SpoutTask(Task):
         left = self._left
         self.calls, self.deadline = calls if left is None else min(calls, left), deadline
         if self._runner is None:
-            # Made here: it belongs to the thread that made it. It knows its task weakly: no garbage collector looks into a
-            # suspended greenlet.
+            # Made here, because a greenlet belongs to the thread that makes it. It holds its task by a weak reference,
+            # because the garbage collector can't look into a suspended greenlet.
             self._runner = greenlet(partial(_ask_for_ever, ref(self)))
         collector = self._collector
         before = collector.emitted
@@ -425,27 +432,27 @@ class SpoutTask(Task):
         return emitted
 
     def pause(self) -> None:
-        """Called by ``emit`` inside a long ``next_tuple``: let the bolts, and other spouts, have their turn."""
+        """Suspend a long ``next_tuple``, so that bolts and other spouts get their turn. Its ``emit`` calls this."""
         runner, collector = self._runner, self._collector
         if runner is None or getcurrent() is not runner:
-            collector.pause_at = -1  # an emit of another thread, or after the end of the call
+            collector.pause_at = -1  # an emit in another thread, or after the end of the call
             return
         self.emits_in_call += self.turn
         hub = runner.parent
         assert hub is not None
         self.suspended = True
-        hub.switch(True)  # GreenletExit comes out of here where the instance ends
+        hub.switch(True)  # raises GreenletExit if the instance ends meanwhile
         self.suspended = False
         collector.now = now = self._clock()
         collector.new_tree = self._stories.maker(now)
 
     def guard(self) -> None:
-        """User code has threads now."""
-        if hasattr(self, "_collector"):  # else it has not been opened yet
+        """See `Task.guard`."""
+        if hasattr(self, "_collector"):  # otherwise the spout has not been opened yet
             self._collector.guarded = True
 
     def take_calls(self, most: int | None = None) -> None:
-        """Do what users' threads have called, unless the spout may not emit now."""
+        """Carry out calls that users' threads have made, unless the spout may not emit now."""
         if len(self.mailbox) and self.may_emit:
             collector = self._collector
             before = collector.emitted
@@ -459,13 +466,13 @@ class SpoutTask(Task):
     # -- backpressure ----------------------------------------------------------------------------------------
 
     def begin_round(self, now: float, limit: int | None) -> None:
-        """A round begins, in which it may emit ``limit`` tuples; a call that emits several may go beyond (B4)."""
+        """Begin a round, in which the spout may emit ``limit`` tuples. A call that emits several may exceed that (B4)."""
         self.asked_again(now)
         self._left = limit
         self._hungry = self.limited = False
 
     def asked_again(self, now: float) -> None:
-        """Until now it was not asked, if there was a reason for that."""
+        """Count the time since `end_asking`, in which ``next_tuple`` was not called, if a reason was noted."""
         if self._skipped is not None:
             reason, since = self._skipped
             counters = self.counters
@@ -473,12 +480,12 @@ class SpoutTask(Task):
             self._skipped = None
 
     def stopped_by_marks(self) -> None:
-        """So much waits in this worker that it is not asked."""
+        """Note that the water marks stop the spout: too much waits in this worker."""
         if self.active and (self._rows is None or self._rows.waiting):
             self._hungry = True
 
     def end_asking(self, now: float) -> None:
-        """It is not asked again in this round: note why, if that is not for want of tuples or time."""
+        """Note why the spout is not called again in this round, unless it only lacks tuples or time."""
         limit = self._max_pending
         if not self.active:
             self._skipped = ("skipped_inactive_ms", now)
@@ -486,25 +493,25 @@ class SpoutTask(Task):
             self._hungry = self.limited = True
             self._skipped = ("skipped_backpressure_ms", now)
         elif limit is not None and self.account.pending >= limit:
-            self._hungry = False  # its other brake holds it
+            self._hungry = False  # max spout pending holds it back, not the limit of the round
             self._skipped = ("skipped_max_spout_ms", now)
 
     def load(self) -> SpoutLoad:
-        """What it did since the last round's end."""
+        """Return what the spout did since the end of the last round."""
         emitted, self._emitted_in_round = self._emitted_in_round, 0
         rows = self._rows.waiting if self._rows is not None else 0
         account = self.account
-        # Trees that have ended while next_tuple is suspended wait for ack or fail: they are not over yet (E26).
+        # Trees that have ended while next_tuple is suspended still wait for ack or fail, so they count as open (E26).
         trees = account.pending + len(account.ended) + len(self._decided)
         return SpoutLoad(emitted, self._hungry, self.limited, rows, trees)
 
     def _end_call(self) -> None:
-        """Unwind a suspended ``next_tuple``: its instance ends."""
+        """Unwind a suspended ``next_tuple``, because its instance ends."""
         runner, self._runner, suspended, self.suspended = self._runner, None, self.suspended, False
         if runner is not None and suspended:
             self._collector.pause_at = -1
-            # GreenletExit lets the call's `finally` run; what these raise is no news any more. A greenlet can't
-            # be unwound by another thread than its own: then it goes with its thread.
+            # GreenletExit runs the call's `finally` blocks; errors in them no longer matter. Only a greenlet's own thread can
+            # unwind it; in another thread this fails, and the greenlet ends with its thread.
             with contextlib.suppress(Exception):
                 runner.throw(GreenletExit)
 
@@ -512,12 +519,12 @@ class SpoutTask(Task):
 
     @property
     def has_news(self) -> bool:
-        """Trees have ended, and the spout may hear of them now."""
+        """Whether there are verdicts that the spout can get now."""
         ended = self._decided if self.waits_for_commit else self.account.ended
         return bool(ended) and not self.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended, and is decided."""
+        """Call ``ack`` or ``fail`` for every tree that has ended; in a transaction, only after its batch is decided."""
         account = self.account
         while self.has_news and self.fatal is None:
             if self.waits_for_commit:
@@ -555,19 +562,19 @@ class SpoutTask(Task):
                             )
                 except Exception as error:
                     self.raised("ack or fail", error)
-                    break  # the rest were trees of an instance that is gone (B10)
+                    break  # the remaining trees belonged to an instance that is gone (B10)
             counters.acked += len(waits) - before
             if len(waits) > _MOST_WAITS:
                 self._note_waits()
             collector.verdict = None
 
     def look(self) -> bool:
-        """Each ack leaves how long its tree took, and fails are counted; see `Task.look`."""
+        """See `Task.look`. Each ack appends a latency and each fail is counted, so the sum grows with every verdict."""
         before, self._verdicts_seen = self._verdicts_seen, len(self._waits) + self.counters.failed
         return before != self._verdicts_seen
 
     def read_counters(self) -> TaskCounters:
-        """The counters, up to date."""
+        """Return the counters, up to date."""
         self._note_waits()
         return super().read_counters()
 
@@ -580,7 +587,7 @@ class SpoutTask(Task):
         self.report_error(f"dead letter: {reason}")
 
     def _nothing_of(self, message_id: Hashable) -> None:
-        """No tuple comes of a row: it is acked now, or with its batch where that is a transaction, as a tree without edges."""
+        """Ack a row that became no tuple: at once, or in a transaction with its batch, as a tree without edges."""
         if self.waits_for_commit:
             tree = Tree(self.account, message_id, self._clock())
             self._ledger.begin(tree)
@@ -599,14 +606,14 @@ class SpoutTask(Task):
             counters.worker_lost += 1
 
     def _ack_inside_emit(self, message_id: Hashable) -> None:
-        """Acking is off: the spout hears of the ack inside its emit (B8, E29)."""
+        """Ack a message at once, inside its emit, because acking is off (B8, E29)."""
         self.counters.acked += 1
         self.spout.ack(message_id)
         for hook in self.hooks:
             hook.spout_ack(SpoutAckInfo(message_id_of(message_id), self.id, 0.0))
 
     def activate_or_stop(self, active: bool) -> None:
-        """`set_active`, where what it raises stops the topology."""
+        """Call `set_active`; an error in it stops the topology."""
         try:
             self.set_active(active)
         except ComponentError as error:
@@ -614,7 +621,7 @@ class SpoutTask(Task):
 
 
 def _ask_for_ever(task: ReferenceType[SpoutTask]) -> None:
-    """What the greenlet of a spout's task runs: a turn each time it is switched to."""
+    """Run one turn each time the greenlet is switched to. This is the main function of the greenlet of a spout's task."""
     hub = getcurrent().parent
     assert hub is not None
     while (spout := task()) is not None:

@@ -1,4 +1,8 @@
-"""What spout tasks and bolt tasks share: their component's instance, counters, errors and restarts, and what a context offers."""
+"""The base class of spout tasks and bolt tasks.
+
+A task holds its component's instance, its counters and its errors. It restarts the instance after an error, and it does the
+work behind the methods of a `TopologyContext`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ __all__ = ["Host", "Task"]
 
 
 class Host(Protocol):
-    """What a task needs of its worker."""
+    """The side of a worker that its tasks use."""
 
     #: Monotonic seconds.
     clock: Callable[[], float]
@@ -46,9 +50,9 @@ class Host(Protocol):
     def context(self, task: Task) -> TopologyContext:
         """A new context for a new instance of the task."""
 
-    #: Whether user code has threads of its own.
+    #: Whether user code has started threads of its own.
     guarded: bool
-    #: Whose ``execute`` runs now.
+    #: The task whose ``execute`` runs now.
     executing: Task | None
 
     @property
@@ -58,10 +62,10 @@ class Host(Protocol):
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``; the first time after ``first`` seconds, if that is given."""
 
     def clear_timers(self, task: Task) -> None:
-        """The task's instance has ended."""
+        """Drop all timers of the task, because its instance has ended."""
 
     @property
     def shared_executor(self) -> Executor:
@@ -71,14 +75,15 @@ class Host(Protocol):
 class Task:
     """One instance of a component.
 
-    One rule for each kind of error (W22): what `open`, `prepare` or `activate` raises stops the topology;
-    what a task raises at work restarts this task alone, and after ``max_restarts`` executions in a row that
-    raised it stops the topology too.
+    Two rules cover all errors (W22). An error in `open`, `prepare` or `activate` stops the topology. An error at work restarts
+    this task alone; only after more than ``stormspark.task.max.restarts.in.row`` executions in a row that raised does it stop
+    the topology, too.
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
         self.id = plan.id
-        #: Its index among its component's tasks: the state goes by it, since ids shift with what else there is (A18, C36).
+        #: Its index among its component's tasks. State is stored under this index, because the ids of tasks change when other
+        #: components are added or removed (A18, C36).
         self.index = plan.index
         self.component = component
         self.name = f"{component.id}[{plan.index}]"
@@ -96,30 +101,33 @@ class Task:
         self._clock = host.clock
         self._raised_in_row = 0
         self.hooks: list[TaskHook] = []
-        #: Hooks that every instance is given, beside those that the topology asks for.
+        #: Hooks that every instance gets, in addition to those that the topology configures.
         self.observers: list[TaskHook] = []
-        self._plain_outlets: dict[str, Outlet] | None = None  # while hooks listen
+        #: The unwrapped outlets, while hooks observe emits.
+        self._plain_outlets: dict[str, Outlet] | None = None
         self._metrics: set[str] = set()
         self._starting = False
-        #: Since when an instance begins, which may take long: None where none does; and when the last one had begun.
+        #: When the start of an instance began, which may take long; None while none is starting. Then: when the last start
+        #: ended.
         self.begins_since: float | None = None
         self.begun_at = float("-inf")
-        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)  # when errors were told
-        self._failures_told: dict[str, deque[float]] = {}  # the same of failures of trees, by their kind
-        #: What outlives its instances and its process; None for a component without state.
+        #: When errors were reported, and when failures of trees were, by their kind.
+        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)
+        self._failures_told: dict[str, deque[float]] = {}
+        #: State that outlives the task's instances and its process; None for a component without state.
         self.state: TaskState | None = None
         if component.kind_of_state:
             self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
-        #: Why the batch can't be committed: the first thing that went wrong in it.
+        #: Why the batch can't be committed: the first error in it.
         self.aborts: str | None = None
-        self.aborted_outside = False  # by storage or a broker that is away
-        #: The attempt at a batch that runs, and what an earlier one announced; of a component that knows its batches.
+        self.aborted_outside = False  # the cause is storage or a broker that can't be reached
+        #: For a component that knows its batches: the current attempt, and what an earlier attempt announced.
         self._attempt: tuple[TransactionAttempt, Any] | None = None
-        #: Calls of users' own threads, once there are any.
+        #: Calls that users' own threads have made, and that wait for the task's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
 
     def _instance(self) -> Any:
-        """A fresh copy of the component (A3)."""
+        """Return a fresh copy of the component (A3)."""
         try:
             return cloudpickle.loads(self.component.pickled)
         except Exception as error:
@@ -127,7 +135,7 @@ class Task:
             raise failure from error
 
     def start(self) -> None:
-        """Make the instance and call what Storm calls first; raises `ComponentError`."""
+        """Make the instance and call its ``open`` or ``prepare``; raises `ComponentError`."""
         self.begins_since = self._clock()
         try:
             self._start()
@@ -142,7 +150,7 @@ class Task:
         if self._plain_outlets is not None:
             self.outlets.update(self._plain_outlets)
             self._plain_outlets = None
-        self.mailbox.close()  # of the instance before
+        self.mailbox.close()  # it belonged to the previous instance
         self.mailbox = Mailbox(self.name, self.report_error)
         instance = self._instance()
         context = self._host.context(self)
@@ -164,7 +172,7 @@ class Task:
             self._starting = False
 
     def let_go(self) -> None:
-        """The instance, if there is one, ends without ``close`` or ``cleanup``."""
+        """End the instance, if there is one, without ``close`` or ``cleanup``."""
         instance = self.instance
         if isinstance(instance, LivesOutside):
             try:
@@ -172,7 +180,7 @@ class Task:
             except Exception as error:
                 self.report_error(error)
 
-    #: What Storm calls first.
+    #: The method that Storm calls first: ``open`` or ``prepare``.
     _first_call: str
 
     def _begin(self, instance: Any, context: TopologyContext) -> None:
@@ -180,7 +188,7 @@ class Task:
         raise NotImplementedError
 
     def connect(self) -> None:
-        """The outlets have changed."""
+        """Take over the outlets, which have changed."""
 
     @property
     def thread(self) -> int:
@@ -189,26 +197,29 @@ class Task:
 
     @property
     def executes(self) -> bool:
-        """Whether its ``execute`` runs now; asked by other threads."""
+        """Whether the task's ``execute`` runs now; other threads read this."""
         return self._host.executing is self
 
     def has(self, collector: object) -> bool:
-        """Whether this is the collector of the instance that lives now."""
+        """Whether ``collector`` belongs to the current instance."""
         return getattr(self, "_collector", None) is collector
 
     def guard(self) -> None:
-        """User code has threads now: let the collector bear calls of theirs."""
+        """Prepare the collector for calls from other threads, because user code has started one."""
         raise NotImplementedError
 
     def take_calls(self, most: int | None = None) -> None:
-        """Do what users' threads have called, or so much of it; what that raises is as if ``execute`` or ``next_tuple`` had."""
+        """Carry out calls that users' threads have made, at most ``most`` of them.
+
+        An error in such a call counts as one in ``execute`` or ``next_tuple``.
+        """
         try:
             self.mailbox.take(most)
         except Exception as error:
             self.raised("a call of its own thread", error)
 
     def stop(self) -> None:
-        """The graceful end of the instance; what it raises is reported and stops nothing."""
+        """End the instance gracefully. Errors are reported, and stop nothing."""
         self.mailbox.close()
         for hook in self.hooks:
             try:
@@ -220,16 +231,17 @@ class Task:
 
     @property
     def instance(self) -> Any:
-        """The spout or bolt as it is now, if it has begun."""
+        """The current spout or bolt, or None before the first one was opened or prepared."""
         raise NotImplementedError
 
     def prepare_state(self, txid: int) -> list[TaskChanges] | None:
-        """What changed in the batch; None where a method of the component raised, and then the batch can't be committed."""
+        """Return what changed in the batch; None if that failed, and then the batch can't be committed."""
         assert self.state is not None
         try:
             return self.state.prepare(self.instance, txid)
         except (OSError, UnavailableError, CheckpointError) as error:
-            # The next attempt begins with a new instance in any case; how often does not count, since nothing is wrong with it.
+            # The next attempt begins with a new instance in any case. It does not count as a restart: the component is not at
+            # fault.
             self.abort(f"{type(error).__name__}: {error}", outside=True)
             self.report_error(error)
             return None
@@ -238,8 +250,10 @@ class Task:
             return None
 
     def commit_state(self, txid: int) -> None:
-        """The batch is committed. Where ``post_save`` raises the component begins anew on that state, as in Heron (C42), but for
-        sinks that try again by themselves.
+        """Take over the state of a batch that is committed now.
+
+        If ``post_save`` raises, the component restarts on that state, as in Heron (C42), unless it is a sink that tries again
+        by itself.
         """
         assert self.state is not None
         instance = self.instance
@@ -255,10 +269,10 @@ class Task:
                 self.begin_anew()
 
     def forget_tuples(self) -> None:
-        """What waits and what is held is nobody's any more."""
+        """Drop all tuples that wait for the task or that it holds."""
 
     def roll_back_state(self, txid: int) -> None:
-        """The batch after ``txid`` comes again, to a new instance."""
+        """Return to the state of batch ``txid``, and make a new instance: the batch after it runs again."""
         assert self.state is not None
         instance = self.instance
         try:
@@ -276,7 +290,7 @@ class Task:
         return instance if isinstance(instance, BatchAware) else None
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """An attempt begins, for this instance or the next one."""
+        """Begin an attempt. A later instance of the task gets the same call when it starts."""
         self._attempt = attempt, announced
         component = self._batch_aware
         if component is not None:
@@ -289,7 +303,7 @@ class Task:
         return component is not None and component.takes_part
 
     def announcement(self) -> bytes | None:
-        """What a later attempt at this batch has to know, pickled."""
+        """Return what a later attempt at this batch has to know, pickled; None if there is nothing."""
         component = self._batch_aware
         if component is None or not component.announces:
             return None
@@ -306,7 +320,7 @@ class Task:
     # -- what a context offers -------------------------------------------------------------------------------
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call back at a fixed rate, until the instance ends; at first after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds`` until the instance ends; at first after ``first`` seconds, if that is given."""
         self._host.set_timer(self, seconds, callback, first)
 
     def now(self) -> float:
@@ -319,7 +333,7 @@ class Task:
         return self._host.shared_executor
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
-        """Read ``metric`` once a bucket (J18)."""
+        """Read ``metric`` once per ``bucket_secs`` (J18)."""
         if not self._starting:
             msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare (J18)"
             raise RuntimeError(msg)
@@ -350,7 +364,7 @@ class Task:
         self.set_timer(bucket_secs, read)
 
     def add_hook(self, hook: TaskHook) -> None:
-        """Tell ``hook`` of what this task does (J21)."""
+        """Call ``hook`` for everything that this task does (J21)."""
         if not self._starting:
             msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare (J21)"
             raise RuntimeError(msg)
@@ -365,7 +379,7 @@ class Task:
         hook.prepare(self._conf, self._host.context(self))
 
     def _observed(self, outlet: Outlet) -> Outlet:
-        """``outlet``, with the hooks told of every emit."""
+        """Wrap ``outlet`` so that the hooks are called for every emit."""
         return _Observed(outlet, self.id, self.hooks)
 
     # -- errors ----------------------------------------------------------------------------------------------
@@ -380,7 +394,7 @@ class Task:
         return ComponentError(msg)
 
     def report_error(self, error: BaseException | str) -> None:
-        """Count an error; log it and tell the driver, unless too many were told of late (C4)."""
+        """Count an error; also log it and report it to the driver, unless too many were reported of late (C4)."""
         self.counters.errors += 1
         now = self._clock()
         told, interval = self._told, self._settings.error_interval_secs
@@ -389,7 +403,7 @@ class Task:
         told.append(now)
         text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
         if len(told) == told.maxlen and now - told[0] < interval:
-            # In front: the last line is the error itself, which summaries show.
+            # The note comes first, because summaries show the last line, which has to be the error itself.
             text = (
                 f"(the last one told for now: more than {told.maxlen} in {interval:g} s are counted only, see "
                 f"topology.max.error.report.per.interval)\n{text}"
@@ -398,7 +412,10 @@ class Task:
         self.logger.error("%s: %s", self.name, text)
 
     def tell_failure(self, kind: str, text: str) -> None:
-        """Log what became of trees and tell the driver, each kind as often as errors at most; it is no error of this task."""
+        """Log a failure of trees and report it to the driver. It is no error of this task.
+
+        Each ``kind`` has the same limit per interval as errors have.
+        """
         now = self._clock()
         told = self._failures_told.setdefault(kind, deque(maxlen=self._settings.errors_per_interval))
         if len(told) == told.maxlen and now - told[0] < self._settings.error_interval_secs:
@@ -408,19 +425,23 @@ class Task:
         self.logger.warning("%s: %s", self.name, text)
 
     def raised(self, where: str, error: Exception) -> None:
-        """A callback of the task raised ``error``: report it and begin anew (W22)."""
+        """Report ``error``, which a callback of the task raised, and restart the task (W22)."""
         self.abort(f"{where} raised {type(error).__name__}: {error}")
         self.report_error(error)
         self._restart(where, error)
 
     def abort(self, reason: str, *, outside: bool = False) -> None:
-        """The batch can't be committed, where that matters; the first reason counts. ``outside``: storage or a broker is away."""
+        """Note why the batch can't be committed, where batches are transactions; the first reason counts.
+
+        ``outside``: the cause is storage or a broker that can't be reached.
+        """
         if self.aborts is None:
             self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """A delivery has failed, and its edge is closed: its trees fail. One that is in no tree takes the batch back, where
-        batches are transactions: nobody else could (C44). ``given`` is what is named as failed.
+        """Fail the trees of a failed delivery, and close its edge. ``given`` is how the reason names the delivery.
+
+        A delivery that belongs to no tree aborts the batch instead, where batches are transactions: no tree would do it (C44).
         """
         if roots is not None:
             fail_roots(self._ledger, roots, verdict)
@@ -428,18 +449,19 @@ class Task:
             self.abort(f"failed {given!s:.300}: {verdict.reason or 'no reason given'}")
 
     def look(self) -> bool:
-        """Called by another thread while this task's code has been running for long: whether a call of it has returned since
-        the last look.
+        """Return whether a call of this task's code has returned since the last look.
+
+        Another thread calls this while the task's code has been running for long.
         """
         return False
 
     def stop_topology(self, error: ComponentError) -> None:
-        """Nothing more is asked of this task; the driver stops the topology when the batch ends."""
+        """Stop the topology: this task gets no more calls, and the driver stops when the batch ends."""
         self.fatal = ErrorReport(self.component.id, self.id, str(error))
         self.logger.critical("%s stops the topology: %s", self.name, error)
 
     def _restart(self, what: str, error: Exception) -> bool:
-        """After ``error``: begin anew, or give up; true if this task goes on."""
+        """Restart the task after ``error``, or stop the topology; true if this task goes on."""
         self._raised_in_row += 1
         allowed = self._settings.max_restarts_in_row
         if self._raised_in_row > allowed:
@@ -450,7 +472,7 @@ class Task:
         return self.begin_anew()
 
     def begin_anew(self) -> bool:
-        """Another instance, which knows nothing of what was done; false, and the topology stops, where it can't begin."""
+        """Make a new instance, which knows nothing of the one before. If it can't start, stop the topology and return false."""
         try:
             self.start()
         except ComponentError as error:
@@ -459,34 +481,34 @@ class Task:
         return True
 
     def load(self) -> TaskLoad:
-        """What it did in this round, and what waits for it."""
+        """Return what the task did in this round, and what waits for it."""
         raise NotImplementedError
 
     def read_counters(self) -> TaskCounters:
-        """The counters, up to date: emits are counted by the outlets."""
+        """Return the counters, up to date. The outlets count emits, so their counts are added here."""
         counts = [outlet.counts() for outlet in self.outlets.values()]
         self.counters.emitted = sum(emitted for emitted, _ in counts)
         self.counters.transferred = sum(copies for _, copies in counts)
         return self.counters
 
     def take_errors(self) -> list[ErrorReport]:
-        """The errors since the last call, oldest first."""
+        """Return the errors since the last call, oldest first."""
         errors, self.errors = self.errors, []
         return errors
 
     def take_failures(self) -> list[ErrorReport]:
-        """What was told of failures since the last call, oldest first."""
+        """Return the failures that were reported since the last call, oldest first."""
         failures, self.failures = self.failures, []
         return failures
 
     def take_data_points(self) -> list[DataPoint]:
-        """The metrics' readings since the last call, oldest first."""
+        """Return the metrics' readings since the last call, oldest first."""
         points, self.data_points = self.data_points, []
         return points
 
 
 class _Observed(WrappedOutlet):
-    """Tells hooks of every emit (J21)."""
+    """An outlet that calls the hooks for every emit (J21)."""
 
     def __init__(self, outlet: Outlet, task: int, hooks: Sequence[TaskHook]) -> None:
         super().__init__(outlet)

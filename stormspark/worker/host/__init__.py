@@ -1,1 +1,1 @@
-"""The process that hosts a worker: its requests and replies, its connections, and its end."""
+"""The process that hosts a worker: its requests and replies, its connections, and how it ends."""

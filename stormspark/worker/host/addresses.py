@@ -1,7 +1,7 @@
-"""Where a process listens by TCP, and the address by which others reach it. The two differ behind NAT and in containers.
+"""The TCP address where a process listens, and the one by which others reach it. They differ behind NAT and in containers.
 
-A worker is reached as the Spark executor is beside which it lives: executors dial each other at these addresses, so whoever
-runs Spark has seen to it that they are right. The executor's JVM has both on its command line.
+Others reach a worker by the host of the Spark executor beside which it lives. Executors dial each other at these hosts, so
+Spark's operator has made sure that they are right. The executor's JVM has both addresses on its command line.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _BACKLOG = 1024
 
 
 class Ports(NamedTuple):
-    """``first``, or the first free one of the ``retries`` after it, as with ``spark.port.maxRetries``; ``first`` 0: any.
-    ``key`` is what sets them, for errors.
+    """A range of ports: ``first``, or the first free one of the ``retries`` after it, as with ``spark.port.maxRetries``.
+
+    ``first`` 0 means any port. ``key`` is the name of the setting, for messages of errors.
     """
 
     first: int = 0
@@ -35,7 +36,11 @@ ANY_PORT = Ports()
 
 
 class Address(NamedTuple):
-    """Others dial ``host``; we listen at ``bind``, or at ``host`` if that is one of ours, else at all of our addresses."""
+    """The address of a process. Others dial ``host``.
+
+    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if that is an address of this host, else at all
+    of its addresses.
+    """
 
     host: str
     bind: str | None = None
@@ -43,7 +48,7 @@ class Address(NamedTuple):
 
 
 def listen(address: Address) -> socket.socket:
-    """A socket that listens. Raises `UnsupportedEnvironmentError` in one line where that can't be."""
+    """Return a socket that listens. Raises `UnsupportedEnvironmentError`, with a message of one line, if that is impossible."""
     wanted = address.bind or address.host
     for family, bind in (*_resolved(wanted), *(() if address.bind else _anywhere())):
         try:
@@ -59,8 +64,9 @@ def listen(address: Address) -> socket.socket:
 
 
 def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """The host by which the executor with this command line is reached, and where it listens; None where neither it nor its
-    environment says so.
+    """Return the host by which others reach the executor with this command line, and the one where it listens.
+
+    Either is None if neither the command line nor the environment has it.
 
     >>> executor_hosts(["java", "--hostname", "10.1.2.3", "--bind-address", "0.0.0.0"], {})
     ('10.1.2.3', '0.0.0.0')
@@ -75,14 +81,14 @@ def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tu
 
 
 def command_line(pid: int) -> list[str]:
-    """The words with which a process was started; none where that can't be seen."""
+    """Return the command line of a process, word by word; nothing if it can't be read."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
     return []
 
 
 def without_brackets(host: str) -> str:
-    """The address itself, where it is written as in a URL.
+    """Return an address without the brackets that it has in a URL.
 
     >>> without_brackets("[::1]"), without_brackets("::1"), without_brackets("host")
     ('::1', '::1', 'host')
@@ -106,7 +112,7 @@ def _bound(family: int, host: str, ports: Ports) -> socket.socket:
     for port in range(ports.first, ports.first + ports.retries + 1 if ports.first else 1):
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            if ports.first:  # a port that is fixed is used again by who comes after us
+            if ports.first:  # the next process may use the same fixed port again
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6 and host == "::":
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)

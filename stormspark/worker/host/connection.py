@@ -1,13 +1,13 @@
 """A connection between two processes of a topology: whole messages over a socket file, TCP, or TLS on TCP.
 
-It is `multiprocessing.connection.Connection` with what that one lacks: a deadline for each call, TLS, and an end where the
-path between two hosts has gone silent. A cable that is pulled and a firewall that forgets send nothing, so without a look
-of our own a call waits for Linux's 15 minutes, or for ever.
+It is like `multiprocessing.connection.Connection`, and adds three things: a deadline for each call, TLS, and an error when the
+path between two hosts has gone silent. A pulled cable or a firewall that has forgotten a connection sends nothing. Without a
+check of its own, a call would then wait for Linux's 15 minutes, or for ever.
 
-How silence is told from patience. Keep-alive probes an idle connection. While data is under way the kernel sends no such
-probes, and ``TCP_USER_TIMEOUT`` is no help: it also ends a connection whose other side answers and does not read, as a
-busy process does. So whoever waits asks the kernel every few seconds (``TCP_INFO``) whether something is unanswered, and when
-the last answer came. A side that reads nothing still answers.
+How silence differs from a slow process. Keep-alive probes an idle connection. While data is under way the kernel sends no such
+probes, and ``TCP_USER_TIMEOUT`` does not help: it also ends a connection whose other side answers but does not read, like a
+busy process. So a waiting call asks the kernel every few seconds (``TCP_INFO``) whether something is unanswered, and when the
+last answer came. A side that reads nothing still answers.
 
 One thread may receive while others send, one at a time.
 """
@@ -35,25 +35,25 @@ _LENGTH = struct.Struct("!Q")
 #: Up to this size a message leaves in one piece with its length.
 _SMALL_BYTES = 64 * 1024
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-#: Where `struct tcp_info` of Linux has what we ask for: probes; unacked; last_ack_recv.
+#: Offsets in Linux's `struct tcp_info`: probes; unacked; last_ack_recv. The last number is the size that is read.
 _PROBES_AT, _UNACKED_AT, _LAST_ACK_AT, _INFO_BYTES = 3, 24, 56, 104
 
 
 class Connection:
-    """Made of a socket that is connected (and, for TLS, wrapped but not shaken hands); `close` it.
+    """A connection over a connected socket; `close` it at the end. For TLS the socket is wrapped, but not shaken hands yet.
 
-    ``silence_secs`` is how long a path over TCP may be silent while something is awaited of it. All calls raise `EOFError`
-    where the other side has hung up between two messages, and `OSError` for any other trouble: `TimeoutError` after
-    ``deadline`` (a time of `time.monotonic`) and after the silence.
+    ``silence_secs`` is how long a path over TCP may be silent while an answer is due. All calls raise `EOFError` if the other
+    side has hung up between two messages, and `OSError` for any other trouble. That is a `TimeoutError` after ``deadline`` (a
+    time of `time.monotonic`) and after the silence.
     """
 
     def __init__(self, sock: socket.socket, silence_secs: float = SILENCE_SECS) -> None:
         sock.setblocking(False)
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
-        #: Of each call that is made from now on.
+        #: The deadline of each later call, a time of `time.monotonic`; None: there is none.
         self.deadline: float | None = None
-        self._lock = threading.RLock()  # held for calls that do not wait: OpenSSL wants one at a time
-        self._ahead = b""  # what `poll` had to read to know that there is something
+        self._lock = threading.RLock()  # held for calls that do not wait: OpenSSL allows one at a time
+        self._ahead = b""  # the byte that `poll` had to read to know that a message comes
         self._silence = silence_secs
         self._unanswered_since: float | None = None
         self._over_tcp = sock.family in (socket.AF_INET, socket.AF_INET6)
@@ -61,7 +61,7 @@ class Connection:
             _keep_alive(sock, silence_secs)
 
     def shake_hands(self) -> None:
-        """Begin to speak TLS, where that is spoken."""
+        """Do the TLS handshake; without TLS do nothing."""
         while isinstance(self._sock, ssl.SSLSocket):
             try:
                 with self._lock:
@@ -73,15 +73,15 @@ class Connection:
                 self._wait(select.POLLOUT, self.deadline)
 
     def send(self, message: object, timeout: float | None = None) -> None:
-        """Send an object, pickled; in at most ``timeout`` seconds. After a `TimeoutError` the connection is of no use."""
+        """Send an object, pickled, within ``timeout`` seconds. After a `TimeoutError` the connection is useless."""
         self.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL), timeout)
 
     def recv(self) -> Any:
-        """Receive an object. It is unpickled, so ask only who has proved to know the key."""
+        """Receive an object. It is unpickled, so receive only from a side that has proved that it knows the key."""
         return pickle.loads(self.recv_bytes())
 
     def send_bytes(self, message: Any, timeout: float | None = None) -> None:
-        """Send a message: anything that has a buffer."""
+        """Send a message: any object with a buffer."""
         deadline = self._earlier(timeout)
         view = memoryview(message).cast("B")
         length = _LENGTH.pack(len(view))
@@ -92,7 +92,7 @@ class Connection:
             self._write(view, deadline)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes | bytearray:
-        """Receive a message. A longer one than ``maxlength`` is an `OSError`."""
+        """Receive a message; raises `OSError` for one longer than ``maxlength``."""
         length = bytearray(_LENGTH.size)
         self._read(memoryview(length), between=True)
         (size,) = _LENGTH.unpack(length)
@@ -104,46 +104,46 @@ class Connection:
         return message if maxlength is None else bytes(message)
 
     def poll(self, timeout: float = 0.0) -> bool:
-        """Whether a message, or the end, comes within ``timeout`` seconds."""
+        """Return whether a message, or the end, comes within ``timeout`` seconds."""
         deadline = self._earlier(timeout)
         while not self._ahead:
             if not self._ready(select.POLLIN, deadline):
                 return False
             if not self._tls:
                 return True
-            try:  # what comes by TLS need not be ours
+            try:  # not all data on a TLS socket is ours, so one byte is read to be sure
                 with self._lock:
                     self._ahead = self._sock.recv(1)
             except _WANTS:
                 continue
-            except OSError:  # the end, of a path that was cut: whoever receives hears of it
+            except OSError:  # the path was cut: the next receive raises that
                 return True
             return True
         return True
 
     def hang_up(self) -> None:
-        """End both directions; whoever waits in a call hears of it. `close` is still to be called."""
-        with contextlib.suppress(OSError):  # it has ended already
-            # Not the method of `ssl.SSLSocket`: that forgets TLS first, so that a call of another thread would send in plain text
-            # and read cipher text.
+        """End both directions. A call that waits in another thread returns with an error. `close` must still be called."""
+        with contextlib.suppress(OSError):  # the connection has ended already
+            # Not the method of `ssl.SSLSocket`: that drops TLS first, so a call in another thread would send plain text and
+            # read cipher text.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up, and let go of the descriptor."""
-        with self._lock:  # between two calls, for the reason that `hang_up` has
+        """Hang up, and close the descriptor."""
+        with self._lock:  # only between two calls, for the same reason as in `hang_up`
             self._sock.close()
 
     def fileno(self) -> int:
-        """The descriptor, for `multiprocessing.connection.wait`: between two messages it is readable when the next one comes."""
+        """Return the descriptor, for `multiprocessing.connection.wait`. It gets readable when the next message comes."""
         return self._sock.fileno()
 
     @property
     def socket(self) -> socket.socket:
-        """The socket itself, to look at."""
+        """The socket itself, for questions about its address and options."""
         return self._sock
 
     def __del__(self) -> None:
-        # As the standard one does: a forwarder's goes with the task that gave up.
+        # As the standard connection does: a forwarder's connection ends with a task that gave up.
         if hasattr(self, "_sock"):
             self._sock.close()
 
@@ -158,7 +158,7 @@ class Connection:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def _read(self, view: memoryview, between: bool = False) -> None:
-        """Fill ``view``; ``between``: two messages, so that the other side may end here."""
+        """Fill ``view``. ``between``: no message has begun yet, so the other side may hang up here."""
         whole = len(view)
         while view:
             if self._ahead:
@@ -227,12 +227,12 @@ class Connection:
             self._look_for_silence()
 
     def _look_for_silence(self) -> None:
-        """Raise `TimeoutError` where what we sent has been unanswered for too long."""
+        """Raise `TimeoutError` if data that this side has sent was unanswered for too long."""
         last_ack = _unanswered(self._sock)
         if last_ack is None:
             self._unanswered_since = None
             return
-        # Never earlier than we first saw it: before that the connection may have been idle for hours.
+        # Never earlier than the first such look: before that the connection may have been idle for hours.
         now = time.monotonic()
         since = now if self._unanswered_since is None else max(self._unanswered_since, now - last_ack)
         self._unanswered_since = since
@@ -247,7 +247,9 @@ class Connection:
 
 
 def has_hung_up(error: BaseException) -> bool:
-    """Whether a call failed because the other side ended the connection, as a process does that ends. All else is the path's.
+    """Return whether a call failed because the other side ended the connection, as when its process ends.
+
+    Any other error is one of the path between the two.
 
     >>> has_hung_up(EOFError()), has_hung_up(ConnectionResetError()), has_hung_up(TimeoutError())
     (True, True, False)
@@ -257,13 +259,13 @@ def has_hung_up(error: BaseException) -> bool:
 
 
 def local_host(connection: Connection) -> str | None:
-    """The address that this side of a TCP connection has; None for one on this host."""
+    """Return the address of this side of a TCP connection; None if the connection is a socket file."""
     sock = connection.socket
     return None if sock.family == socket.AF_UNIX else str(sock.getsockname()[0])
 
 
 def address_text(sock: socket.socket) -> str:
-    """The other side of a socket, for people."""
+    """Describe the other side of a socket, for people."""
     try:
         address = sock.getpeername()
     except OSError:
@@ -276,19 +278,19 @@ def _keep_alive(sock: socket.socket, silence_secs: float) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
-        # Half of the time idle, then three probes in the other half.
+        # The first probe after half of the time, then three in the other half.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(silence_secs / 2)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(silence_secs / 6)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
 
 def _unanswered(sock: socket.socket) -> float | None:
-    """Seconds since the other side's kernel answered last, if something that we sent is unanswered; else None."""
+    """Return the seconds since the other side's kernel last answered, if data from this side is unanswered; else None."""
     if not hasattr(socket, "TCP_INFO"):
         return None
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
     if len(info) < _LAST_ACK_AT + 4:
         return None
     (unacked,), (last_ack,) = (struct.unpack_from("=I", info, at) for at in (_UNACKED_AT, _LAST_ACK_AT))
-    # Probes: of a side that has no room. They are answered as long as it is there.
+    # Probes go to a side that has no room to receive. Its kernel answers them as long as it is there.
     return last_ack / 1000 if unacked or info[_PROBES_AT] else None

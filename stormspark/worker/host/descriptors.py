@@ -1,4 +1,4 @@
-"""Room for descriptors: a process that runs out of them can neither be reached nor say so."""
+"""The limit on file descriptors. A process that runs out of them can neither be reached nor report it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["make_room"]
 
-#: For what else a process opens: files, pipes, libraries.
+#: How many descriptors a process needs beside connections: for files, pipes and libraries.
 _ELSE = 64
-#: The soft limit is as high as this where that is allowed: it costs nothing, and most of what connects can't be counted before.
+#: The soft limit is raised to this if the hard limit allows it. It costs nothing, and most connections can't be counted in
+#: advance.
 _AMPLE = 65_536
 
 
 def make_room(connections: int, whose: str) -> None:
-    """Let this process have many connections, by raising its soft limit; never lowers it. It has to have so many more at least.
+    """Raise this process's soft limit, so that it can have at least ``connections`` more. The limit is never lowered.
 
-    Raises `UnsupportedEnvironmentError` in one line where the hard limit is too low.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, if the hard limit is too low. ``whose`` names the process.
     """
     needed = len(os.listdir("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd"))
     needed += connections + _ELSE

@@ -1,22 +1,22 @@
-"""The desk of a worker process: takes requests in, lets each run once, and answers all who ask for the same.
+"""The desk of a worker process: it takes in requests, lets each run once, and answers a repeated request with the same reply.
 
 The invariant: **within one attempt, a request runs at most once, and everybody who sends it gets that one
 run's reply.**
 
-Why it holds. A request is named by (batch, superstep, partition). It enters only with its end mark, so a
-sender that died half-way leaves nothing behind. Whoever comes first with a key makes its `Errand`; all later
-ones are given the same errand and wait for it. Errands are run by one thread, in the order in which they
-came. The reply is kept until a request of a later round arrives: of the next batch, which Spark starts only
-when this one is committed, or of the same one, where it is prolonged, which the driver starts only when it has
-the last round's reports. From then on nobody needs the earlier replies again.
+Why it holds. The key of a request is (batch, superstep, partition). A request enters only with its end mark, so a sender that
+died half-way leaves nothing behind. The first request with a key creates an `Errand`; later ones get the same errand and wait
+for it. One thread runs the errands, in the order in which they came. The desk keeps a reply until a request of a later round
+arrives. That round may belong to the next batch, which Spark starts only after this one is committed. Or it belongs to the
+same batch, if that has several rounds; the driver starts it only after it has all reports of the last round. From then on
+nobody needs the earlier replies.
 
-What breaks it. Running a request twice would execute tuples twice and, worse, send their frames once only: so
-a request whose reply is gone is refused, never run again. The same key with other rows would mean that an
-earlier superstep was computed twice with two outcomes: refused, loudly. A task of an attempt that has ended
-may still knock (Spark does not wait for the tasks of a job that failed): attempts only go up here, and a
-lower one is refused.
+What would break it. To run a request twice would execute its tuples twice and, worse, send their frames only once. So the desk
+refuses a request whose reply is gone, and never runs it again. The same key with a different number of rows would mean that an
+earlier superstep was computed twice, with two results: the desk refuses that loudly. A task of an attempt that has ended may
+still send requests, because Spark does not wait for the tasks of a failed job. So attempts only go up here, and the desk
+refuses a lower one.
 
-Storm has nothing of the kind: its executors push to each other and a message is lost with its connection.
+Storm has nothing of the kind: its executors push to each other, and a message is lost with its connection.
 Here Spark decides when a task runs, and may run it as often as it likes.
 """
 
@@ -34,31 +34,32 @@ from stormspark.worker.host.replies import Replies, RepliesStatistics
 
 __all__ = ["Desk", "Errand", "RefusedError"]
 
-#: A round is named by its batch and its number there.
+#: A round is identified by its batch and its number in that batch. This one is earlier than all.
 _BEFORE_ALL = (-1, 0)
 
 
 class RefusedError(Exception):
-    """A request that must not run, with the reason in words."""
+    """A request must not run; the message is the reason."""
 
 
 class Errand:
-    """One request on its way through the worker. ``batches`` is its input until it has run."""
+    """One request on its way through the worker. ``batches`` is its input, until it has run."""
 
     def __init__(self, request: Request, rows: int, batches: Sequence[pa.Buffer | bytes]) -> None:
         self.request = request
         self.rows = rows
         self.batches: Sequence[pa.Buffer | bytes] = batches
-        #: Set once it has run, failed or been dropped.
+        #: Set once the request has run, failed or been dropped.
         self.done = threading.Event()
-        #: Set when somebody has been sent the reply, or could not be.
+        #: Set once the reply was sent to somebody, or could not be sent.
         self.sent = threading.Event()
         self.error: str | None = None
 
 
 class Desk:
-    """Thread-safe. ``attempt`` is the one in which this process was started; ``incarnation`` its life of the
-    worker; ``supersteps`` are those of a round.
+    """The requests and replies of one worker process. Thread-safe.
+
+    ``attempt`` is the attempt in which the process was started, and ``supersteps`` is their number per round.
     """
 
     def __init__(
@@ -78,9 +79,9 @@ class Desk:
         self._lock = threading.Lock()
 
     def take(self, request: Request, rows: int, batches: Sequence[pa.Buffer | bytes]) -> tuple[Errand, bool]:
-        """Take in a request that has been received whole: its errand, and whether it is a new one, to be run.
+        """Take in a request that was received whole; return its errand, and whether that is new and has to run.
 
-        Raises `RefusedError` for one that must not run.
+        Raises `RefusedError` for a request that must not run.
         """
         with self._lock:
             self._check(request)
@@ -102,16 +103,16 @@ class Desk:
             return known, False
 
     def next(self) -> Errand | None:
-        """The next errand to run, or None. To be called by the one thread that runs them."""
+        """Return the next errand to run, or None. Only the thread that runs errands may call this."""
         with self._lock:
             while self._queue:
                 errand = self._queue.popleft()
-                if not errand.done.is_set():  # else its attempt ended while it waited
+                if not errand.done.is_set():  # otherwise its attempt ended while it waited
                     return errand
         return None
 
     def finish(self, errand: Errand, messages: Sequence[pa.Buffer | bytes]) -> None:
-        """Keep the reply of an errand that ran, and let all who wait for it have it."""
+        """Keep the reply of an errand that ran, and wake all threads that wait for it."""
         with self._lock:
             errand.batches = ()
             if not errand.done.is_set():
@@ -119,16 +120,16 @@ class Desk:
                 errand.done.set()
 
     def fail(self, errand: Errand, error: str) -> None:
-        """Let all who wait for an errand hear that it raised. It is not run again."""
+        """Mark an errand as failed, and wake all threads that wait for it. It is not run again."""
         with self._lock:
             errand.batches = ()
             errand.error = errand.error or error
             errand.done.set()
 
     def reply(self, errand: Errand) -> tuple[int, Iterator[pa.Buffer | bytes]]:
-        """The number of messages of the reply of an errand that is done, and the messages.
+        """Return the reply of an errand that is done: the number of its messages, and the messages.
 
-        Raises `RefusedError` if it failed, or if the reply has been dropped since.
+        Raises `RefusedError` if the errand failed, or if the reply has been dropped since.
         """
         with self._lock:
             if (
@@ -140,7 +141,7 @@ class Desk:
         raise RefusedError(errand.error or "the reply is not kept any more: its batch is committed")
 
     def statistics(self) -> RepliesStatistics:
-        """What is kept for repetitions."""
+        """Return how many replies are kept for repeated requests, and where."""
         with self._lock:
             return self._replies.statistics()
 

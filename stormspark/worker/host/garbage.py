@@ -1,14 +1,16 @@
-"""Python's cyclic garbage collector, kept off the tuple path.
+"""A schedule for Python's cyclic garbage collector that keeps it off the tuple path.
 
-Left alone, the collector runs every 700 allocations and takes half of the time of a word count: tuples and
-trees are containers, all young, hardly any in a cycle. Reference counting frees them; what is in a cycle can
-wait until a batch has been answered and the driver does its part. So it is off, and `collect` runs then.
+By default the collector runs every 700 allocations and takes half of the time of a word count. Tuples and trees are containers,
+nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until a batch is
+answered and the driver does its part. So the collector is off, and `collect` runs at that time.
 
-What has not changed is not looked at. The interpreter counts how many containers were made and not freed since the young
-ones were looked at last, at no cost: where they are few there is nothing to find, however large a bolt's state is or however
-many trees are open. Where they are many they are looked at once; what lives is old from then on. Where that finds state
-and no garbage, the next look may wait for more of it. Old objects are looked at after a time, since garbage among them shows
-nowhere: as often as costs 1 % of the time while the process grows, 0.1 % while it does not.
+Young objects. The interpreter counts, at no cost, how many containers were made and not freed since the last collection of
+young ones. While they are few there is nothing to find, however large a bolt's state is or however many trees are open. Once
+they are many, they are looked at once, and the survivors are old from then on. If that finds state and no garbage, the next
+collection waits for more of them.
+
+Old objects. Garbage among them shows nowhere, so they are collected after a time. The interval is such that this costs 1 % of
+the time while the process grows, and 0.1 % while it does not.
 """
 
 from __future__ import annotations
@@ -19,22 +21,22 @@ from collections.abc import Callable
 
 __all__ = ["GarbageBetweenBatches"]
 
-#: A full collection that took t seconds is followed by the next one after 100 t, or 1000 t where nothing has grown, and these
-#: many seconds at least.
+#: After a full collection that took t seconds, the next one comes 100 t later, or 1000 t if nothing has grown; in both cases at
+#: least this many seconds later.
 _SHARE, _LEAST_SECS = 0.01, 10.0
 _QUIET_SHARE, _QUIET_LEAST_SECS = 0.001, 60.0
-#: Young containers are looked at when there are so many, and never left alone when there are so many.
+#: How many young containers cause a collection: the first number at first, and the second at most.
 _FEW = 10_000
 _MANY = 200_000
-#: A look that frees less than this share of them was in vain.
+#: A collection that frees less than this share of them was in vain.
 _WORTH = 0.25
 
 
 class GarbageBetweenBatches:
-    """Turns the collector off for the whole process until `end`, and collects when told to.
+    """The collector's schedule. It turns the collector off for the whole process until `end`; `collect` does the work.
 
-    ``freeze`` leaves all that there is now out of every look to come: for a process whose plan, modules and tasks live as
-    long as it does. ``clock`` gives monotonic seconds.
+    ``freeze`` excludes all objects that exist now from every later collection: for a process whose plan, modules and tasks
+    live as long as it does. ``clock`` returns monotonic seconds.
     """
 
     def __init__(self, *, freeze: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,12 +47,15 @@ class GarbageBetweenBatches:
             gc.freeze()
         gc.disable()
         self._enough = _FEW
-        self._grown = 0  # since the last full collection, without what is young
+        self._grown = 0  # containers since the last full collection, without the young ones
         now = clock()
         self._next_full, self._latest_full = now + _LEAST_SECS, now + _QUIET_LEAST_SECS
 
     def collect(self) -> None:
-        """Collect what is due; the process should have nothing to answer just now. Nothing where it had the collector off."""
+        """Run the collection that is due, if any. Call it while nobody waits for the process.
+
+        It does nothing if the collector was off before.
+        """
         if not self._was_on:
             return
         began = self._clock()
@@ -67,6 +72,6 @@ class GarbageBetweenBatches:
             self._enough = min(2 * self._enough, _MANY) if in_vain else _FEW
 
     def end(self) -> None:
-        """Give the process its own setting back."""
+        """Restore the process's own setting."""
         if self._was_on:
             gc.enable()

@@ -1,8 +1,9 @@
-"""What the processes of one topology know and nobody else does: a secret and, where TCP is encrypted, a certificate.
+"""The key that only the processes of one topology know: a secret and, if TCP is encrypted, a certificate.
 
-The secret proves who may speak, on any connection. The certificate, with its private key, encrypts TCP (TLS 1.3). It is made
-for one generation of one topology, and is the only one that either side believes: there is no authority, and host names do
-not matter. Both reach the workers as Spark's tasks do, over channels that Spark encrypts when it is told to.
+With the secret, each side of any connection proves that it may use it. The certificate, with its private key, encrypts TCP
+(TLS 1.3). It is made for one generation of one topology, and is the only one that either side trusts: there is no authority, and
+host names do not matter. Both reach the workers in the same way as Spark's tasks, over channels that Spark encrypts if it is
+configured so.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ __all__ = ["Key"]
 
 @dataclass(frozen=True)
 class Key:
-    """``certificate`` is one with its private key in PEM, or empty: then TCP is not encrypted.
+    """The secret, and the ``certificate`` with its private key in PEM. If that is empty, TCP is not encrypted.
 
-    Neither is shown:
+    The repr shows neither of them:
 
     >>> Key.new()
     Key()
@@ -31,11 +32,11 @@ class Key:
 
     @classmethod
     def new(cls, certificate: bytes = b"") -> Key:
-        """A key with a new secret."""
+        """Make a key with a new secret."""
         return cls(secrets.token_bytes(32), certificate)
 
     def tls(self, *, listens: bool) -> ssl.SSLContext:
-        """How the side that listens, or the one that dials, speaks TLS."""
+        """Return the TLS settings for the side that listens, or for the one that dials."""
         return _context(self.certificate, listens)
 
 
@@ -45,12 +46,12 @@ def _context(certificate: bytes, listens: bool) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED  # on both sides
-    # The only one that is believed. `load_cert_chain` reads files alone: this one nobody else can open.
+    # The only certificate that is trusted. `load_cert_chain` takes only files, so it gets one that nobody else can open.
     context.load_verify_locations(cadata=certificate[: certificate.index(b"-----BEGIN PRIVATE")].decode())
     with tempfile.NamedTemporaryFile(prefix="stormspark-") as file:
         file.write(certificate)
         file.flush()
         context.load_cert_chain(file.name)
     if listens:
-        context.num_tickets = 0  # nobody resumes a session
+        context.num_tickets = 0  # no dialler resumes a session
     return context

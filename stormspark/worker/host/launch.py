@@ -1,10 +1,10 @@
-"""Starting a worker process beside the Spark executor that needs it, detached from everything.
+"""The start of a worker process beside the Spark executor that needs it, detached from everything.
 
-The interpreter, its path and its working directory are those of the Spark Python process that starts it, so
-the worker sees the user's modules as Spark has shipped them (``--py-files``, archives, an unpacked
-environment). What it must know comes by its standard input, not by its command line: the key is nobody's
-business. It forks once more after its imports have worked, so that what lives on is nobody's child; what fails
-before nimbus knows of it comes back here, with words or without.
+The worker has the interpreter, the path and the working directory of the Spark Python process that starts it. So it sees the
+user's modules as Spark has shipped them (``--py-files``, archives, an unpacked environment). It reads its orders from its
+standard input and not from its command line, because the key must stay secret. It forks once more after its imports have
+worked, so that the process that lives on is nobody's child. If the start fails before nimbus knows the worker, the error
+comes back here, with a message or without.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
     "start",
 ]
 
-#: Holds what PYTHONPATH was before it became all of our module path: for programs that a task starts, which may be for another
-#: Python.
+#: The variable with the original PYTHONPATH, from before it was replaced by the whole module path. It is for programs that a
+#: task starts, which may need another Python.
 INHERITED_PATH = "STORMSPARK_INHERITED_PYTHONPATH"
 
-#: What a worker writes to its standard output once nimbus knows it.
+#: The bytes that a worker writes to its standard output once nimbus knows it.
 UP = b"up"
 
 #: Socket paths are limited to 107 bytes on Linux and fewer elsewhere.
@@ -49,15 +49,15 @@ _LONGEST_FOLDER = 80
 
 
 class LaunchError(Exception):
-    """The interpreter of a worker did not come up; the text is what it said. It would say so again."""
+    """The interpreter of a worker did not come up. The message is its output; another try would fail in the same way."""
 
 
 class LaunchLostError(Exception):
-    """A worker's process went without a word before nimbus knew it, as one does that is killed: it may be tried again."""
+    """The process of a worker ended without a message before nimbus knew it, as if it was killed. Another try may succeed."""
 
 
 class Launch(NamedTuple):
-    """All that a worker process is told when it is started; the plan it fetches from nimbus."""
+    """Everything that a worker process gets at its start. It fetches the plan from nimbus."""
 
     topology: str
     generation: int
@@ -67,9 +67,9 @@ class Launch(NamedTuple):
     nimbus: Endpoint
     key: Key
     jvm: ProcessId | None
-    #: None: the default one of the worker's user.
+    #: None: the default folder of the worker's user.
     log_folder: str | None
-    #: Where others reach it, and where it listens; None: at the address from which it sees the driver.
+    #: The host by which others reach it, and the one where it listens; None: the address by which it has reached the driver.
     host: str | None = None
     bind: str | None = None
     ports: Ports = ANY_PORT
@@ -77,17 +77,17 @@ class Launch(NamedTuple):
 
 
 def start(launch: Launch, timeout_secs: float) -> None:
-    """Start a worker process; returns once nimbus knows it, long before it is ready.
+    """Start a worker process, and return once nimbus knows it, long before it is ready.
 
-    Raises `LaunchError` if it says why it can't come up, `LaunchLostError` if it goes without a word or takes too long.
+    Raises `LaunchError` if the process fails with a message, `LaunchLostError` if it ends without one or takes too long.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")
     }
     environment.setdefault(INHERITED_PATH, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    # -P: the working directory is on the path only if it is on ours. The words after the module are for
-    # readers of `ps`.
+    # -P: the working directory is on the worker's path only if it is on the path of this process. The words after the module
+    # are for readers of `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
@@ -98,8 +98,7 @@ def start(launch: Launch, timeout_secs: float) -> None:
             process.kill()
             msg = f"its interpreter did not come up within {timeout_secs:g} s (stormspark.worker.start.timeout.secs)"
             raise LaunchLostError(msg) from None
-    # Not the exit code: it is that of the process that forked, and where SIGCHLD is ignored Python takes
-    # every code for 0.
+    # Not the exit code: that belongs to the process that forked, and Python takes every code for 0 if SIGCHLD is ignored.
     if up.endswith(UP):  # a `sitecustomize` may have printed something
         return
     words = said.decode(errors="replace").strip()
@@ -110,7 +109,7 @@ def start(launch: Launch, timeout_secs: float) -> None:
 
 
 def own_folder(prefix: str, parent: str | None = None) -> Path:
-    """A new folder that only this user can enter, with a path short enough for a socket in it."""
+    """Make a new folder that only this user can enter, with a path that is short enough for a socket in it."""
     if parent is None:
         temporary = tempfile.gettempdir()
         parent = temporary if len(temporary) <= _LONGEST_FOLDER - 30 else "/tmp"
@@ -118,7 +117,7 @@ def own_folder(prefix: str, parent: str | None = None) -> Path:
 
 
 def end_process(process: ProcessId) -> None:
-    """Kill a process of this host, if it is still the one that is meant."""
+    """Kill a process on this host, unless it has ended and its pid belongs to another one."""
     if process.started and is_alive(process):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process.pid, signal.SIGKILL)

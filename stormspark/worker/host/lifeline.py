@@ -1,17 +1,16 @@
-"""How a worker process notices that it has outlived its purpose. No orphans, whatever is killed.
+"""The lifeline of a worker process: it ends the process when nobody needs it any more. No orphans remain, whatever is killed.
 
 A worker must outlive the Spark task that started it, so it is nobody's child. Three things end it instead:
 
-- the JVM of the Spark executor beside which it was started is gone (a pidfd tells at once, and can't mean
-  another process);
-- the link to nimbus is cut: the driver is gone, or has given this worker up (both sides hold a cut link for
-  the other's death,
-  so they never disagree for longer than that takes to notice);
-- silence: nothing was heard from nimbus for the lease (a cut network, a host that froze).
+- The JVM of the Spark executor beside which it was started is gone. A pidfd shows that at once, and can't mean another process.
+- The link to nimbus is cut: the driver is gone, or has given this worker up. Both sides take a cut link for the other's
+death, so
+  they never disagree for longer than it takes to notice the cut.
+- Silence: nothing came from nimbus for the lease, because the network is cut or a host froze.
 
-Storm's workers hang on their supervisor's heartbeat directory in the same way, and Heron's on the scheduler's
-container. A parent-death signal would not do: it fires when the *thread* that forked ends, and PySpark ends
-its Python processes when they idle.
+In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's on the scheduler's container. A
+parent-death signal would not work: the kernel sends it when the *thread* that forked ends, and PySpark ends its Python
+processes when they are idle.
 """
 
 from __future__ import annotations
@@ -29,16 +28,15 @@ from stormspark.worker.host.messages import Adopt, Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
-#: How often `Lifeline` looks at what the worker is at.
+#: How often `Lifeline` looks at the call that the worker is in.
 _LOOK_SECS = 0.25
 
 
 class Lifeline:
-    """Watches the executor's JVM and nimbus; runs in a thread of its own so that long supersteps don't
-    silence it.
+    """A watch over the executor's JVM and nimbus. It runs in a thread of its own, so that long supersteps don't stop heartbeats.
 
-    ``obey`` is called with every `Orders` and `Adopt`; ``end`` with the reason once the process must go, and must not
-    return. ``busy`` says what the worker is at, for the heartbeat. ``look`` is called some times a second.
+    ``obey`` is called with every `Orders` and `Adopt`. ``end`` is called with the reason once the process must end, and must
+    not return. ``busy`` returns the call that the worker is in, for the heartbeat. ``look`` is called some times per second.
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class Lifeline:
         self._sending = threading.Lock()
 
     def send(self, message: object) -> None:
-        """Tell nimbus something; where the link is cut, `watch` is about to end the process."""
+        """Send nimbus a message. If the link is cut, the message is lost, and `watch` is about to end the process."""
         with self._sending, contextlib.suppress(OSError):
             self._link.send(message)
 
@@ -68,7 +66,7 @@ class Lifeline:
         link = self._link.fileno()
         beat_secs = self._lease / 6
         next_beat = time.monotonic() + beat_secs
-        asked: float | None = None  # since when a beat waits for its answer
+        asked: float | None = None  # when the oldest beat without an answer was sent
         while True:
             timeout = min(_LOOK_SECS, beat_secs)
             ready = wait([link] if jvm is None else [link, jvm], timeout=timeout)
@@ -84,8 +82,8 @@ class Lifeline:
                         self._obey(said)
                 elif now >= next_beat:
                     next_beat = now + beat_secs
-                    # Not since the last word: this thread may have been kept from asking, by user code that kept the interpreter
-                    # or by a host that froze.
+                    # Silence counts from the beat, not from nimbus's last message: user code that kept the interpreter, or a
+                    # host that froze, may have kept this thread from sending beats.
                     asked = now if asked is None else asked
                     with self._sending:
                         self._link.send(Beat(self._busy()))
@@ -96,19 +94,17 @@ class Lifeline:
 
 
 def this_process() -> ProcessId:
-    """The identity of the calling process."""
+    """Return the identity of the calling process."""
     return ProcessId(socket.gethostname(), os.getpid(), _started(os.getpid()) or 0)
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Whether exactly this process still runs on this host; a zombie does not."""
+    """Return whether exactly this process still runs on this host; a zombie does not."""
     return _started(process.pid) == process.started
 
 
 def executor_jvm() -> ProcessId | None:
-    """The JVM that the calling Python process works for: the nearest ancestor that is a ``java``; None if
-    there is none.
-    """
+    """Return the JVM that the calling Python process works for: its nearest ancestor that is a ``java``; None without one."""
     pid = os.getpid()
     while pid > 1:
         fields = _stat(pid)
@@ -122,7 +118,7 @@ def executor_jvm() -> ProcessId | None:
 
 
 def _stat(pid: int) -> tuple[str, list[str]] | None:
-    """The command's name and the fields after it of ``/proc/<pid>/stat`` (state, parent, ...), or None."""
+    """Read ``/proc/<pid>/stat``: the command's name, and the fields after it (state, parent, ...); None if that fails."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         # The name stands in parentheses and may itself contain some.
         head, _, tail = file.read().rpartition(")")
@@ -141,4 +137,4 @@ def _pidfd(process: ProcessId | None) -> int | None:
     try:
         return os.pidfd_open(process.pid)
     except OSError:
-        return None  # gone already, or a kernel without it: then `is_alive` is asked at every beat
+        return None  # the process is gone, or the kernel has no pidfds; then `watch` calls `is_alive` instead

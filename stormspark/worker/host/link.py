@@ -1,15 +1,15 @@
-"""Connections between the processes of one topology: listened on, dialled, and proved to know the topology's
-key.
+"""How the processes of one topology connect: one listens, another dials, and both prove that they know the topology's key.
 
-Driver, Spark's Python processes and workers speak over `Connection`. The handshake is the standard one of `multiprocessing`
-(HMAC of a challenge, both ways); nothing is unpickled before it has succeeded. Where Spark encrypts, TCP is TLS (`Key`), and the
-handshake follows inside of it. Sockets are made here rather than by the standard ``Listener``: that one shakes hands inside
-``accept``, so one silent stranger would lock everybody out, and it can't be closed while a thread waits in it.
+The driver, Spark's Python processes and the workers communicate over `Connection`. The handshake is the standard one of
+`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP is TLS
+(`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of the standard ``Listener``. That one
+does its handshake inside ``accept``, so one silent stranger would lock everybody out; and it can't be closed while a thread
+waits in it.
 
-A stranger may be anybody where the network is open. He has `_HANDSHAKE_SECS` to prove that he knows the key. There are at most
-`STRANGERS` of them at a socket, each in a thread; when one more comes, the one who has taken longest is turned away, if he
-has taken longer than anybody should need. So a dialler may be turned away through no fault of his own. He tries again, with
-longer and longer pauses, until his time is up.
+A stranger is a side that has not proved yet that it knows the key. On an open network that may be anybody. A stranger has
+`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` of them, each in a thread of its own. When one more
+comes, the oldest stranger is turned away, if it has taken longer than anybody should need. So a dialler may be turned away
+through no fault of its own. It tries again, with longer and longer pauses, until its time is up.
 """
 
 from __future__ import annotations
@@ -38,37 +38,35 @@ _log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
 _HANDSHAKE_SECS = 10.0
-#: At most so many at a time prove who they are, at each socket.
+#: The most strangers at a time that each socket allows.
 STRANGERS = 64
-#: Last word of the handshake: who has it is not turned away any more.
+#: The last message of the handshake: a dialler that has received it is not turned away any more.
 _COME_IN = b"in"
-#: Who has taken longer makes room for others.
+#: A stranger that has taken longer than this may have to make room for another.
 _PATIENCE_SECS = 1.0
-#: The first pause after which a dialler tries again, and the longest.
+#: The first pause of a dialler before it tries again, and the longest.
 _FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.05, 1.0
 _ALIVE_SECS = 1.0
-#: What `accept` says where this process or its host has no room for one more; that passes.
+#: The errors of `accept` that mean that this process or its host has no room for one more connection. They pass.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-#: How long it is waited for room, and after how long it is said again.
+#: How long the door waits for room, and the time between two warnings about it.
 _ROOM_SECS, _SAY_SECS = 0.2, 60.0
 
 
 class Endpoint(NamedTuple):
-    """Where a process can be reached: a socket file for those on its host, and (host, port) for the others,
-    if any.
-    """
+    """The address of a process: a socket file for processes on its host, and (host, port) for all others, if there may be any."""
 
     unix: str
     tcp: tuple[str, int] | None = None
 
 
 class Door:
-    """Listens at an endpoint and hands each authenticated connection to ``serve``, in a thread of its own.
+    """A listening endpoint. It passes each authenticated connection to ``serve``, in a thread of its own.
 
-    ``address`` None means the socket file only. ``serve`` may raise `OSError` or `EOFError` when its peer goes
-    away: that ends its connection and nothing else.
+    ``address`` None means the socket file only. ``serve`` may raise `OSError` or `EOFError` when its peer goes away: that
+    ends its connection and nothing else.
 
-    Raises `UnsupportedEnvironmentError` where it can't listen at that address.
+    Raises `UnsupportedEnvironmentError` if it can't listen at that address.
     """
 
     def __init__(
@@ -97,11 +95,10 @@ class Door:
             threading.Thread(target=self._accept, args=(listening,), name=f"{name}-door", daemon=True).start()
 
     def close(self) -> None:
-        """Take no new connections; those that are open stay."""
+        """Accept no new connections. Open ones stay open."""
         self._closed.set()
         for listening in self._sockets:
-            # shutdown, not only close: a thread that waits in accept() holds the socket open and would never
-            # hear of it
+            # shutdown, not only close: a thread that waits in accept() keeps the socket open, and would wait for ever
             with contextlib.suppress(OSError):
                 listening.shutdown(socket.SHUT_RDWR)
             listening.close()
@@ -123,8 +120,8 @@ class Door:
                         said = time.monotonic()
                         _log.warning("%s takes no new connections for now: %s", self._name, error)
                     self._closed.wait(_ROOM_SECS)
-                continue  # else the peer was gone before we came to it
-            with contextlib.suppress(OSError, RuntimeError):  # it is gone, or there are too many threads
+                continue  # otherwise the peer was gone before it was accepted
+            with contextlib.suppress(OSError, RuntimeError):  # peer is gone, or too many threads
                 self._let_prove(sock, strangers)
 
     def _let_prove(self, sock: socket.socket, strangers: _Strangers) -> None:
@@ -157,7 +154,7 @@ class Door:
                 self._serve(connection)
 
     def _prove(self, connection: Connection) -> bool:
-        """Shake hands with a stranger; false where he does not know the key or speaks something else."""
+        """Do the handshake with a stranger; false if it does not know the key, or uses another protocol."""
         connection.deadline = time.monotonic() + _HANDSHAKE_SECS
         # Not every error of the standard handshake has a type.
         with contextlib.suppress(Exception):
@@ -169,14 +166,14 @@ class Door:
 
 
 class _Strangers:
-    """Those of one listening socket who have not proved yet that they know the key, oldest first."""
+    """The connections of one listening socket that have not proved yet that they know the key, oldest first."""
 
     def __init__(self) -> None:
         self._came: dict[Connection, float] = {}
         self._changed = threading.Condition()
 
     def make_room(self) -> None:
-        """Return when there is room for one more."""
+        """Wait until there is room for one more; turn the oldest stranger away if it has taken too long."""
         with self._changed:
             while len(self._came) >= STRANGERS:
                 oldest, came = next(iter(self._came.items()))
@@ -188,12 +185,12 @@ class _Strangers:
                     oldest.hang_up()
 
     def add(self, connection: Connection) -> None:
-        """One more."""
+        """Add a stranger."""
         with self._changed:
             self._came[connection] = time.monotonic()
 
     def remove(self, connection: Connection) -> bool:
-        """One less; false where he has been turned away meanwhile."""
+        """Remove a stranger; false if it was turned away meanwhile."""
         with self._changed:
             self._changed.notify()
             return self._came.pop(connection, None) is not None
@@ -202,8 +199,8 @@ class _Strangers:
 def dial(endpoint: Endpoint, key: Key, silence_secs: float = SILENCE_SECS) -> Connection:
     """Connect to ``endpoint``: by its socket file if that is on this host, else by TCP.
 
-    Where the other side has no room for us or does not answer, it is tried again for ``silence_secs``.
-    Raises `OSError` if nobody answers there, and `AuthenticationError` where the other side has another key.
+    If the other side has no room or does not answer, this tries again for ``silence_secs``. Raises `OSError` if nobody answers
+    there, and `AuthenticationError` if the other side has a different key.
     """
     end = time.monotonic() + silence_secs
     pause = _FIRST_PAUSE_SECS
@@ -221,7 +218,7 @@ def dial(endpoint: Endpoint, key: Key, silence_secs: float = SILENCE_SECS) -> Co
 
 def _dial_once(endpoint: Endpoint, key: Key, silence_secs: float, end: float) -> Connection:
     left = max(0.1, end - time.monotonic())
-    # The file's name is random, so one that exists here is the one that is meant.
+    # The file's name is random, so a file of that name on this host is the right one.
     if os.path.exists(endpoint.unix) or endpoint.tcp is None:
         sock = socket.socket(socket.AF_UNIX)
         try:
@@ -262,10 +259,10 @@ def remove_if_dead(endpoint: Endpoint) -> None:
         sock.settimeout(_ALIVE_SECS)
         try:
             sock.connect(endpoint.unix)
-            # A process that is just being torn down still lets us in, for a moment; one that lives speaks first.
+            # A process that is just ending still accepts for a moment; only a living one sends the challenge.
             if sock.recv(1):
                 return
-        except (TimeoutError, BlockingIOError):  # too many are before us
+        except (TimeoutError, BlockingIOError):  # too many others wait there, so it lives
             return
         except OSError:
             pass

@@ -1,12 +1,13 @@
-"""What the processes of a topology say to each other; pickled, over connections that `link` has
-authenticated.
+"""The messages between the processes of a topology. They are pickled, and sent over connections that `link` has authenticated.
+
+Each line names the sender and the receiver. After that, an arrow leads from a message to its answer.
 
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
-    worker -> forwarder     Reply, then as many raw IPC messages as it says
+    worker -> forwarder     Reply, then that number of raw IPC messages
     forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
     placing task -> nimbus  Offer -> Places | Refused
     worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again; Stirs
-    nimbus -> worker        Orders, also unasked; Adopt; StateRows right after Welcome
+    nimbus -> worker        Orders, also without a Beat; Adopt; StateRows right after Welcome
 """
 
 from __future__ import annotations
@@ -46,9 +47,7 @@ __all__ = [
 
 
 class ProcessId(NamedTuple):
-    """A process that can't be mistaken for a later one with the same pid: ``started`` is in the kernel's
-    clock ticks.
-    """
+    """The identity of a process. ``started``, in the kernel's clock ticks, tells it apart from a later one with the same pid."""
 
     host: str
     pid: int
@@ -59,7 +58,7 @@ class ProcessId(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Run one superstep for one partition; ``reason`` says why the attempt before this one ended."""
+    """A request to run one superstep for one partition. ``reason`` says why the previous attempt ended."""
 
     generation: int
     incarnation: int
@@ -72,12 +71,12 @@ class Request(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """What makes two requests of one attempt the same one."""
+        """The key of the request: two requests of one attempt with the same key are the same."""
         return (self.batch, self.superstep, self.partition)
 
     @property
     def step(self) -> Step:
-        """What the worker's core runs for it."""
+        """The step that the worker's core runs for this request."""
         return Step(self.batch, self.attempt, self.superstep, self.orders)
 
 
@@ -89,7 +88,7 @@ class End(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """``error`` is None for a superstep that ran, whose ``batches`` Arrow messages follow."""
+    """The reply to a request. ``error`` is None if the superstep ran; then that many Arrow messages, ``batches``, follow."""
 
     batches: int
     error: str | None = None
@@ -99,22 +98,23 @@ class Reply(NamedTuple):
 
 
 class Locate(NamedTuple):
-    """Where is worker ``worker`` in attempt ``attempt``?"""
+    """A forwarder's question: where is worker ``worker`` in attempt ``attempt``?"""
 
     attempt: int
     worker: int
 
 
 class There(NamedTuple):
-    """It runs there."""
+    """An answer to `Locate`: the worker runs at ``endpoint``."""
 
     endpoint: Endpoint
     incarnation: int
 
 
 class StartHere(NamedTuple):
-    """It runs nowhere: start it on your host. ``replaces`` is an earlier life of it that may hang there
-    still.
+    """An answer to `Locate`: the worker runs nowhere, so start it on your host.
+
+    ``replaces`` is an earlier incarnation of it that may still hang there.
     """
 
     incarnation: int
@@ -122,28 +122,28 @@ class StartHere(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """Workers of attempt ``attempt`` may be started beside this executor, named by its JVM."""
+    """An offer to start workers of attempt ``attempt`` beside this Spark executor, which is identified by its JVM."""
 
     attempt: int
     executor: ProcessId
 
 
 class Places(NamedTuple):
-    """The workers to start there, each with its order; none where others start them."""
+    """The answer to `Offer`: the workers to start there, each with its order. There are none if others start them."""
 
     orders: tuple[tuple[int, StartHere], ...]
 
 
 class Refused(NamedTuple):
-    """No: the attempt is over, or the topology ends. ``reason`` is for people."""
+    """A rejection, because the attempt is over or the topology ends. ``reason`` is for people."""
 
     reason: str
 
 
 class Lost(NamedTuple):
-    """A forwarder could not reach this worker any more.
+    """A report of a forwarder that can't reach a worker any more.
 
-    ``outside``: because of the path to it, as far as one sees from there, and not because its process has ended.
+    ``outside``: as far as the forwarder sees, the path to the worker is the cause, and not that its process has ended.
     """
 
     worker: int
@@ -153,20 +153,20 @@ class Lost(NamedTuple):
 
 
 class Hello(NamedTuple):
-    """First words of a worker process, before it has a plan."""
+    """The first message of a worker process, before it has a plan."""
 
     worker: int
     incarnation: int
     process: ProcessId
-    #: The executor's JVM beside which it lives, if there is one.
+    #: The JVM of the Spark executor beside which it lives, if there is one.
     executor: ProcessId | None = None
 
 
 class Welcome(NamedTuple):
-    """The plan of the topology, pickled, for a worker that nimbus expects.
+    """The answer to the `Hello` of a worker that nimbus expects, with the pickled plan of the topology.
 
-    ``module_path`` is the driver's ``sys.path``: where a module that Spark has not shipped may be found, if that
-    folder is on the worker's host.
+    ``module_path`` is the driver's ``sys.path``. The worker may find a module there that Spark has not shipped, if that
+    folder is on its host.
     """
 
     plan: bytes
@@ -174,37 +174,37 @@ class Welcome(NamedTuple):
     module_path: tuple[str, ...]
     storm_id: str
     active: bool
-    #: So many `Adopt` follow at once.
+    #: How many `Adopt` follow at once.
     adoptions: int = 0
-    #: Where its tasks' state is; None for a topology without. If only the driver reaches that, `StateRows` follow.
+    #: Where the state of its tasks is; None for a topology without state. If only the driver reaches it, `StateRows` follow.
     state: StateAccess | None = None
-    #: Where it is to show that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" where it need not.
+    #: Where the worker must show that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" if it need not.
     shared: str = ""
 
 
 class StateRows(NamedTuple):
-    """The next part of an Arrow stream with the state of a worker's tasks (`HandedState`); an empty one is its end."""
+    """The next part of an Arrow stream with the state of a worker's tasks (`HandedState`). An empty part ends the stream."""
 
     data: bytes
 
 
 class Sees(NamedTuple):
-    """Whether the worker sees the driver's folder: what it has ``shown`` there, or the ``problem`` it had."""
+    """A report whether the worker sees the driver's folder: what it has ``shown`` there, or the ``problem`` that it had."""
 
     shown: str
     problem: str = ""
 
 
 class Ready(NamedTuple):
-    """All tasks are open; requests are taken there."""
+    """A report that all tasks are open: the worker takes requests at ``endpoint``."""
 
     endpoint: Endpoint
 
 
 class StartFailed(NamedTuple):
-    """The worker can't start. ``error`` is the error itself, pickled, if that was possible, else empty.
+    """A report that the worker can't start. ``error`` is the error itself, pickled, or empty if that was impossible.
 
-    ``outside``: for lack of storage, memory or whatever else a host gives, so it may start later.
+    ``outside``: the host lacks storage, memory or another resource, so a later start may succeed.
     """
 
     worker: int
@@ -215,40 +215,40 @@ class StartFailed(NamedTuple):
 
 
 class Fatal(NamedTuple):
-    """A superstep raised: the topology can't go on."""
+    """A report that a superstep raised, so that the topology can't go on."""
 
     text: str
     error: bytes = b""
 
 
 class Busy(NamedTuple):
-    """A worker has been in one call of a task's code for ``seconds``."""
+    """The call of a task's code that a worker has been in for ``seconds``."""
 
     task: str
     seconds: float
-    #: The call is one with which a worker begins: ``open``, ``prepare``, or it reads its state.
+    #: Whether the call is part of the start of an instance: ``open``, ``prepare``, or reading its state.
     opens: bool = False
 
 
 class Beat(NamedTuple):
-    """The worker process is alive, and what it is at."""
+    """A heartbeat of a worker process, with the call that it is in."""
 
     busy: Busy | None = None
 
 
 class Stirs(NamedTuple):
-    """A worker that had nothing to do has something now: a batch should begin."""
+    """A report that an idle worker has something to do now: a batch should begin."""
 
 
 class Adopt(NamedTuple):
-    """Rows of a source spout's task that an earlier life of it left open: `Record` or None, and the encoded row, of each."""
+    """Rows that an earlier life of a source spout's task left open, each as a `Record` or None and the encoded row."""
 
     task: int
     rows: list[tuple[tuple[int, int, int] | None, bytes]]
 
 
 class Orders(NamedTuple):
-    """What nimbus wants of a worker; the whole of it each time, so that one lost message harms nothing."""
+    """Nimbus's orders for a worker. They are complete each time, so that one lost message does no harm."""
 
     active: bool = True
     close: bool = False

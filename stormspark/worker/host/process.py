@@ -1,16 +1,17 @@
-"""A worker process: one `Worker` core, hosted between micro-batches.
+"""A worker process: it hosts one `Worker` core, and keeps it alive from batch to batch.
 
-Threads, and who may do what:
+The threads, and what each may do:
 
-    main             the only one that touches tasks: opens them, runs errands in turn, obeys orders, closes
-    one a connection receives a request whole, waits for its errand, sends the reply; `Desk` is between
-                     them and main
-    lifeline         heartbeats, orders from nimbus, the executor's JVM; so a long superstep silences nothing
+    main                the only thread that touches tasks: opens them, runs errands in turn, obeys orders, closes them
+    one per connection  receives a whole request, waits for its errand, sends the reply; `Desk` is between these threads and
+    main lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM; so a long superstep
+    does not
+                        stop heartbeats
 
-The start: the interpreter is up and its imports worked -> forked off -> Hello to nimbus, which sends the plan ->
-"up" to whoever started us -> tasks opened -> Ready. What fails on the way goes to nimbus, which stops the
-topology with that error: it would fail again. A process that is killed on the way is a lost worker as any
-other: before "up" its silence tells, after it the broken connection.
+The start: the interpreter runs and its imports have worked -> it forks -> it sends Hello to nimbus, which sends the plan -> it
+writes "up" for the process that started it -> it opens the tasks -> it sends Ready. An error on the way is reported to nimbus,
+which stops the topology with that error, because it would happen again. A process that is killed on the way is a lost worker
+like any other. Before "up" its silence shows that, after it the broken connection.
 """
 
 from __future__ import annotations
@@ -72,24 +73,23 @@ __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: Frames of a reply are laid out as Arrow batches of about this size, so that Spark never has to hold one
-#: that is huge.
+#: The frames of a reply are laid out as record batches of about this size, so that Spark never has to hold a huge one.
 _MESSAGE_BYTES = 16 * 1024 * 1024
-#: How long the collector waits for a reply to be on its way. Then it runs anyhow: the sender is stuck, not
-#: we.
+#: How long the garbage collector waits until a reply is sent. After that it runs anyway, because only the sender is stuck.
 _SENT_SECS = 1.0
+#: How long a process that fails to start waits for nimbus to take in why.
 _LAST_WORDS_SECS = 5.0
-#: In the folder for logs, by worker.
+#: The file for a worker's raw output, in the folder for logs.
 _OUTPUT = "worker-{}.out"
-#: Threads that take in a request, or send a reply, wait for the interpreter so long at most while the main thread works. Five
-#: times that is Python's way.
+#: How long a thread that receives a request or sends a reply waits for the interpreter, at most, while the main thread works.
+#: Python's default is five times that.
 _SWITCH_SECS = 0.001
-#: A worker that has nothing to do looks so often whether that is still so. Storm's spouts wait for 1 ms (B12), in a process each.
+#: How often an idle worker checks whether it is still idle. Storm's spouts wait for 1 ms (B12), each in a process of its own.
 _LOOK_SECS = 0.01
 
 
 def main() -> None:
-    """Read a `Launch` from standard input, detach, and run the worker until it is told to go."""
+    """Read a `Launch` from standard input, detach, and run the worker until nimbus ends it."""
     sys.setswitchinterval(_SWITCH_SECS)
     launch: Launch = pickle.load(sys.stdin.buffer)
     try:
@@ -106,14 +106,14 @@ def main() -> None:
 
 
 def _detach() -> None:
-    """Leave the process that started us: another session, no terminal, nobody's child."""
+    """Leave the process that started this one: enter a new session, without a terminal, and be nobody's child."""
     if os.fork():
         os._exit(0)
     os.setsid()
 
 
 def _sees(place: str) -> Sees:
-    """See `Welcome.shared`."""
+    """Show that this host sees the driver's folder; see `Welcome.shared`."""
     try:
         return Sees(show_that_it_is_seen(place))
     except OSError as error:
@@ -121,9 +121,9 @@ def _sees(place: str) -> Sees:
 
 
 def _report_up(output: Path) -> None:
-    """Tell whoever started us that nimbus knows us, and let go of its pipes.
+    """Report "up" to the process that started this one, and close its pipes: nimbus knows this worker now.
 
-    ``output`` takes what is written behind Python's back from now on; logs and prints have files of their own.
+    ``output`` receives what is written to the descriptors directly from now on; logs and prints have files of their own.
     """
     os.write(1, UP)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -139,8 +139,8 @@ class WorkerProcess:
 
     def __init__(self, launch: Launch, logs: Path) -> None:
         self._launch, self._logs = launch, logs
-        # Beside nimbus's socket if that is on this host: the driver removes it all at its end, whatever
-        # became of us.
+        # Beside nimbus's socket if that is on this host: the driver removes that whole folder when it ends, even if this
+        # process was killed.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
@@ -149,17 +149,17 @@ class WorkerProcess:
         self._active = True
         self._storm_id = ""
         self._state: StateAccess | None = None
-        self._address: Address | None = None  # for other hosts
+        self._address: Address | None = None  # by which other hosts reach this process
         self._worker: Worker | None = None
-        self._adoptions: list[Adopt] = []  # from the driver, before the tasks are open
-        self._looks = False  # around, while no batch comes
-        self._coming: set[Connection] = set()  # those that bring a request now
+        self._adoptions: list[Adopt] = []  # received from the driver before the tasks are open
+        self._looks = False  # whether main checks for work of its own while no batch comes
+        self._coming: set[Connection] = set()  # the connections on which a request is arriving now
         self._desk: Desk
         self._lifeline: Lifeline
         self._garbage: GarbageBetweenBatches
 
     def run(self) -> NoReturn:
-        """Say hello, open the tasks, then run what comes until nimbus wants the end."""
+        """Say hello to nimbus, open the tasks, then run requests and orders until nimbus ends the process."""
         plan = self._introduce()
         launch = self._launch
         try:
@@ -205,7 +205,7 @@ class WorkerProcess:
             door = Door(requests, self._address, launch.key, self._serve, "request", launch.silence_secs)
         except BaseException as error:
             _log.exception("the worker can't start")
-            # What user code raises comes as a `ComponentError`.
+            # An `OSError` is not user code's: errors of user code come as a `ComponentError`.
             outside = isinstance(error, OSError)
             self._lifeline.send(
                 StartFailed(
@@ -218,7 +218,7 @@ class WorkerProcess:
         self._work()
 
     def end(self, reason: str, code: int = 0) -> NoReturn:
-        """End the process here and now: no ``close``, no ``cleanup``, no waiting for other threads."""
+        """End the process at once: no ``close``, no ``cleanup``, no waiting for other threads."""
         with contextlib.suppress(Exception):
             end_of_output()
             _log.info("the worker ends: %s", reason)
@@ -226,7 +226,7 @@ class WorkerProcess:
         nimbus = self._launch.nimbus
         remove_if_dead(nimbus)
         if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
-            # The driver was killed and could not tidy up: what it had there is of no use to anybody now.
+            # The driver was killed and could not remove its folder, which nobody needs any more.
             shutil.rmtree(self._folder.parent, ignore_errors=True)
         _end_children()
         os._exit(code)
@@ -250,10 +250,10 @@ class WorkerProcess:
             text = f"the folder for logs can't be used on host {socket.gethostname()}: {error}"
             with contextlib.suppress(OSError):
                 link.send(StartFailed(launch.worker, launch.incarnation, text, outside=True))
-                link.poll(_LAST_WORDS_SECS)  # until it is taken in, as in `_leave`
+                link.poll(_LAST_WORDS_SECS)  # until nimbus has taken it in, as in `_leave`
             self.end(text, code=1)
         if launch.nimbus.tcp is not None:
-            # A worker that came by the socket file is on the driver's host.
+            # A worker that reached nimbus by its socket file is on the driver's host.
             host = launch.host or local_host(link) or launch.nimbus.tcp[0]
             self._address = Address(host, launch.bind, launch.ports)
         self._active, self._storm_id, self._state = answer.active, answer.storm_id, answer.state
@@ -272,7 +272,7 @@ class WorkerProcess:
             self._lifeline.send(sees)
             if sees.problem:
                 self._leave(f"it does not see the driver's folder: {sees.problem}")
-        # Behind our own: what Spark has shipped comes first.
+        # Behind this process's own path: modules that Spark has shipped come first.
         sys.path.extend(
             entry for entry in answer.module_path if entry not in sys.path and os.path.exists(entry)
         )
@@ -286,7 +286,7 @@ class WorkerProcess:
         return plan
 
     def _take_state(self, link: Connection) -> Path:
-        """Write what the driver sends of the state to a file: it may be more than memory holds."""
+        """Write the state that the driver sends to a file, because it may be more than memory holds."""
         path = self._folder / "state"
         with path.open("wb") as file:
             rows: StateRows = link.recv()
@@ -296,7 +296,7 @@ class WorkerProcess:
         return path
 
     def _obey(self, orders: Orders | Adopt) -> None:
-        """Called by the lifeline. What concerns tasks goes to the main thread."""
+        """Carry out orders. The lifeline calls this; orders for tasks go on to the main thread."""
         if isinstance(orders, Adopt):
             self._bell.put(orders)
             return
@@ -308,16 +308,16 @@ class WorkerProcess:
             self._bell.put(orders)
 
     def _busy(self) -> Busy | None:
-        """Called by the lifeline, too."""
+        """Return which call the worker is in. The lifeline calls this."""
         return self._worker.busy() if self._worker is not None else None
 
     def _look(self) -> None:
-        """And this."""
+        """Look at a call that takes long. The lifeline calls this."""
         if self._worker is not None:
             self._worker.look()
 
     def _leave(self, reason: str) -> NoReturn:
-        """End once nimbus has taken in the last words; on TCP they would go with the connection otherwise."""
+        """End once nimbus has taken in the last message. On TCP that would otherwise be lost with the connection."""
         self._told_to_exit.wait(_LAST_WORDS_SECS)
         self.end(reason, code=1)
 
@@ -340,9 +340,10 @@ class WorkerProcess:
                 self._worker.set_active(orders.active)
 
     def _next(self) -> Orders | Adopt | None:
-        """Wait for what is to be done next. Meanwhile a worker that had more to do than time goes on, until a request comes. A
-        driver whose workers have nothing to do may leave them alone for a while, so look around, and tell it when that is no
-        longer so.
+        """Wait for the next orders or rows, or for None: a request has come.
+
+        Until a request comes, a worker that had more work than time goes on with it. If the workers are idle, the driver may
+        send no batch for a while; then this checks for work, and reports to nimbus when there is some.
         """
         assert self._worker is not None
         if not self._looks:
@@ -372,7 +373,7 @@ class WorkerProcess:
             self._lifeline.send(Fatal(text, _pickled(error)))
             self._desk.fail(errand, text)
             return
-        del frames  # the payloads: before the reply is waited for
+        del frames  # frees the payloads before the wait for the reply
         self._desk.finish(errand, messages)
         if self._worker.plan.phase(request.superstep) == self._worker.plan.last_superstep:
             errand.sent.wait(_SENT_SECS)
@@ -415,10 +416,10 @@ class WorkerProcess:
 
 
 def _end_children() -> None:
-    """Take along what user code has started and not ended: it is in our process group, which `_detach` made."""
+    """Kill processes that user code has started and not ended. They are in this process's group, which `_detach` made."""
     group, me = os.getpgid(0), os.getpid()
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+        with contextlib.suppress(OSError):  # the process has ended meanwhile, or belongs to another user
             if pid != me and os.getpgid(pid) == group:
                 os.kill(pid, signal.SIGKILL)
 
@@ -428,7 +429,7 @@ def _batches(messages: Sequence[pa.Buffer | bytes]) -> list[pa.RecordBatch]:
 
 
 def _messages(frames: Sequence[Frame]) -> list[pa.Buffer]:
-    """Lay frames out as Arrow IPC messages of a bounded size, but for a single frame that is larger."""
+    """Lay frames out as Arrow IPC messages of a bounded size; only a single larger frame may exceed it."""
     messages: list[pa.Buffer] = []
     begin = size = 0
     for position, frame in enumerate(frames):
@@ -442,7 +443,7 @@ def _messages(frames: Sequence[Frame]) -> list[pa.Buffer]:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """The error for the driver, or nothing where it can't travel or the driver could not read it."""
+    """Pickle the error for the driver; return nothing if it can't be pickled, or could not be read there."""
     with contextlib.suppress(Exception):
         pickled = pickle.dumps(error)
         pickle.loads(pickled)

@@ -1,8 +1,8 @@
-"""Replies that Spark may ask for again, in memory up to a limit and on disk above it.
+"""A store for replies that Spark may request again: in memory up to a limit, and on disk above it.
 
-A reply is a list of Arrow IPC messages. It is kept until its batch is known to be committed, because Spark
-repeats tasks: a retry after a lost connection, a speculative twin, a stage computed anew because its shuffle
-files went with an executor.
+A reply is a list of Arrow IPC messages. It is kept until a request of a later round arrives, because Spark repeats tasks: it
+retries one after a lost connection, starts a speculative twin, or computes a stage anew whose shuffle files were lost with an
+executor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class RepliesStatistics:
-    """How many replies are kept where; sizes in bytes."""
+    """How many replies are in memory and on disk, and their bytes."""
 
     in_memory: int
     memory_bytes: int
@@ -41,11 +41,11 @@ class _File:
 
 
 class Replies:
-    """Keeps replies by request key. Not thread-safe by itself: `Desk` calls it under its lock, but for
-    reading `messages`.
+    """The kept replies, by request key. Not thread-safe by itself: `Desk` holds its lock for every call, but not while it reads
+    the result of `messages`.
 
-    ``folder`` must exist; files in it are named by number and removed by `clear`. A reply that is being read
-    from its file while that is cleared is read to its end (the file has lost its name, not its bytes).
+    ``folder`` must exist. Its files are named by number, and `clear` removes them. A reply that is being read from its file
+    at that time can be read to its end, because the file loses only its name, not its bytes.
 
     >>> replies = Replies(Path("unused"), memory_bytes=100)
     >>> replies.put((0, 0, 0), [b"one", b"two"])
@@ -61,8 +61,8 @@ class Replies:
         self._written = 0
 
     def put(self, key: Key, messages: Sequence[pa.Buffer | bytes]) -> None:
-        """Keep a reply. One that does not fit under the limit goes to disk: the oldest are asked for no less
-        often.
+        """Keep a reply. If it does not fit under the limit, it goes to disk, and not an older one, which is no less likely to be
+        requested.
         """
         size = sum(len(message) for message in messages)
         if self._memory_bytes + size <= self._limit:
@@ -81,13 +81,11 @@ class Replies:
         return key in self._memory or key in self._files
 
     def count(self, key: Key) -> int:
-        """The number of messages of a reply."""
+        """Return the number of messages of a reply."""
         return len(self._memory[key]) if key in self._memory else self._files[key].messages
 
     def messages(self, key: Key) -> Iterator[pa.Buffer | bytes]:
-        """The messages of a reply, in order; raises `KeyError` where none is kept. The file is open once this
-        returns.
-        """
+        """Return the messages of a reply, in order; raises `KeyError` if none is kept. Its file, if any, is open from now on."""
         if key in self._memory:
             return iter(self._memory[key])
         return _read(self._files[key].path)
@@ -102,7 +100,7 @@ class Replies:
         self._memory_bytes = 0
 
     def statistics(self) -> RepliesStatistics:
-        """A snapshot of what is kept."""
+        """Return how many replies are kept now, and where."""
         return RepliesStatistics(
             in_memory=len(self._memory),
             memory_bytes=self._memory_bytes,
@@ -119,7 +117,7 @@ class Replies:
 
 
 def _read(path: Path) -> Iterator[bytes]:
-    file = path.open("rb")  # now, not at the first message: by then the file may have lost its name
+    file = path.open("rb")  # at once, not at the first message: by then the file may have lost its name
 
     def messages() -> Iterator[bytes]:
         with file:

@@ -1,8 +1,8 @@
-"""A log file for each task (X53e), and ``print`` that does no harm (W8).
+"""A log file for each task (X53e), and a harmless ``print`` (W8).
 
-In a worker process nothing but log files listens to stdout. What a task prints or logs goes to its own file,
-by the task that the worker's thread is in at the moment; what other threads and the worker itself say goes to
-the worker's.
+Nobody reads the stdout of a worker process, so prints go to log files. Prints and log records of a task go to the task's own
+file: that of the task whose code the worker's thread is in at the moment. Those of other threads and of the worker itself go
+to the worker's file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from stormspark.private_files import PrivateLogFile, make_private
 
 __all__ = ["TaskLogs", "end_of_output"]
 
-#: A printed line that is longer is logged in pieces.
+#: A printed line that is longer than this is logged in pieces.
 _LONGEST_LINE = 64 * 1024
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class TaskLogs(logging.Handler):
-    """Routes log records to ``<directory>/<component>-<index>.log``, rotated at ``max_bytes``,
-    ``backup_count`` old ones kept.
+    """A handler that routes log records to ``<directory>/<component>-<index>.log``.
+
+    Each file is rotated at ``max_bytes``, and ``backup_count`` old ones are kept.
     """
 
     def __init__(self, directory: Path, worker: int, level: str, max_bytes: int, backup_count: int) -> None:
@@ -39,9 +40,7 @@ class TaskLogs(logging.Handler):
         self._thread = threading.get_ident()
 
     def install(self) -> TaskLogs:
-        """Take over the root logger, stdout and stderr of this process; call it on the thread that runs
-        tasks.
-        """
+        """Take over the root logger, stdout and stderr of this process. Call it on the thread that runs the tasks."""
         self._thread = threading.get_ident()
         root = logging.getLogger()
         root.handlers[:] = [self]
@@ -51,11 +50,11 @@ class TaskLogs(logging.Handler):
         return self
 
     def enter(self, task: str | None) -> None:
-        """The worker's thread begins to run a task, or None: it does something of its own."""
+        """Note that the worker's thread begins to run code of a task, or, with None, code of its own."""
         self._current = task or self._worker
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record to the file of the task that runs."""
+        """Write a record to the file of the task that runs, or to the worker's file."""
         name = self._current if record.thread == self._thread else self._worker
         self._file(name).emit(record)
 
@@ -73,31 +72,31 @@ class TaskLogs(logging.Handler):
 
 
 def end_of_output() -> None:
-    """Log what is printed and no whole line yet: this process ends."""
+    """Log printed text that is not a whole line yet, because this process ends."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, _Lines):
             stream.finish()
 
 
 class _Lines:
-    """Stands for stdout or stderr: whole lines become log records.
+    """A stand-in for stdout or stderr that turns whole lines into log records.
 
-    As on a terminal, what comes after a carriage return replaces the line so far: of a progress bar its end is logged. What is
-    kept of a line that does not end is bounded.
+    As on a terminal, text after a carriage return replaces the line so far, so that only the end of a progress bar is logged.
+    A line that does not end is kept only up to a bound.
     """
 
     def __init__(self, logger: logging.Logger, level: int, stream: TextIO) -> None:
         self._logger = logger
         self._level = level
         self._stream = stream
-        self._parts: list[str] = []  # of the line that has not ended
+        self._parts: list[str] = []  # the parts of the line that has not ended
         self._size = 0
-        self._returned = False  # to its beginning
+        self._returned = False  # whether a carriage return came, so that the next text replaces the line
         self._lock = threading.Lock()
         self.encoding = "utf-8"
 
     def write(self, text: str) -> int:
-        """Log what is complete of ``text``."""
+        """Log the lines that ``text`` completes."""
         with self._lock:
             *ended, rest = text.split("\n")
             lines = []
@@ -111,7 +110,7 @@ class _Lines:
         return len(text)
 
     def finish(self) -> None:
-        """Log what there is of a line that has not ended: nothing more will come."""
+        """Log the line that has not ended, because no more text will come."""
         with self._lock:
             line = self._take()
         self._log([line])
@@ -126,7 +125,7 @@ class _Lines:
                 self._size += len(part)
 
     def _cut(self) -> list[str]:
-        """Pieces of a line that is too long to be kept."""
+        """Take whole pieces off a line that is too long to be kept."""
         if self._size <= _LONGEST_LINE:
             return []
         line = self._take()
@@ -145,12 +144,12 @@ class _Lines:
                 self._logger.log(self._level, "%s", line)
 
     def flush(self) -> None:
-        """Lines are written when they are complete."""
+        """Do nothing: lines are written when they are complete."""
 
     def isatty(self) -> bool:
-        """A log file is no terminal."""
+        """Return false, because a log file is no terminal."""
         return False
 
     def fileno(self) -> int:
-        """The real stream's, for children."""
+        """Return the descriptor of the real stream, for child processes."""
         return self._stream.fileno()

@@ -1,7 +1,8 @@
 """The state of a worker's tasks, batch by batch: restored, prepared, committed, rolled back.
 
-The worker only ever prepares: it writes what its tasks changed to a file and says so in its report. Whether the batch is
-committed is decided by the driver's one entry in the table, and the worker hears of it with the next batch, or the next attempt.
+A worker only prepares: it writes its tasks' changes to a file, and names the file in its report. The driver decides whether the
+batch is committed, with one entry in the log of the state table. The worker learns the decision with the next batch, or with
+the next attempt.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ __all__ = ["BatchState", "StateAccess"]
 
 
 class StateAccess(NamedTuple):
-    """Where the state of a topology is, who may write to it, and the batch that was committed last (-1: none)."""
+    """The location of a topology's state, the generation that may write to it, and the last committed batch (-1: none)."""
 
     location: str
     generation: int
     committed: int = -1
     storage_options: Mapping[str, str] | None = None
-    #: Only the driver reaches the table: changes go to it in reports, and ``handed`` is the file with what it has sent.
+    #: Whether only the driver reaches the table. Then changes go to the driver in reports, and ``handed`` is the file with
+    #: the state that the driver has sent.
     by_driver: bool = False
     handed: str = ""
 
 
 class BatchState:
-    """For the ``tasks`` of one worker, of which some ``spouts`` have rows of sources. Without ``access`` state is kept in memory
-    only: it ends with the process.
+    """The state of the ``tasks`` of one worker, and the open rows of its source ``spouts``.
 
-    ``enter`` is told whose code runs from now on, None for nobody's: so that who does not return has a name (B1).
+    Without ``access`` state is kept in memory only, and ends with the process. ``enter`` is called with the task whose code
+    runs next, or None after it, so that a call that does not return can be named (B1).
     """
 
     def __init__(
@@ -56,18 +58,19 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: Of components with another number of tasks than before: what their tasks here have now; until that is committed.
+        #: For components whose number of tasks has changed: the state that was dealt to their tasks here, until it is
+        #: committed.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
-        #: Whose driver this is; 0 where nothing is kept.
+        #: The generation of the driver; 0 if no state is kept durably.
         self.generation = 0 if access is None else access.generation
-        #: What bolts are given is written down there; None where it is not.
+        #: Records the inputs of bolts; None unless that is configured.
         self.recording: InputRecording | None = None
-        #: The batch that was committed last, as far as it is known here.
+        #: The batch that was committed last, as far as this worker knows.
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Fill the stores before the tasks begin; raises `CheckpointError`."""
+        """Fill the stores, before the tasks begin; raises `CheckpointError`."""
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -105,7 +108,10 @@ class BatchState:
     def _rows_of(
         self, spout: SpoutTask, table: StateTable | HandedState, committed: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Rows that bolts had kept, with the task, by index, whose they were: those of tasks that are gone are dealt out."""
+        """Iterate over the open rows for this spout's task, each with the index of the task that had it: (task, key, value).
+
+        If the number of tasks has shrunk, the rows of the tasks that are gone are shared out among the others.
+        """
         tasks = len(self._plan.components[spout.component.id].tasks)
         for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():
             columns = (rows.column(name).to_pylist() for name in ("task", "key", "value"))
@@ -114,9 +120,9 @@ class BatchState:
                     yield task, key, value
 
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
-        """Batch ``txid`` is worked off here: write what changed, or have it ready for the driver to write.
+        """Write what batch ``txid`` has changed, or return the changed rows for the driver to write.
 
-        None where nothing changed, or where a task raised.
+        Returns None if nothing changed, or if a task raised.
         """
         reached("worker.before_prepare")
         changes: list[TaskChanges] = []
@@ -149,14 +155,14 @@ class BatchState:
                     storage_options=access.storage_options,
                 )
             except (CheckpointError, OSError) as error:
-                # Storage comes back, and then the batch comes again: it is not a reason to stop.
+                # Storage will be back, and then the batch runs again. So this is no reason to stop the topology.
                 [*self._tasks, *self._sources][0].abort(f"{type(error).__name__}: {error}", outside=True)
                 return None
         reached("worker.written")
         return file
 
     def _with_moves(self, changes: list[TaskChanges]) -> Iterator[TaskChanges]:
-        """What has changed, and what has moved."""
+        """Iterate over the changes, with all state that has moved from one task to another."""
         for name, dealt in self._dealt.items():
             own = {one.task: one.items for one in changes if one.component == name}
             for index, items in moves(dealt, own):
@@ -164,14 +170,14 @@ class BatchState:
         yield from (one for one in changes if one.component not in self._dealt)
 
     def _entered(self) -> Iterator[Task]:
-        """The tasks in turn, and then nobody."""
+        """Iterate over the tasks; call ``enter`` for each, and with None at the end."""
         for task in self._tasks:
             self._enter(task)
             yield task
         self._enter(None)
 
     def committed(self, txid: int) -> None:
-        """Batch ``txid``, which comes after `last`, is committed."""
+        """Let all tasks take over the state of batch ``txid``, which is committed. It must be later than `last`."""
         reached("worker.before_commit")
         for task in self._entered():
             task.commit_state(txid)
@@ -180,7 +186,7 @@ class BatchState:
         reached("worker.committed")
 
     def roll_back(self, txid: int) -> None:
-        """The batch after ``txid`` comes again; `committed` has heard of that one."""
+        """Return all tasks to batch ``txid``, because the batch after it runs again. `committed` must have been called for it."""
         reached("worker.before_rollback")
         for task in self._entered():
             task.roll_back_state(txid)

@@ -1,15 +1,15 @@
-"""The state of one task, and when its component hears of it (C35, C42).
+"""The state of one task, and the calls by which its component takes part (C35, C42).
 
-Three kinds come to the same store: what a `StatefulBolt` puts there, what a `StatefulComponent` does, and the attributes of a
-component that knows nothing of state (``topology.state.pickle``). The calls, in order:
+Three kinds of components use the same store: a `StatefulBolt`, a `StatefulComponent`, and a component that knows nothing of
+state, whose attributes are stored (``topology.state.pickle``). The calls, in order:
 
-    storm     prepare, init_state, execute ..., [pre_prepare, pre_commit] a batch; pre_rollback before a batch comes again
-    heron     init_state, open or prepare, ..., [pre_save] a batch, [post_save] once it is committed; pre_restore likewise
-    pickle    open or prepare, then its attributes are what they were
+    storm     prepare, init_state, execute ..., [pre_prepare, pre_commit] per batch; pre_rollback before a batch runs again
+    heron     init_state, open or prepare, ..., [pre_save] per batch, [post_save] once it is committed; pre_restore likewise
+    pickle    open or prepare, then its attributes are restored
 
-What a windowed bolt's windows hold has a store of its own, and is committed with it (C41).
+The content of a windowed bolt's windows has a store of its own, and is committed with the other one (C41).
 
-After ``pre_rollback`` or ``pre_restore`` a new instance begins, so that nothing of the batch that failed is left in attributes.
+After ``pre_rollback`` or ``pre_restore`` a new instance begins, so that no attribute keeps anything of the failed batch.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ATTRIBUTES = "attributes"
 
 
 class TaskState:
-    """Of ``task``, called ``name`` in messages; kept over all instances of the task."""
+    """The state of ``task``, which messages call ``name``. It outlives the instances of the task."""
 
     def __init__(self, component: ComponentPlan, task: TaskPlan, name: str, cache_bytes: int) -> None:
         self._component, self._task, self._name = component, task.id, name
@@ -49,28 +49,28 @@ class TaskState:
         self._kind = component.kind_of_state
         owner = f"{component.place}, task {task.id} ({name})"
         self.store = KeyValueStore(owner, cache_bytes=cache_bytes)
-        #: Of a windowed bolt, for what its windows hold; what of that is in memory the windows themselves know.
+        #: The store for the windows of a windowed bolt. It has no cache, because the windows keep in memory what they need.
         self.windows = KeyValueStore(owner, cache_bytes=0) if component.windowed else None
-        #: What belongs to the process and not to the state, by name: collector, context, configuration.
+        #: Objects that belong to the process and not to the state, by name: collector, context, configuration.
         self._surroundings: Mapping[str, Any] = {}
-        self._saved: bytes | None = None  # pickled attributes as they are in the store
-        #: The batch that is prepared, and not committed as far as we know.
+        self._saved: bytes | None = None  # the pickled attributes that are in the store
+        #: The batch that is prepared, and not known to be committed.
         self.prepared: int | None = None
 
     def load(self, rows: Iterable[pa.RecordBatch], windows: Iterable[pa.RecordBatch] = ()) -> None:
-        """Hold what the table has, of its state and of its windows."""
+        """Fill the stores with rows of the state table: the state, and the windows."""
         self.store.load(rows)
         self._saved = self.store.get(_ATTRIBUTES) if self._kind == "pickle" else None
         if self.windows is not None:
             self.windows.load(windows)
 
     def before(self, instance: Any) -> None:
-        """An instance is about to be opened or prepared."""
+        """Do what comes before an instance is opened or prepared."""
         if self._kind == "heron":
             _of_user(instance).init_state(self.store)
 
     def after(self, instance: Any, **surroundings: Any) -> None:
-        """It has been, with these arguments."""
+        """Do what comes after an instance was opened or prepared. ``surroundings`` are the arguments of that call."""
         if self._kind == "storm":
             _of_user(instance).init_state(self.store)
         elif self._kind == "pickle":
@@ -81,9 +81,10 @@ class TaskState:
                 _Unpickler(self._saved, surroundings).load_into(_of_user(instance))
 
     def prepare(self, instance: Any, txid: int) -> list[TaskChanges]:
-        """The batch's tuples are done: what the task changed in it.
+        """Prepare the batch, whose tuples are all done, and return what the task has changed in it.
 
-        Raises what the component's own methods do, and `SerializationError` for a value or an attribute that can't be pickled.
+        Raises any error of the component's own methods, and `SerializationError` for a value or an attribute that can't be
+        pickled.
         """
         user = _of_user(instance)
         if isinstance(user, KeepsState):
@@ -109,9 +110,9 @@ class TaskState:
         return changes
 
     def take_over(self, txid: int) -> bool:
-        """Batch ``txid`` is committed everywhere: it is so here; false where nothing was prepared of it.
+        """Make the prepared changes of batch ``txid`` final, because it is committed; false if it was not prepared here.
 
-        Who can't do this must end, and begin anew on what the table has.
+        A worker that can't do this must end, and begin anew with the state in the table.
         """
         if self.prepared != txid:
             return False
@@ -124,17 +125,20 @@ class TaskState:
         return True
 
     def tell_committed(self, instance: Any, txid: int) -> None:
-        """Raises what ``post_save`` does."""
+        """Call ``post_save``, if the component has it; raises any error of that call."""
         user = _of_user(instance)
         if isinstance(user, TwoPhaseStatefulComponent):
             user.post_save(txid)
 
     def tries_again(self, instance: Any) -> bool:
-        """Whether the component is a sink that does by itself what ``post_save`` could not."""
+        """Return whether the component is a sink, which itself tries again what failed in ``post_save``."""
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
-        """The batch after ``txid`` comes again, for a new instance; raises what ``pre_rollback`` or ``pre_restore`` does."""
+        """Return the stores to batch ``txid``, because the batch after it runs again, with a new instance.
+
+        Raises any error of ``pre_rollback`` or ``pre_restore``, after the stores are rolled back.
+        """
         self.prepared = None
         user = _of_user(instance)
         try:
@@ -175,25 +179,25 @@ class TaskState:
 
 
 def _of_user(instance: Any) -> Any:
-    """The user's own component."""
+    """Return the user's own component."""
     return instance.bolt if isinstance(instance, WindowedBoltExecutor) else instance
 
 
 def _attributes_of(instance: Any) -> Any:
-    """What the component itself says that its state is, else its attributes."""
+    """Return the component's attributes, or what its own ``__getstate__`` returns, if it has one."""
     own: Any = type(instance).__getstate__
     return vars(instance) if own is object.__getstate__ else instance.__getstate__()
 
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-    """Pickles with classes of notebooks and scripts, and with ``surroundings`` left out, by their names."""
+    """A pickler that includes classes of notebooks and scripts, and stores only the names of ``surroundings``."""
 
     def __init__(self, sink: io.BytesIO, surroundings: Mapping[str, Any]) -> None:
         super().__init__(sink, 5)
         self._names = {id(thing): name for name, thing in surroundings.items()}
 
     def persistent_id(self, thing: object) -> str | None:
-        """The name of what is left out."""
+        """Return the name of an object that is left out; None for any other."""
         return self._names.get(id(thing))
 
 
@@ -203,7 +207,7 @@ class _Unpickler(pickle.Unpickler):
         self._surroundings = surroundings
 
     def persistent_load(self, name: str) -> Any:
-        """What has that name now."""
+        """Return the object that has that name now."""
         return self._surroundings[name]
 
     def load_into(self, instance: Any) -> None:

@@ -1,1 +1,1 @@
-"""The path of a tuple: collectors, outlets, lanes, and the loops that execute. Most is compiled (`stormspark.tuple_path`)."""
+"""The path of a tuple: collectors, outlets, lanes, and loops that execute. Most of it is compiled (`stormspark.tuple_path`)."""

@@ -5,7 +5,7 @@
 # `make compiled`.
 # `branch` in `close_edges` is a second name for the tree, for speed: the .pxd declares it as `Branch`, so compiled code
 # changes its C field. It is only assigned where the type is exact, since a traced tree has a property there. `_outlets`
-# and `_ledger` are second names for the task's own, which saves each emit a look-up.
+# and `_ledger` are the same objects that the task has; the second name saves each emit a look-up.
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["BasicCollector", "BoltCollector", "SpoutCollector"]
 
 
 def _outlet(task: Task, stream: str) -> Outlet:
-    """The outlet of a stream; raises `EmitError` for one that the component does not declare (B9)."""
+    """Return the outlet of a stream; raises `EmitError` for a stream that the component does not declare (B9)."""
     try:
         return task.outlets[stream]
     except KeyError:
@@ -46,8 +46,10 @@ def _outlet(task: Task, stream: str) -> Outlet:
 
 
 class SpoutCollector:
-    """For one spout task. ``now`` is the time that emits are stamped with; ``emitted`` counts them, and at ``pause_at`` the
-    task is asked whether this goes on.
+    """The collector of one spout task.
+
+    ``now`` is the time that emits are stamped with. ``emitted`` counts emits, and when it reaches ``pause_at`` the task
+    pauses the spout.
     """
 
     __slots__ = (
@@ -76,19 +78,22 @@ class SpoutCollector:
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
         self._told = False
-        #: What makes the trees of emits: another one than `Tree` while some are to be traced.
+        #: Makes the trees of emits: `Tree`, or another function while some trees are to be traced.
         self.new_tree: Callable[[SpoutAccount, Hashable, float], Tree] = Tree
         self.emitted = 0
         self.pause_at = -1
         self.now = 0.0
         self.verdict: Verdict | None = None
-        #: User code has threads, which may emit (see `stormspark.worker.foreign_calls`).
+        #: Whether user code has threads, which may emit (see `stormspark.worker.foreign_calls`).
         self.guarded = False
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
-        """Emit a tuple; tracked where it has a message id (B5, B6). Of another thread: soon, and no task ids are known yet."""
+        """Emit a tuple, and track it if it has a message id (B5, B6).
+
+        In another thread the tuple leaves a little later, so no task ids are returned.
+        """
         outlet = self._outlets.get(stream)
         if outlet is None:
             outlet = _outlet(self._task, stream)
@@ -149,11 +154,11 @@ class SpoutCollector:
         """Nothing to do: tuples leave with the superstep (B5)."""
 
     def outlet(self, stream: str) -> Outlet:
-        """The outlet of a stream; raises `EmitError` for one that is not declared."""
+        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
         return self._outlets.get(stream) or _outlet(self._task, stream)
 
     def _post(self, call: Callable[[], object]) -> None:
-        """Leave a call of another thread for the task's own; raises `EmitError` where the position of the spout is its state."""
+        """Leave a call of another thread to the task's own thread; raises `EmitError` for a spout with state in transactions."""
         task = self._task
         if task.waits_for_commit and task.state is not None and task.has(self):
             msg = (
@@ -178,7 +183,7 @@ class SpoutCollector:
     def _begun(self, tree: Tree) -> None:
         self._ledger.begin(tree)
         if not tree.count:
-            self._ledger.drained(tree)  # nobody subscribes: acked at once, outside of emit (B7)
+            self._ledger.drained(tree)  # no task got a copy: acked at once, but outside of emit (B7)
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error (C4)."""
@@ -186,7 +191,7 @@ class SpoutCollector:
 
     @property
     def pending_count(self) -> int:
-        """How many of this task's trees are open (B5)."""
+        """How many trees of this task are open (B5)."""
         return self._account.pending
 
 
@@ -204,7 +209,7 @@ class SpoutGroup:
     def __enter__(self) -> Self:
         collector = self._collector
         self._open = True
-        collector.emitted += 1  # a message, even without tuples
+        collector.emitted += 1  # the message counts even if it has no tuples
         if collector._acking and self._message_id is not None:
             self._tree = collector.new_tree(collector._account, self._message_id, collector.now)
             self._tree.count = 1
@@ -253,7 +258,7 @@ class SpoutGroup:
 
 
 class BoltCollector:
-    """For one task of a `Bolt`, which anchors, acks and fails by itself (C2)."""
+    """The collector of one task of a `Bolt`, which anchors, acks and fails by itself (C2)."""
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task", "guarded")
 
@@ -262,21 +267,21 @@ class BoltCollector:
         self._ledger = ledger
         self._outlets = task.outlets
         self._counters = task.counters
-        self._held = held  # tuples whose execute has returned without ack or fail
-        #: User code has threads, which may call (see `stormspark.worker.foreign_calls`).
+        self._held = held  # tuples whose ``execute`` has returned without ack or fail
+        #: Whether user code has threads, which may call the collector (see `stormspark.worker.foreign_calls`).
         self.guarded = False
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
     ) -> list[int]:
-        """Emit a tuple anchored to ``anchors`` (E4). Of another thread: soon, and no task ids are known yet."""
+        """Emit a tuple anchored to ``anchors`` (E4). In another thread it leaves a little later, so no task ids are returned."""
         outlet = self._outlets.get(stream)
         if outlet is None:
             outlet = _outlet(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
         roots: Roots = None
-        if type(anchors) is Tuple and anchors.state != 1:  # the usual case, without a call more
+        if type(anchors) is Tuple and anchors.state != 1:  # the usual case, without another call
             roots = anchors.roots
         elif anchors:
             roots = self._roots(anchors)
@@ -302,11 +307,11 @@ class BoltCollector:
             outlet.send_direct(task, values, roots)
 
     def outlet(self, stream: str) -> Outlet:
-        """The outlet of a stream; raises `EmitError` for one that is not declared."""
+        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
         return self._outlets.get(stream) or _outlet(self._task, stream)
 
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
-        """The trees of the anchors: None, the only one, or a tuple of distinct ones (E4)."""
+        """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4)."""
         if type(anchors) is Tuple and anchors.state != 1:
             return anchors.roots  # type: ignore[no-any-return]
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
@@ -337,7 +342,7 @@ class BoltCollector:
         """Close the tuple's edge (E5)."""
         if self.guarded and comes_later(self, partial(self.ack, tup)):
             return
-        if type(tup) is Tuple and not tup.state:  # the usual case, without a call more
+        if type(tup) is Tuple and not tup.state:  # the usual case, without another call
             tup.state = 1
         elif self._settled(tup, "ack"):
             return
@@ -358,14 +363,14 @@ class BoltCollector:
         task = self._task
         if (
             reason is not None and type(reason) is not str
-        ):  # an exception, say, which may not survive the way home
+        ):  # perhaps an exception, which may not survive the way to the home worker
             reason = error_text(reason)
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
         if task.hooks:
             task.tell_failed(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        """Whether the tuple is not to be closed: it is already, or it is not this task's, which is reported."""
+        """Return whether the tuple must not be closed: it is closed already, or another task has it. Either is reported."""
         try:
             state = tup.state
         except AttributeError:
@@ -406,9 +411,7 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """For one task of a `BasicBolt`: ``roots`` are the trees of the tuple at hand, the anchor of every emit
-    (C5).
-    """
+    """The collector of one task of a `BasicBolt`. ``roots`` are the trees of the current tuple, the anchor of every emit (C5)."""
 
     __slots__ = ("_guarded", "_ledger", "_outlets", "_task", "_usual", "_width", "roots")
 
@@ -421,9 +424,10 @@ class BasicCollector:
         self.connect(guarded=False)
 
     def connect(self, *, guarded: bool) -> None:
-        """Know the outlets as they are now. ``guarded``: user code has threads, whose emits are refused."""
+        """Take over the task's current outlets. ``guarded``: user code has threads, whose emits are rejected."""
         self._guarded = guarded
-        # The default stream is found without a look-up; -1: there is none, or who calls has to be looked at first.
+        # The default stream's outlet is kept, to save a look-up. A width of -1 turns that off: there is no such stream, or the
+        # calling thread must be checked first.
         self._usual = self._outlets.get(DEFAULT_STREAM)
         self._width = -1 if self._usual is None or guarded else self._usual.width
 

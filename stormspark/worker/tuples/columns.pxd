@@ -1,2 +1,2 @@
-# See ARCHITECTURE.md, "The compiled tuple path": "object" because "packed" alone is a word of Cython's.
+# See ARCHITECTURE.md, "The compiled tuple path": "object" because "packed" alone is a keyword of Cython.
 cpdef object packed(values)

@@ -1,6 +1,8 @@
-"""How one column of a frame's tuples travels: texts, ints and floats as arrays, which take a quarter of what pickle takes.
+"""The encoding of one column of a frame's tuples.
 
-Only for values that come back as what they were: exactly these types, and in their ranges. All others are pickled, as a tuple.
+A column of strings travels as one joined string, and a column of ints or floats as an array. That takes a quarter of what
+pickle takes. It applies only if every value comes back unchanged: all are of exactly one of these types, and in its range.
+Any other column is pickled as a tuple.
 """
 
 # columns.pxd beside this module gives `packed` its C signature, with which Cython compiles it. When you change the
@@ -14,15 +16,15 @@ from typing import Any, TypeAlias
 
 __all__ = ["Column", "packed", "unpacked"]
 
-#: A column on its way: texts are joined, ints and floats are arrays of 64 bits.
+#: An encoded column: strings joined into one, ints and floats as an array of 64 bits each, anything else as a tuple.
 Column: TypeAlias = "str | array[Any] | tuple[Any, ...]"
 
-#: Between two texts: no other character is so seldom part of one.
+#: The separator between two strings, the "unit separator" of ASCII: hardly any string contains it.
 _BETWEEN = "\x1f"
 
 
 def packed(values: Sequence[Any]) -> Column:
-    r"""The column of these values.
+    r"""Encode values as a column.
 
     >>> packed(["to", "be"]), packed([1, 2]), packed([1, 2.5]), packed([True]), packed(["a\x1fb"])
     ('to\x1fbe', array('q', [1, 2]), (1, 2.5), (True,), ('a\x1fb',))
@@ -46,7 +48,7 @@ def packed(values: Sequence[Any]) -> Column:
 
 
 def unpacked(column: Column) -> Iterable[Any]:
-    """The values of a column.
+    """Decode a column into its values.
 
     >>> [list(unpacked(packed(values))) for values in (["to", "", "be"], [1, -(2**40)], [0.5], [None, "x"])]
     [['to', '', 'be'], [1, -1099511627776], [0.5], [None, 'x']]

@@ -1,10 +1,10 @@
-"""The loops that execute a chunk of tuples, one for each kind of bolt, and the one that asks a spout for them.
+"""The loops that execute a chunk of tuples, one for each kind of bolt, and the loop that calls a spout for tuples.
 
-Of all that runs once a tuple, this is the outermost. A bolt's loop takes a chunk of deliveries and returns how many it executed:
-another thread may take the rest of the chunk away meanwhile (`BoltTask.look`), so after its first item a loop reads nothing of it
-but by iterating. Where ``execute`` raises, the loop notes in the task which tuple that was (``position`` in the chunk,
-``current``) and lets the error out. The user's tuple object is used again for the next tuple if nobody has kept it, which its
-reference count tells: that is half the price of a new object a tuple.
+This is the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it executed.
+Another thread may remove the rest of the chunk meanwhile (`BoltTask.look`), so after the first item a loop reads its chunk
+only by iterating. If ``execute`` raises, the loop stores in the task which tuple it was (``position`` in the chunk, and
+``current``) and lets the error out. A tuple object that the user did not keep, by its reference count, is reused for the next
+tuple: that costs half as much as one new object per tuple.
 """
 
 # execution.pxd beside this module gives the functions and their variables their C types, with which Cython compiles it.
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def _unshared_count() -> int:
-    """What `refcount` says of an object that nothing but one local variable holds: Pythons, and compilers, differ there."""
+    """Return the `refcount` of an object that only one local variable holds. It differs between Pythons and compilers."""
     tup = object()
     return recycling.refcount(tup)
 
@@ -57,7 +57,7 @@ def ask_for_tuples(
     most_pending: int,
     task: SpoutTask,
 ) -> bool:
-    """Call ``next_tuple`` up to ``task.calls`` times, until it emits nothing; whether the last call emitted.
+    """Call ``next_tuple`` up to ``task.calls`` times, until it emits nothing; return whether the last call emitted.
 
     Each emit is stamped with the time at which its call began.
     """
@@ -66,7 +66,7 @@ def ask_for_tuples(
     now = collector.now
     emitted = False
     for call in range(task.calls):
-        # Once a round at least, however long the calls of spouts before this one have blocked.
+        # The first call is made even after the deadline: the calls of other spouts may have blocked that long.
         if account.pending >= most_pending or (call and now >= deadline):
             break
         before = collector.emitted
@@ -74,7 +74,7 @@ def ask_for_tuples(
         collector.pause_at = pause_at
         next_tuple()
         emitted = collector.emitted != before
-        # Only then can it have been suspended: now that it has returned it may hear of its trees.
+        # If `pause_at` has changed, the call was suspended. Now that it has returned, the spout may get its verdicts.
         if collector.pause_at != pause_at and task.emits_in_call:
             task.emits_in_call = 0
             break
@@ -92,7 +92,7 @@ def execute_basic(
     ledger: Ledger,
     task: BoltTask,
 ) -> int:
-    """For a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
+    """Execute a chunk with a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
     unshared = _UNSHARED
     values, source, roots = batch[0]
     tup = Tuple(values, source)
@@ -102,9 +102,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                tup.state = (
-                    1  # somebody has kept it: it is acked, and nobody may ack it again or anchor to it
-                )
+                tup.state = 1  # the user has kept it; it is acked, so nobody may ack it again or anchor to it
                 tup = Tuple(values, source)
             else:
                 tup.values = values
@@ -125,7 +123,7 @@ def execute_basic(
         return position + 1
     except Exception:
         task.position, task.current = position, tup
-        task.counters.acked += position  # all before this one
+        task.counters.acked += position  # all tuples before this one
         raise
     finally:
         collector.roots = None
@@ -138,7 +136,10 @@ def execute_plain(
     begun: float,
     task: BoltTask,
 ) -> int:
-    """For a `Bolt`, which acks by itself; a tuple that it neither acks nor fails in ``execute`` is held, since ``begun``."""
+    """Execute a chunk with a `Bolt`, which acks by itself.
+
+    A tuple that ``execute`` neither acks nor fails goes into ``held``, with ``begun`` as the time since when.
+    """
     unshared = _UNSHARED
     values, source, roots = batch[0]
     tup = Tuple(values, source)
@@ -171,7 +172,7 @@ def execute_outside(
     begun: float,
     task: BoltTask,
 ) -> int:
-    """As `execute_plain`, for a bolt that keeps every tuple."""
+    """Execute a chunk as `execute_plain` does, for a bolt that keeps every tuple, so that no object can be reused."""
     position = -1
     tup: Tuple | None = None
     try:
@@ -190,7 +191,7 @@ def execute_outside(
 
 
 def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: BoltTask) -> int:
-    """For a `KeepsOutside`, which takes them as they are. Nobody may take anything of ``batch`` away."""
+    """Execute a chunk with a `KeepsOutside`, which takes deliveries as they are. Nobody may remove anything from ``batch``."""
     taken = 0
     try:
         while taken < len(batch):
@@ -202,7 +203,7 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: 
 
 
 def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
-    """Ack what a `KeepsOutside` was given (E5)."""
+    """Ack deliveries that a `KeepsOutside` was given (E5)."""
     ticks = 0
     for one in given:
         _, source, roots = one
@@ -234,7 +235,7 @@ def execute_automatic(
     ledger: Ledger,
     task: BoltTask,
 ) -> int:
-    """For an `AutoAckBolt`, whose ``execute`` says whether the tuple is acked."""
+    """Execute a chunk with an `AutoAckBolt`, whose ``execute`` returns whether to ack the tuple."""
     unshared, hooks = _UNSHARED, bool(task.hooks)
     execute, new_tuple = bolt.execute, bolt.new_tuple
     executor: Executor | None = bolt.executor

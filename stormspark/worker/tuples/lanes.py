@@ -1,12 +1,11 @@
 """Lanes to other workers: tuples wait here until they leave as frames.
 
-A lane holds what one task sends to one task of another worker, in order, so that emitting there costs the
-same as emitting to a neighbour. `seal` packs all lanes to one worker into a frame: columns of values, and a
-table of trees in which each tree has one edge for all of its tuples in the frame (see
-`stormspark.acker.ledger`).
+A lane holds the tuples from one task to one task of another worker, in order, so that emitting to another worker costs the
+same as emitting within this one. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees
+in which each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 
-Frames are bounded in bytes. How much waits is an estimate, from the weight of some tuples and from what the last frames weighed.
-A frame that turns out too heavy is packed again, as several that each have a table of their own.
+Frames are bounded in bytes. The bytes that wait are an estimate, from the weight of some tuples and from the weight of the last
+frames. A frame that turns out too heavy is packed again, as several frames that each have a table of their own.
 """
 
 # lanes.pxd beside this module gives the attributes of `Lanes` and some variables their C types, with which Cython
@@ -44,9 +43,9 @@ _LENGTH = struct.Struct("<Q")
 _ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
 _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
-#: A frame of more than so many times the bytes that it should have is packed again, as several.
+#: A frame of more than this many times its intended bytes is packed again, as several.
 _TOO_HEAVY = 2
-#: What tuples weighed in the last frames is forgotten by this share with each frame of lighter ones.
+#: The learned weight of a tuple decays with each frame of lighter tuples, by one part in so many.
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 
@@ -57,16 +56,16 @@ class _Block(NamedTuple):
     target: int
     sender: int
     stream: str
-    count: int  # type: ignore[assignment]  # a tuple's method of that name is not needed
+    count: int  # type: ignore[assignment]  # hides a tuple's method of that name, which nobody needs
     columns: list[Column]
 
 
 class _Trees(NamedTuple):
     """The trees of a frame, and which of them each tuple belongs to.
 
-    ``keys``: what a tuple's roots may be: None, a tree's number, or several of these; None where every tuple
-    has one tree, so that keys are numbers. ``references``: for each block its tuples' keys by position, or
-    None where the frame has no trees at all.
+    ``keys``: the distinct values that a tuple's roots have in this frame: None, the number of a tree, or several numbers. It is
+    None itself if every tuple has one tree; then a key is the number of a tree. ``references``: for each block, the positions
+    of its tuples' keys; None if the frame has no trees at all.
     """
 
     edges: RemoteEdges
@@ -74,19 +73,20 @@ class _Trees(NamedTuple):
     references: list[array[int] | None]
 
 
-#: Where a lane has several streams: the first of its blocks, to how many these are, and the block of each tuple in order.
+#: For a lane with several streams, by the number of its first block: how many blocks it has, and the block of each tuple in
+#: order.
 _Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"
-#: What waits in a lane, with its sender and its target.
+#: The content of a lane: its sender, its target and its deliveries.
 _Taken: TypeAlias = tuple[int, int, list[Delivery]]
-#: Fails what can't be sent: the sender task's id, the roots of each tuple, why.
+#: Fails tuples that can't be sent. Takes the id of the sending task, the roots of each tuple, and the reason.
 FailUnsent = Callable[[int, Iterable[Roots], str], None]
-#: Fails a tuple that can't be unpickled: the task that it was for, its roots, the message. Without a task: nobody knows for whom
-#: it was, and its trees have failed.
+#: Fails a tuple that can't be unpickled. Takes the task that it was for, its roots, and the reason. The task is None if nobody
+#: knows whom the tuple was for; then its trees have failed already.
 Refuse = Callable[["int | None", Roots, str], None]
 
 
 class _Damage(NamedTuple):
-    """Which field of a tuple can't be unpickled, its type, and why."""
+    """The field of a tuple that can't be unpickled, its type, and the reason."""
 
     field: int
     kind: str
@@ -96,7 +96,8 @@ class _Damage(NamedTuple):
 class Lanes:
     """All lanes from this worker to one other worker.
 
-    A task looks at its own lanes only (`is_full`), so that what a tuple costs does not grow with the number of tasks.
+    After a task has emitted, only its own lanes are looked at (`is_full`), so that the cost per tuple does not grow with the
+    number of tasks.
     """
 
     def __init__(
@@ -113,15 +114,15 @@ class Lanes:
         self._lanes: dict[tuple[int, int], list[Delivery]] = {}
         self._streams: Counter[tuple[int, int]] = Counter()
         self._of_sender: dict[int, list[list[Delivery]]] = {}
-        #: What waits of each sender, and of all, as of the last look: tuples and bytes.
+        #: The tuples and bytes that waited at the last look: of each sender, and of all.
         self._seen: dict[int, tuple[int, int]] = {}
         self.tuples = self.bytes = 0
         self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
-        #: Bytes of a tuple in the last frames, and how many looks there have been.
+        #: The bytes per tuple in the last frames, and the number of looks so far.
         self._learned = self._looks = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:
-        """Where task ``sender`` puts its tuples of one more stream for task ``target``."""
+        """Return the lane from task ``sender`` to task ``target``, for one more stream."""
         self._streams[sender, target] += 1
         lane = self._lanes.get((sender, target))
         if lane is None:
@@ -130,9 +131,10 @@ class Lanes:
         return lane
 
     def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
-        """Look at what this task has emitted, or all have: whether so many tuples wait now, or about so many bytes.
+        """Return whether at least ``tuples`` tuples wait now, or about ``size`` bytes.
 
-        Bytes are an estimate: by the newest tuple of each lane, by one of them that is looked into, and by the last frames.
+        Only the lanes of task ``sender`` are counted anew, or all lanes if it is None. Bytes are an estimate: by the shallow
+        size of the newest tuple of each lane, by the full weight of one such tuple, and by the last frames.
         """
         self._looks += 1
         for task in self._of_sender if sender is None else (sender,):
@@ -143,7 +145,7 @@ class Lanes:
                     count += len(lane)
                     waiting += len(lane) * shallow(lane[-1][0])
             if count:
-                # Another lane each time: to look into the tuples of all of them would cost more than the tuples.
+                # A different lane each time: to weigh tuples of all lanes would cost more than to send the tuples.
                 lane = lanes[self._looks % len(lanes)]
                 if lane:
                     waiting = max(waiting, len(lane) * weight(lane[-1][0]))
@@ -158,40 +160,40 @@ class Lanes:
         return sum(map(len, self._lanes.values()))
 
     def by_target(self, sender: int | None = None) -> list[tuple[int, list[Delivery]]]:
-        """The lanes, of one sender if that is given, each with the task that it is for."""
+        """Return the lanes, or those of one sender, each with the task that it is for."""
         return [(to, lane) for (by, to), lane in self._lanes.items() if sender is None or by == sender]
 
     def waiting(self) -> Counter[int]:
-        """How many tuples wait, by the task that they are for."""
+        """Count the waiting tuples by the task that they are for."""
         waiting: Counter[int] = Counter()
         for (_, target), lane in self._lanes.items():
             waiting[target] += len(lane)
         return waiting
 
     def clear(self) -> None:
-        """Forget all that waits."""
+        """Drop all waiting tuples."""
         self._take()
 
     def _take(self) -> list[_Taken]:
-        """All that waits, which does so no longer."""
+        """Take all waiting tuples out of the lanes, and return them."""
         taken = [(sender, target, lane[:]) for (sender, target), lane in self._lanes.items() if lane]
         for lane in self._lanes.values():
-            lane.clear()  # the same list: senders hold it
+            lane.clear()  # not a new list, because senders hold this one
         self._seen.clear()
         self.tuples = self.bytes = 0
         return taken
 
     def seal(self) -> list[tuple[int, bytes]]:
-        """Take all that waits as payloads in the order in which they are to be sent, one unless it is heavy: (tuples, bytes).
+        """Take all waiting tuples, and return them as payloads in sending order: pairs of a number of tuples and bytes.
 
-        Tuples whose values can't be pickled fail, with a reason that names them, and so do those that are too large for
-        Spark's rows; the others go.
+        There is one payload unless the tuples are heavy. Tuples whose values can't be pickled fail, with a reason that names
+        them, and so do tuples that are too large for Spark's rows. All others are sent.
         """
         known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()
         if not taken:
             return []
-        # Edges leave last: what could not be sent has closed its own by then.
+        # Edges leave last: by then the tuples that could not be sent have closed theirs.
         if not known_heavy:
             frame = self._pickled(taken)
             if frame is None:
@@ -209,20 +211,20 @@ class Lanes:
         return sealed
 
     def _pickled(self, taken: list[_Taken]) -> tuple[list[_Taken], bytes] | None:
-        """What is taken by stream, and pickled; None where it can't be."""
+        """Arrange the taken tuples by stream, and pickle them; None if some value can't be pickled."""
         runs, orders = self._by_stream(taken)
         blocks = self._pickled_blocks(runs, orders)
         return None if blocks is None else (runs, blocks)
 
     def _with_trees(self, runs: list[_Taken], blocks: bytes) -> tuple[int, bytes]:
-        """A payload; its edges leave with it."""
+        """Make a payload, and let its edges leave with it."""
         count = sum(len(run) for _, _, run in runs)
         self._learned = max(len(blocks) // count, self._learned - self._learned // _FORGOTTEN)
         trees = pickle.dumps(self._trees(runs), 5)
         return count, b"".join((_LENGTH.pack(len(trees)), trees, blocks))
 
     def _pieces(self, taken: list[_Taken]) -> list[list[_Taken]]:
-        """What is taken, cut where a frame has enough bytes; without what can't be sent."""
+        """Cut the taken tuples into pieces of about one frame's bytes each, without those that can't be sent."""
         try:
             sizes = self._weighed(taken)
         except (Exception, SystemExit):
@@ -255,7 +257,7 @@ class Lanes:
         return exact(delivery[0] for _, _, lane in taken for delivery in lane)
 
     def _by_stream(self, taken: list[_Taken]) -> tuple[list[_Taken], _Orders]:
-        """Lanes with tuples of several streams as one run for each, and how these were mixed (E31)."""
+        """Split lanes with several streams into one run per stream; also return in which order these were mixed (E31)."""
         runs: list[_Taken] = []
         orders: _Orders = {}
         for sender, target, lane in taken:
@@ -285,12 +287,12 @@ class Lanes:
         except (Exception, SystemExit):
             pass
         try:
-            return cloudpickle.dumps(blocks, 5)  # type: ignore[no-any-return]  # classes of a notebook or a script
+            return cloudpickle.dumps(blocks, 5)  # type: ignore[no-any-return]  # for classes of notebooks and scripts
         except (Exception, SystemExit):
             return None
 
     def _without(self, taken: list[_Taken], problem: Callable[[Delivery], str | None]) -> list[_Taken]:
-        """What is taken but the tuples that have a problem, which fail with it."""
+        """Return the taken tuples without those that have a ``problem``; these fail, with that reason."""
         sendable = []
         for sender, target, lane in taken:
             kept = []
@@ -330,9 +332,9 @@ class Lanes:
         return self._trees_of_ones(runs) or self._trees_of_any(runs)
 
     def _trees_of_ones(self, runs: list[_Taken]) -> _Trees | None:
-        """Where every tuple has one tree, as nearly always; else None, and nothing is done yet.
+        """Make the table of trees if every tuple has exactly one tree, as nearly always; else return None, and hand out no edge.
 
-        Each branch is marked with the frame and its place in it, which spares to look 4,000 of them up.
+        Each branch is marked with the frame and its place in it, which saves looking up some 4,000 branches per frame.
         """
         ledger = self._ledger
         ledger.frames += 1
@@ -376,16 +378,14 @@ class Lanes:
 
 
 def _columns(run: list[Delivery]) -> list[Column]:
-    """The values of a run of one stream, by column."""
+    """Return the values of a run of one stream, by column."""
     if len(run[0][0]) == 1:
         return [packed([delivery[0][0] for delivery in run])]
     return [packed(column) for column in zip(*map(_values_of, run), strict=True)]
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Tuples that belong to no tree or to several: count them by tree, and say which trees each key stands
-    for.
-    """
+    """Count tuples by tree, where some belong to no tree or to several; also return which trees each key stands for."""
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():
         for tree in key if isinstance(key, tuple) else (key,):
@@ -411,11 +411,11 @@ def unpack(
     traced: list[Branch] | None = None,
     refuse: Refuse | None = None,
 ) -> int:
-    """Put a frame's tuples into the inboxes of their tasks and their edges into the ledger; return their
-    number. ``traced`` gets the branches of traced trees, whose traces are told which tasks their tuples are for.
+    """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger; return the number of tuples.
 
-    Tuples with a value that can't be unpickled fail, with a reason that names it, and ``refuse`` is told of each; the
-    others arrive.
+    ``traced`` is the list that collects the branches of traced trees while the ledger takes in the edges. Their traces learn
+    which tasks the frame's tuples are for, and then the list is cleared. If a tuple has a value that can't be unpickled,
+    ``refuse`` is called for it, with a reason that names the value. By default that fails the tuple. The other tuples arrive.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
@@ -434,7 +434,7 @@ def unpack(
         blocks, orders = pickle.loads(view[split:])
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # of a value's class, which may raise anything
+    except BaseException as error:  # raised by a value's class, which may raise anything
         read = _salvaged(view[split:])
         if read is None:
             _fail_all(branches, edges, ledger, refuse, error)
@@ -475,9 +475,9 @@ def unpack(
 
 
 def _salvaged(data: memoryview) -> tuple[list[_Block], _Orders, list[dict[int, _Damage]]] | None:
-    """The blocks of a frame in which some value can't be unpickled, and for each of them its damaged tuples by position.
+    """Read a frame in which some value can't be unpickled: its blocks, and for each block its damaged tuples by position.
 
-    None where the frame itself can't be read.
+    Returns None if the frame itself can't be read.
     """
     read = salvage(data, keep=(_Block,))
     if type(read.whole) is not tuple or not all(type(part) is _Block for part in read.whole[0]):
@@ -500,7 +500,7 @@ def _salvaged(data: memoryview) -> tuple[list[_Block], _Orders, list[dict[int, _
 def _refused(
     deliveries: Iterable[Delivery], damage: Mapping[int, _Damage], target: int, refuse: Refuse
 ) -> Iterator[Any]:
-    """The deliveries of a block, with None in the place of each that ``refuse`` was told of."""
+    """Iterate over the deliveries of a block. Call ``refuse`` for each damaged one, and yield None in its place."""
     for position, delivery in enumerate(deliveries):
         found = damage.get(position)
         if found is None:
@@ -523,7 +523,7 @@ def _fail(ledger: Ledger, target: int | None, roots: Roots, reason: str) -> None
 def _fail_all(
     branches: list[Branch], edges: RemoteEdges, ledger: Ledger, refuse: Refuse, error: BaseException
 ) -> None:
-    """A frame can't be read, so nobody knows which tuples were in it: fail its trees, and close its edges."""
+    """Fail the trees of a frame that can't be read, and close its edges: nobody knows which tuples were in it."""
     reason = f"a frame of tuples from another worker can't be read: {error_text(error)}"
     for branch, count in zip(branches, edges.counts, strict=True):
         for _ in range(count):
@@ -534,7 +534,7 @@ def _fail_all(
 def _arrive(
     inbox: list[Delivery], column: list[Any], source: TupleSource, trees: list[Any], reference: array[int]
 ) -> None:
-    """Put tuples of one value each into an inbox, as most are."""
+    """Put tuples of one value each into an inbox. Most tuples are like that."""
     numbers = reference
     for place in range(len(column)):
         inbox.append(((column[place],), source, trees[numbers[place]]))
@@ -543,7 +543,7 @@ def _arrive(
 def _tell_arrivals(
     branch: Any, trees: list[Any], keys: object, blocks: list[_Block], references: list[array[int] | None]
 ) -> None:
-    """Tell the trace of a branch how many of a frame's tuples are for which task."""
+    """Record in the trace of a branch how many of a frame's tuples are for which task."""
     if keys is None:
         numbers = [trees.index(branch)]
     else:
@@ -555,7 +555,7 @@ def _tell_arrivals(
 
 
 def _pickle_error(values: tuple[Any, ...]) -> tuple[str, str] | None:
-    """Which of ``values`` can't be pickled and why, or None."""
+    """Return which of ``values`` can't be pickled and why; None if all can."""
     for position, value in enumerate(values):
         try:
             cloudpickle.dumps(value)

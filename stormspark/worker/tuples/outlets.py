@@ -1,9 +1,10 @@
-"""Where an emitted tuple goes: one outlet a stream of a task, made of its subscribers' choosers and inboxes.
+"""Outlets: the objects that emit, one per stream of a task. Each one has its subscribers' choosers and inboxes.
 
-This is the hottest code there is: once an emit. So there is a class for each of the common shapes of a stream (one subscriber
-that gets one copy; the rest), which looks nothing up that never changes. What is sent is a plain `Delivery`; the object that
-users see is made when it is executed. An inbox is a plain list, of a task here or of a lane to another worker: the sender does
-not know the difference, and the ledger counts the edge here until the lane's frame leaves.
+This is the hottest code of the worker: it runs once per emit. So each common shape of a stream has a class of its own (one
+subscriber that gets one copy; all others), which never looks up anything that does not change. An outlet sends a plain
+`Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: a task's own in this
+worker, or a lane to another worker. The sender does not know the difference, and the ledger counts the edge here until the
+lane's frame leaves.
 """
 
 # outlets.pxd beside this module gives the attributes and methods of the outlets and some variables their C types, with
@@ -11,7 +12,7 @@ not know the difference, and the ledger counts the edge here until the lane's fr
 # compiled`.
 # `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
 # field. It is only assigned where the type is exact, since a traced tree has a property there. `known`, `inbox` and
-# `told` are attributes as local variables, and `_OneCopy` keeps what its chooser remembers as attributes of its own: an
+# `told` are local variables that hold attributes, and `_OneCopy` has its own copies of what its chooser remembers: so an
 # emit looks up each of them once, and without a call.
 
 from __future__ import annotations
@@ -30,28 +31,27 @@ from stormspark.spi import recycling
 
 __all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
 
-#: A tuple on its way: values, source, and the trees it belongs to. A plain tuple, because that is what Python
-#: makes fastest.
+#: A tuple on its way: values, source, and the trees it belongs to. It is a plain tuple because Python makes those fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
-#: Takes the values and the trees they belong to; returns the task ids.
+#: A function that sends: it takes the values and the trees they belong to, and returns the task ids.
 Send = Callable[[tuple[Any, ...], Roots], list[int]]
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """One consumer of the stream: its chooser, prepared for the sending task, and its tasks' inboxes."""
+    """One consumer of a stream: its chooser, prepared for the sending task, and its tasks' inboxes."""
 
     consumer: str
     choose: Callable[[Sequence[Any]], Any]
     single: bool
     direct: bool
     inboxes: Mapping[int, list[Delivery]]
-    #: The task that the grouping chooses whatever the values are, where that is certain.
+    #: The task that the grouping chooses for all values; None if it may choose others.
     only: int | None = None
 
 
 class Outlet:
-    """A stream of one task: how many values it has, and how to send on it, or to a named task."""
+    """The sending end of one stream of one task. It checks values, and sends to all subscribers or to a named task."""
 
     __slots__ = ("_by_task", "copies", "emitted", "source", "width")
 
@@ -63,18 +63,18 @@ class Outlet:
         self._by_task = {task: (one, inbox) for one in subscriptions for task, inbox in one.inboxes.items()}
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
-        """Send to all that it is for, into these trees; returns their task ids."""
+        """Send to all tasks that the subscribers' groupings choose, as part of these trees; return their ids."""
         raise NotImplementedError
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        """Send to one task (D11); returns how many copies that were. Raises `EmitError`, before anything is sent."""
+        """Send to one task (D11); return how many copies that were. Raises `EmitError`, before anything is sent."""
         if type(task) is not int:
             msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
             raise EmitError(msg)
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
             self.emitted += 1
-            return 0  # a task that does not subscribe gets nothing, without complaint (B9)
+            return 0  # a task that does not subscribe gets nothing, and that is no error (B9)
         if not subscription.direct:
             component = self.source.component
             msg = (
@@ -89,9 +89,7 @@ class Outlet:
         return 1
 
     def checked(self, values: Any) -> tuple[Any, ...]:
-        """Make ``values`` the tuple that is sent; raises `EmitError` when their number or type is wrong
-        (A12).
-        """
+        """Return ``values`` as a tuple to send; raises `EmitError` if their number or type is wrong (A12)."""
         source, place = self.source, self._place()
         if not isinstance(values, tuple | list):
             msg = f"{place}: emit takes a tuple or list of values, got {values!r:.200} of type {type(values).__name__}"
@@ -107,7 +105,7 @@ class Outlet:
         return tuple(values)
 
     def counts(self) -> tuple[int, int]:
-        """Emits and copies so far."""
+        """Return how many emits and copies there were so far."""
         return self.emitted, self.copies
 
     def _place(self) -> str:
@@ -116,7 +114,7 @@ class Outlet:
 
 
 class _OneCopy(Outlet):
-    """One subscriber, whose grouping chooses one task."""
+    """The outlet of a stream with one subscriber, whose grouping chooses one task."""
 
     __slots__ = (
         "_by_text",
@@ -145,7 +143,8 @@ class _OneCopy(Outlet):
             self._tasks = choose.tasks_of_texts
         self._by_text = COMPILED and bool(self._tasks)
         self._inboxes_of_texts = [self._inboxes[task] for task in self._tasks]
-        #: What was returned last: where nobody has kept it, that is returned again. Python makes a new one in less time.
+        #: The list that was returned last, reused if the user did not keep it. None in plain Python, where a new list is
+        #: faster.
         self._told: list[int] | None = [0] if COMPILED else None
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
@@ -167,7 +166,7 @@ class _OneCopy(Outlet):
             else:
                 try:
                     task = known.get(key)
-                except TypeError:  # the key is none that a dict takes
+                except TypeError:  # a dict can't take this key
                     task = None
                 if task is None:
                     task = self._choose(values)
@@ -193,7 +192,7 @@ class _OneCopy(Outlet):
 
 
 class _AllCopies(Outlet):
-    """Any subscribers. Each one's grouping is applied on its own; the result is their concatenation (D15)."""
+    """The outlet for any other subscribers. Each one's grouping is applied on its own, and the chosen tasks are joined (D15)."""
 
     __slots__ = ("_parts",)
 
@@ -203,7 +202,7 @@ class _AllCopies(Outlet):
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         """See `Outlet.send`."""
-        # All is chosen and found before the first copy leaves: what raises must not leave half an emit behind.
+        # All tasks are chosen and found before the first copy leaves, so that an error can't leave half an emit behind.
         tasks: list[int] = []
         found: list[list[Delivery]] = []
         for choose, single, inboxes in self._parts:
@@ -225,7 +224,7 @@ class _AllCopies(Outlet):
 
 
 class WrappedOutlet(Outlet):
-    """An outlet through which another one is reached. What it counts is what that one does."""
+    """An outlet around another one. It sends through that one, and has the same counts."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet

@@ -1,11 +1,12 @@
-"""Reads pickles of which some values can't be read, as far as they can be read.
+"""A reader for pickles in which some values can't be unpickled: it reads the others.
 
-A frame is one pickle of some 500 tuples, because one call is what makes it cheap. If one value in it raises while it is
-unpickled, nothing of the frame would arrive. So the same bytes are read once more, by the unpickler that Python has in
-Python. Here each step that runs code of a value's class is caught, and a `Damaged` stands for what it would have made.
+A frame is one pickle of some 500 tuples, because one call for all of them is cheap. If one value raises while it is unpickled,
+nothing of the frame would arrive. So this module reads the same bytes once more, with the unpickler that Python has in
+Python. It catches the errors of each step that runs code of a value's class, and a `Damaged` stands for the object that the
+step would have made.
 
-Values share parts: a pickle has each object once. So this reader remembers who contains whom, and what contains a
-damaged object is damaged itself, in whatever order objects were made and also where they refer to each other.
+Values share parts: a pickle has each object once. So this reader remembers which object contains which. An object that contains
+a damaged object is damaged itself, in whatever order the objects were made, and even if they refer to each other.
 
 Nothing of this runs, or costs anything, as long as all values can be read.
 """
@@ -20,7 +21,7 @@ from typing import Any, ClassVar
 
 __all__ = ["Damaged", "Salvage", "error_text", "salvage"]
 
-#: Objects of these types contain nothing, and many values may be the same one of them.
+#: Types whose objects contain nothing, and whose objects many values may share.
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST = 500
 
@@ -28,7 +29,7 @@ _MOST = 500
 class Damaged:
     """Stands for an object that could not be made. ``kind``: its class, or the function that should have made it.
 
-    ``meant_for``: the object that should have been changed, if it was a call for that.
+    ``meant_for``: if the failed call should have filled another object, that object.
     """
 
     def __init__(self, kind: str, meant_for: Any = None) -> None:
@@ -36,15 +37,15 @@ class Damaged:
 
 
 class Salvage:
-    """What could be read: ``whole`` is the object that was pickled, or None where not even its frame could be read."""
+    """The result of a read. ``whole`` is the object that was pickled, or None if not even its outline could be read."""
 
     def __init__(self, whole: Any, damage: dict[int, str], alive: list[Any]) -> None:
         self.whole = whole
         self._damage = damage
-        self._alive = alive  # so that no other object has the id of a damaged one
+        self._alive = alive  # keeps the objects, so that no other one gets the id of a damaged one
 
     def damage_of(self, value: Any) -> str | None:
-        """Why this part of what was read is not as it was when it was pickled; None where it is.
+        """Return why this part of the result differs from what was pickled; None if it does not.
 
         >>> read = salvage(pickle.dumps(["fine", range(2)]))
         >>> read.whole, read.damage_of(read.whole)
@@ -54,7 +55,7 @@ class Salvage:
 
 
 def error_text(error: object) -> str:
-    """What an error says, also where its class can't say it.
+    """Return the type and message of an error, even if its class can't make the message.
 
     >>> error_text(KeyError("price"))
     "KeyError: 'price'"
@@ -67,16 +68,16 @@ def error_text(error: object) -> str:
 
 
 def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
-    """Read a pickle, leaving out what can't be read. Classes in ``keep`` are made whatever their parts are.
+    """Read a pickle, and leave out objects that can't be read. Classes in ``keep`` are made even if their parts are damaged.
 
-    Never raises but for `KeyboardInterrupt`.
+    Raises nothing but `KeyboardInterrupt`.
     """
     reader = _Reader(data, frozenset(keep))
     try:
         whole = reader.load()
     except KeyboardInterrupt:
         raise
-    except BaseException:  # no pickle, or cut off: nothing in it is known to be as it was
+    except BaseException:  # not a pickle, or cut off: nothing in it can be trusted
         whole = None
     return Salvage(whole, reader.damage, reader.alive)
 
@@ -92,14 +93,14 @@ _Unpickler: Any = pickle._Unpickler  # Python's own, in Python; dill and others 
 
 
 class _Reader(_Unpickler):  # type: ignore[misc]
-    """Every step that can run code of a value's class is one of the methods from `load_reduce` on."""
+    """The unpickler that catches errors. The methods from `load_reduce` on are the steps that can run code of a value's class."""
 
     def __init__(self, data: bytes | memoryview, keep: frozenset[type]) -> None:
         super().__init__(io.BytesIO(data))
         self.damage: dict[int, str] = {}
         self.alive: list[Any] = []
         self._keep = keep
-        self._containers: dict[int, list[int]] = {}  # by id of what they contain
+        self._containers: dict[int, list[int]] = {}  # ids of the containers, by the id of the part
 
     # -- who contains whom -----------------------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
                     self._is_damaged(container, reason)
 
     def _is_damaged(self, what: Any, reason: str) -> None:
-        """And all that contains it."""
+        """Mark an object as damaged, and every object that contains it."""
         self.alive.append(what)
         found = [id(what)]
         while found:
@@ -125,7 +126,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
                 found += self._containers.get(one, ())
 
     def _made(self, maker: Any, parts: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """The object that ``make`` makes of ``parts``, or what stands for it."""
+        """Return the object that ``make`` makes of ``parts``, or a `Damaged` in its place."""
         reason = self.damage.get(id(maker))
         if reason is None and not (isinstance(maker, type) and maker in self._keep):
             reason = next((why for part in parts if (why := self._damage_of(part))), None)
@@ -137,7 +138,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
             except BaseException as error:
                 reason = f"{_name_of(maker)}: {error_text(error)}"
         if reason is not None:
-            # Pickle calls a function with an object and its state to fill it, and forgets what that returns; see `load_pop`.
+            # To fill an object, pickle calls a function with it and its state, and drops the result; see `load_pop`.
             fills = len(parts) == 2 and not isinstance(maker, type)
             made = Damaged(_kind(maker, parts), parts[0] if fills else None)
             self._is_damaged(made, reason)
@@ -148,7 +149,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
         return None if type(part) in _ATOMS else self.damage.get(id(part))
 
     def _filled(self, container: Any, parts: Iterable[Any], fill: Callable[[], Any]) -> None:
-        """Put ``parts`` into a container that is there already."""
+        """Put ``parts`` into a container that exists already."""
         if not isinstance(container, Damaged):
             try:
                 fill()
@@ -234,7 +235,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
 
     def load_appends(self) -> None:
         items, to = self.pop_mark(), self.stack[-1]
-        # A list's own `extend`; what is no list has at least `append`.
+        # A list has `extend`; another class has at least `append`.
         self._filled(
             to, items, lambda: to.extend(items) if hasattr(to, "extend") else [to.append(i) for i in items]
         )
@@ -277,7 +278,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
 
 
 def _kind(maker: Any, parts: tuple[Any, ...]) -> str:
-    """What should have been made: the class, where it is the first argument of one of pickle's own functions."""
+    """Name what should have been made: the maker, or, for one of pickle's own functions, the class that is its first argument."""
     if getattr(maker, "__module__", None) == "copyreg" and parts:
         return _name_of(parts[0])
     return _name_of(maker)

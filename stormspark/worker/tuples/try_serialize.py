@@ -1,8 +1,8 @@
-"""``topology.testing.always.try.serialize``: every tuple is pickled, also where it stays in its worker (C8).
+"""The setting ``topology.testing.always.try.serialize``: every tuple is pickled, even if it stays in its worker (C8).
 
-Inside a worker tuples travel as they are, so a value that can't be pickled, or comes back as another one, is found out only
-where its receiver happens to be in another worker. With this setting each emit sends a copy that has been through pickle,
-as if it had come from there.
+Inside a worker, tuples travel as they are. So a value that can't be pickled, or that changes on the way, shows only if its
+receiver happens to be in another worker. With this setting each emit sends a copy that has been through pickle, as if it had
+come from another worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _repr.maxother = _repr.maxstring = 100
 
 
 def serializing(outlet: Outlet) -> Outlet:
-    """``outlet``, with every tuple pickled on its way; raises `SerializationError` out of the emit, before anything is sent."""
+    """Wrap ``outlet`` so that it pickles every tuple. Its emits raise `SerializationError`, before anything is sent."""
     return _Serializing(outlet)
 
 

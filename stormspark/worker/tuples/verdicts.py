@@ -1,4 +1,4 @@
-"""How a spout hears of trees that were acked: once for every tree, so it is part of the tuple path."""
+"""The loop that calls a spout's ``ack`` once per acked tree. It is part of the tuple path."""
 
 # verdicts.pxd beside this module gives the variables of `tell_acks` their C types, with which Cython compiles it. When
 # you add, rename or retype one of them, change both files and check with `make compiled`.
@@ -22,9 +22,10 @@ def tell_acks(
     now: float,
     waits: list[float],
 ) -> int:
-    """Tell ``ack`` of up to ``most`` trees from number ``begin`` on, as far as they were acked (B7); return where it ended.
+    """Call ``ack`` for up to ``most`` trees from number ``begin`` on, up to the first that was not acked (B7).
 
-    ``waits`` gets the seconds that each of them took until ``now``, of the one whose ``ack`` raised too.
+    Returns the number of the tree after the last one. ``waits`` gets the seconds that each of these trees took until ``now``,
+    including the one whose ``ack`` raised.
     """
     place = begin
     end = min(len(ended), begin + most)

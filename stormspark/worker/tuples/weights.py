@@ -1,7 +1,7 @@
 """The weight of a tuple: about how many bytes its values take, in memory and in a frame.
 
-`sys.getsizeof` of a dict is the size of its table, whatever the dict holds, so it is the weight of flat values only. Containers
-are walked, but only through a few of their items: a weight is needed while tuples are emitted, and an estimate is enough there.
+`sys.getsizeof` of a dict is the size of its table, whatever the dict holds, so it weighs only flat values correctly. Containers
+are walked, but only through a few of their items: weights are needed while tuples are emitted, and an estimate is enough there.
 `exact` weighs tuples that are about to leave, by pickling them.
 """
 
@@ -17,14 +17,14 @@ import cloudpickle
 
 __all__ = ["exact", "shallow", "weight"]
 
-#: Types whose objects hold no others, so that their shallow size is all of it.
+#: Types whose objects hold no other objects, so that the shallow size is the whole size.
 _FLAT = frozenset({int, float, bool, complex, str, bytes, bytearray, type(None)})
-#: How many items of a container are weighed, by depth. The others are taken to weigh as much.
+#: How many items of a container are weighed, by depth. The other items are assumed to weigh as much.
 _ITEMS = (8, 4, 2, 1, 1, 1)
 
 
 def weight(values: Sequence[Any]) -> int:
-    """About how many bytes these values take; the cost of the call does not grow with them.
+    """Estimate how many bytes these values take. The cost of the call does not grow with their size.
 
     >>> weight(("to", 1)) < 200 and weight(({"key": ["x" * 1000] * 100},)) > 100_000
     True
@@ -34,7 +34,7 @@ def weight(values: Sequence[Any]) -> int:
 
 
 def shallow(values: Sequence[Any]) -> int:
-    """What these values take by themselves, whatever they hold."""
+    """Return how many bytes these values take by themselves, without the objects that they hold."""
     try:
         return sum(map(getsizeof, values))
     except Exception:  # a user's class may do anything in __sizeof__
@@ -52,20 +52,20 @@ def _walk(value: Any, depth: int) -> int:
 
 
 def _buffers(value: Any) -> int:
-    """Bytes outside of Python's objects, which NumPy, Arrow and others tell as ``nbytes``."""
+    """Return how many bytes the value holds outside of Python's objects. NumPy, Arrow and others have them as ``nbytes``."""
     size = getattr(value, "nbytes", 0)
     return size if type(size) is int else 0
 
 
 def _inside(value: Any, depth: int) -> int:
-    """What the items or attributes of ``value`` weigh."""
+    """Estimate the weight of the items or attributes of ``value``."""
     if isinstance(value, Mapping):
         return _items(list(islice(value.items(), _ITEMS[depth])), len(value), depth, _pair)
     if isinstance(value, list | tuple | Set):
         return _items(list(islice(value, _ITEMS[depth])), len(value), depth, _walk)
     attributes = getattr(value, "__dict__", None)
     if type(attributes) is dict and not isinstance(value, type):
-        # All of them, as far as there are few: they are not alike.
+        # More than of a container's items, because attributes are not alike.
         return sum(_walk(one, depth + 1) for one in islice(attributes.values(), 4 * _ITEMS[depth]))
     return 0
 
@@ -81,22 +81,22 @@ def _pair(pair: tuple[Any, Any], depth: int) -> int:
 
 
 class _Counter:
-    """A file that only counts what is written to it."""
+    """A file that only counts the bytes that are written to it."""
 
     def __init__(self) -> None:
         self.size = 0
 
     def write(self, data: Any) -> int:
-        # Large objects come as they are, without a copy.
+        # Pickle passes large objects as they are, without a copy.
         size = memoryview(data).nbytes
         self.size += size
         return size
 
 
 def exact(tuples: Iterable[Sequence[Any]]) -> list[int]:
-    """How many bytes each of these tuples adds to a pickle of all of them; an object that several share counts once.
+    """Return how many bytes each of these tuples adds to a pickle of all of them; an object that several share counts once.
 
-    Raises what pickling raises.
+    Raises any error of pickling.
 
     >>> shared = "x" * 1000
     >>> [size // 1000 for size in exact([(shared,), (shared,), ("y" * 2000,)])]
@@ -106,7 +106,7 @@ def exact(tuples: Iterable[Sequence[Any]]) -> list[int]:
     try:
         return _sizes(tuples, pickle.Pickler)
     except (Exception, SystemExit):
-        return _sizes(tuples, cloudpickle.Pickler)  # classes of a notebook or a script
+        return _sizes(tuples, cloudpickle.Pickler)  # pickles classes of a notebook or a script, too
 
 
 def _sizes(tuples: Iterable[Sequence[Any]], pickler: Callable[..., pickle.Pickler]) -> list[int]:
