@@ -1,28 +1,28 @@
-"""The forwarder: the Python function of every stage, between Spark's partitions and the workers.
+"""The forwarder: the Python function that runs in every Spark stage and connects Spark's partitions with the workers.
 
-Spark gives partition p of superstep k to any idle Python process, and may give it again: a retry, a
-speculative twin, a stage computed anew. The worker that partition p is for is one long-lived process. The
-forwarder carries the partition's Arrow batches there and the reply's batches back, byte for byte: no Python
-work per frame, and no state but a cache of connections.
+Spark gives partition p of superstep k to any idle Python process. It may do so again, for a retry, for a speculative
+copy of the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder
+carries the partition's record batches to that worker and the reply's record batches back, byte for byte. It does no
+Python work per frame, and it keeps no state except a cache of connections.
 
 The invariant: **whatever Spark runs, and however often, each worker sees each request of an attempt once,
 whole, and only while that attempt lives.**
 
-Why it holds. A request carries generation, attempt, batch, superstep and partition, and the incarnation of
-the worker it is meant for; the worker's desk runs it once, after its end mark, and answers repetitions from
-memory (`stormspark.worker.host.desk`). Generation and attempt are baked into the query when it starts, so a task
-that is left over from an earlier query speaks of an earlier attempt for ever, and is refused wherever it
-knocks. A worker that can't be reached ends the attempt: nimbus is told first, so that Spark's retries of this
-very task, here or on another host, are refused at once instead of starting the worker anew.
+Why it holds. A request carries its generation, attempt, batch, superstep and partition, and the incarnation of the
+worker that it is meant for. The worker's desk runs a request once, after its end mark has arrived, and answers
+repetitions from memory (`stormspark.worker.host.desk`). The driver fixes generation and attempt in the query when it
+starts the query. So a task that is left over from an earlier query always names an earlier attempt, and nimbus and every
+worker refuse it. If a worker can't be reached, the attempt ends. The forwarder reports that to nimbus before it raises.
+Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the worker anew.
 
-What breaks it. Going on with a second life of a worker within an attempt: its predecessor's frames are lost
-or half delivered. Hence no fallback here, ever: any doubt raises, the query fails, and the driver starts the
-next attempt. A reply's batches are passed on while they arrive; if the connection breaks half-way the task
-fails and Spark drops what it had of it.
+What would break it: to continue with a second life of a worker within one attempt, because frames of the first life are
+lost or half delivered. Hence the forwarder has no fallback. Any doubt raises, the query fails, and the driver starts the
+next attempt. The forwarder passes a reply's record batches on while they arrive. If the connection breaks half-way, the
+task fails, and Spark drops the part that it had.
 
-Storm sends tuples straight from worker to worker and loses what a connection held; here the exchange is
-Spark's shuffle, which is why the path has four hops (worker, forwarder, shuffle, forwarder, worker) and every
-one of them can be repeated.
+Storm sends tuples straight from worker to worker, and loses the tuples that a broken connection held. Here Spark's
+shuffle is the exchange. That is why the path has four hops (worker, forwarder, shuffle, forwarder, worker), and why each
+of them can be repeated.
 """
 
 from __future__ import annotations
@@ -72,18 +72,19 @@ __all__ = ["Attempt", "forwarder", "orders_property", "source_forwarder", "start
 #: The local property through which the orders for a round reach its tasks.
 _ORDERS = "stormspark.round.orders"
 
-#: Rows of a source travel in frames of about this size.
+#: The forwarder packs rows of a source into frames of about this many rows or bytes.
 _FRAME_ROWS = 4096
 _FRAME_BYTES = 4 * 1024 * 1024
-#: While a worker computes, nimbus is asked so often whether its attempt is still on: a worker that is
-#: stopped, not dead, never hangs up.
+#: While a worker computes, the forwarder asks nimbus at this interval whether the attempt still lives: a worker that is
+#: stopped but not dead never hangs up.
 _LOOK_UP_SECS = 5.0
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What every forwarder of one query run knows. ``reason`` says why the attempt before ended, ``supersteps`` how many
-    a round has.
+    """The facts that every forwarder of one query run has.
+
+    ``reason`` says why the previous attempt ended. ``supersteps`` is the number of supersteps per round.
     """
 
     topology: str
@@ -94,22 +95,24 @@ class Attempt:
     supersteps: int
     nimbus: Endpoint
     key: Key
-    #: None: each worker's default one, of its own user and host.
+    #: None: each worker uses the default folder of its own user and host.
     log_folder: str | None
     start_timeout_secs: float
     #: What earlier attempts have left for this one. It may be as large as a batch, and it stays the same for the whole attempt.
-    #: So it travels here, in the closure, which Spark sends once to each executor and logs nowhere, and not with each round.
+    #: So it travels in this closure, which Spark sends once to each Spark executor and logs nowhere, and not with each round.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
-    #: Where workers take requests from other hosts, and how long a path between two hosts may be silent.
+    #: The ports at which workers take requests from other hosts.
     ports: Ports = ANY_PORT
+    #: How long a connection between two hosts may be silent.
     silence_secs: float = SILENCE_SECS
 
 
 def forwarder(
     attempt: Attempt, superstep: int, *, ticks: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of superstep ``superstep`` for ``mapInArrow``; raises `WorkerLostError` there when the
-    attempt is over. ``ticks``: its input is tick rows, no frames.
+    """Make the function of superstep ``superstep`` for ``mapInArrow``.
+
+    With ``ticks``, its input is tick rows instead of frames. The function raises `WorkerLostError` if the attempt is over.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -117,7 +120,7 @@ def forwarder(
         assert task is not None, "a forwarder runs inside a Spark task"
         partition = task.partitionId()
         if ticks:
-            # A tick row says nothing that the batch's number does not say.
+            # A tick row holds nothing that the batch's number does not say already.
             for _ in batches:
                 pass
             batches = ()
@@ -130,9 +133,10 @@ def forwarder(
 def source_forwarder(
     attempt: Attempt, tasks: Sequence[tuple[int, int]], partition_column: str | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of superstep 0 for the partitions of a source: their rows go to the spout's tasks (task id, worker).
+    """Make the function of superstep 0 that sends the rows of a source to the spout's ``tasks`` (task id, worker).
 
-    All rows of a partition go to one task: by ``partition_column`` of its first row, else by Spark's number of the partition.
+    All rows of a partition go to one task. ``partition_column`` of the first row chooses the task; without such a column,
+    Spark's number of the partition does.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -168,8 +172,8 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
 
 
 def orders_property(orders: RoundOrders) -> tuple[str, str]:
-    """The local property, name and value, that takes the orders for a round to its tasks; `Attempt.earlier` is not in it."""
-    # Pickled: the closure of the forwarder reaches the tasks in the same way, so whoever could forge one could forge the other.
+    """The name and value of the local property that carries the orders for a round to its tasks, without `Attempt.earlier`."""
+    # Pickle is as safe here as the forwarder's closure, which reaches the tasks in the same way and is pickled, too.
     return _ORDERS, b64encode(pickle.dumps(replace(orders, earlier=NO_EARLIER_ATTEMPTS))).decode()
 
 
@@ -183,7 +187,7 @@ def _read_orders(value: str | None) -> RoundOrders:
 def _as_frames(
     batches: Iterable[pa.RecordBatch], worker: int, task: int, partition: int
 ) -> Iterator[pa.RecordBatch]:
-    """Spark's batches are small: some thousand rows make a frame."""
+    """Pack Spark's record batches, which are small, into frames of some thousand rows."""
     for group in _grouped(batches):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, group[0].schema) as stream:
@@ -208,7 +212,7 @@ def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
 
 
 class _Nimbus:
-    """The one connection of this process to the nimbus of a topology, whatever number of workers it speaks to."""
+    """The one connection of this process to the nimbus of a topology, however many workers the process speaks to."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._key = attempt.key
@@ -220,20 +224,20 @@ class _Nimbus:
             raise WorkerLostError(msg) from error
 
     def ask(self, question: object) -> object:
-        """Its answer; raises `WorkerLostError` where it is gone."""
+        """Ask nimbus, and return its answer. Raises `WorkerLostError` if nimbus is gone."""
         try:
             with self._asking:
                 self._connection.send(question)
                 return self._connection.recv()
         except BaseException as error:
-            self.close()  # the answer may be on its way still
+            self.close()  # the answer may still be on its way, and would be taken for that of the next question
             if not isinstance(error, OSError | EOFError):
                 raise
             msg = "the driver is gone"
             raise WorkerLostError(msg) from error
 
     def is_gone(self) -> bool:
-        """Whether it has hung up: it says nothing unasked."""
+        """Whether nimbus has hung up. It sends nothing unasked, so anything to read is the end of the connection."""
         if self._asking.locked():
             return False
         try:
@@ -242,13 +246,13 @@ class _Nimbus:
             return True
 
     def close(self) -> None:
-        """Hang up. What it was promised that this process starts may then be started by another one."""
+        """Hang up. Another process may then start the workers that this process was asked to start."""
         if _nimbuses.get(self._key) is self:
             del _nimbuses[self._key]
         self._connection.close()
 
 
-#: Of this process, by the key of the topology's generation.
+#: The connections of this process to nimbuses, by the key of the topology's generation.
 _nimbuses: dict[Key, _Nimbus] = {}
 
 
@@ -278,7 +282,7 @@ class _Route:
             self._nimbus.ask(StartFailed(worker, self.incarnation, str(error)))
             raise
         except (OSError, AuthenticationError) as error:
-            # Nimbus has just said that it is there.
+            # Nimbus has just named this endpoint, so the worker is lost, or the path to it is broken.
             self._lost(f"it can't be reached: {error}", error, outside=True)
 
     @property
@@ -286,13 +290,13 @@ class _Route:
         return _nimbus_of(self._attempt)
 
     def exchange(self, request: Request, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Send a request whole, wait, and yield the reply's batches as they come."""
+        """Send a whole request, wait for the reply, and yield the reply's record batches as they arrive."""
         whole = False
         try:
             with self._unbroken(request):
                 self._connection.send(request)
             sent = rows = 0
-            for batch in batches:  # what this raises is Spark's trouble, not the worker's
+            for batch in batches:  # an error of this iterator is Spark's, not the worker's
                 with self._unbroken(request):
                     self._connection.send_bytes(batch.serialize())
                 sent += 1
@@ -308,8 +312,7 @@ class _Route:
             whole = True
         finally:
             if not whole:
-                # Also where Spark stops reading half-way: nobody can use a connection in the middle of a
-                # reply again.
+                # Spark may also stop reading half-way. A connection in the middle of a reply can't be used again.
                 self.close()
         if reply.error is not None:
             msg = f"worker {self._worker} refused {request}: {reply.error}"
@@ -345,7 +348,7 @@ class _Route:
         return reply
 
     def _locate(self) -> There:
-        """Find the worker, and start it if nimbus says so."""
+        """Find the worker, and start it if nimbus orders so."""
         question = Locate(self._attempt.attempt, self._worker)
         answer = self._nimbus.ask(question)
         if isinstance(answer, StartHere):
@@ -362,7 +365,7 @@ class _Route:
 
 
 def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
-    """Start a worker here, as nimbus has ordered; raises `WorkerLostError`, `LaunchError` or `OSError`."""
+    """Start a worker on this host, as nimbus has ordered. Raises `WorkerLostError`, `LaunchError` or `OSError`."""
     jvm = executor_jvm()
     if order.replaces is not None and jvm is not None and order.replaces.host == jvm.host:
         end_process(order.replaces)
@@ -390,7 +393,7 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
     except LaunchLostError as error:
         _lost(attempt, worker, order.incarnation, str(error), error)
     except BaseException:
-        _nimbus_of(attempt).close()  # which takes our promise back
+        _nimbus_of(attempt).close()  # so that nimbus may have another process start the worker
         raise
 
 
@@ -410,9 +413,10 @@ def _lost(
 
 
 def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
-    """Offer this executor to nimbus, and wait until others have; the workers that are to live here, each with what starts it.
+    """Offer this Spark executor to nimbus, and wait until the others have offered theirs.
 
-    Raises `WorkerLostError` when the attempt is over.
+    Return the workers that are to live here, each with a function that starts it. Raises `WorkerLostError` if the attempt
+    is over.
     """
     jvm = executor_jvm()
     if jvm is None:
@@ -424,7 +428,7 @@ def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
     return [(worker, partial(_start, attempt, worker, order)) for worker, order in answer.orders]
 
 
-#: Routes of this process, which Spark uses for many tasks: one at a time, so no lock.
+#: The routes of this process. Spark uses the process for many tasks, but for one at a time, so no lock is needed.
 _routes: dict[tuple[Key, int, int], _Route] = {}
 
 
@@ -444,10 +448,11 @@ def _route(attempt: Attempt, worker: int) -> _Route:
 
 
 def _freeze() -> None:
-    """Spare the collector what this process has imported: pyspark's daemon runs a full collection after every task, which
-    takes 20 to 40 ms while the next task waits, nearly all of it for looking at modules.
+    """Exclude the modules that this process has imported from garbage collection.
 
-    What is garbage now goes first, since nobody looks at what is frozen again. What comes later is collected as ever.
+    pyspark's daemon runs a full collection after every task. It takes 20 to 40 ms while the next task waits, and nearly all
+    of that time goes into looking at modules. Present garbage is collected first, because the collector never looks at
+    frozen objects again. Later objects are collected as usual.
     """
     gc.collect()
     gc.freeze()

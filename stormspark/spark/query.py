@@ -1,11 +1,11 @@
-"""From a plan to a Spark query: the chain of supersteps, without what drives it.
+"""Builds the Spark query of a physical plan: the chain of supersteps, without the code that drives it.
 
-    a tick row a worker, rows of sources -> superstep 0 -> exchange -> superstep 1 -> ... -> the last's reports -> foreachBatch
+    one tick row per worker, rows of sources -> superstep 0 -> exchange -> superstep 1 -> ... -> reports -> foreachBatch
 
-Superstep k is a `mapInArrow` stage with the forwarder; an exchange puts the frames for worker w in partition
-w. One line, never split and joined: Spark computes a streaming plan that is split twice.
+Superstep k is a `mapInArrow` stage with the forwarder. An exchange puts the frames for worker w into partition w. The
+chain is one line that never splits and joins, because Spark computes the common part of a split streaming plan twice.
 
-A batch that is prolonged has further rounds of the same supersteps, as jobs of their own (`round_query`).
+A batch of several rounds runs its further rounds through the same supersteps, as Spark jobs of their own (`round_query`).
 """
 
 from __future__ import annotations
@@ -22,24 +22,22 @@ from stormspark.wire.frames import FRAME_DDL
 
 __all__ = ["data_query", "round_query", "session_for_query"]
 
-#: Frames are up to megabytes each, so Arrow batches are cut by bytes; Spark's default of 10,000 rows alone
-#: would overflow one.
+#: A frame may be megabytes large, so record batches are limited by bytes, too. Spark's default limit of 10,000 rows alone
+#: would let a record batch overflow.
 _BATCH_ROWS = 256
 _BATCH_BYTES = 16 * 1024 * 1024
 
 
 def session_for_query(spark: SparkSession) -> SparkSession:
-    """A child of the user's session, with the same Spark context, set up for a data query; the user's own is
-    not touched.
-    """
+    """Make a new session for a data query, with the Spark context of the user's session. The user's session stays as it is."""
     session = spark.newSession()
     for key, value in {
-        # Adaptive execution would plan each micro-batch stage by stage, for nothing: the exchanges are fixed.
+        # Adaptive execution would plan each micro-batch stage by stage. That is wasted, because the exchanges are fixed.
         "spark.sql.adaptive.enabled": False,
         "spark.sql.adaptive.streaming.stateless.enabled": False,
         "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
         "spark.sql.execution.arrow.maxBytesPerBatch": _BATCH_BYTES,
-        # The workers read batches with 32-bit offsets.
+        # The workers read record batches with 32-bit offsets.
         "spark.sql.execution.arrow.useLargeVarTypes": False,
         "spark.sql.streaming.noDataMicroBatches.enabled": False,
     }.items():
@@ -55,15 +53,16 @@ def data_query(
     *,
     available_now: bool = False,
 ) -> DataFrame:
-    """The streaming DataFrame whose every batch is one batch of the topology; its rows are `FrameKind.REPORT`
-    frames.
+    """Make the streaming DataFrame whose every micro-batch is one batch of the topology.
 
-    ``sources`` are those of the plan's source spouts: their partitions are superstep 0's, beside the tick rows'.
+    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. Superstep 0 has their
+    partitions, beside the partitions of the tick rows.
     """
     if available_now:
         ticks = endless_ticks(session, plan.workers)
     else:
-        # One row a worker a batch, row by row its own partition; its time is the batch's number, not the clock's.
+        # One row per worker and batch, each in a partition of its own. The row's time follows from the number of the batch,
+        # not from the clock.
         ticks = (
             session.readStream.format("rate-micro-batch")
             .option("rowsPerBatch", plan.workers)
@@ -78,19 +77,18 @@ def data_query(
 
 
 def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
-    """One more round of a batch, with ticks alone: the same chain, but static.
+    """Make the DataFrame of one more round of a batch: the same chain, but static, and with only ticks as its input.
 
-    Whoever wants to run it a second time has to have it planned anew (``.select("*")``), since an exchange that has run is
-    not run again.
+    To run it a second time, plan it anew with ``.select("*")``, because Spark does not run an exchange again.
     """
     ticks = session.range(0, plan.workers, 1, plan.workers)
     return _to_the_reports(ticks.mapInArrow(forwarder(attempt, 0, ticks=True), FRAME_DDL), plan, attempt)
 
 
 def _to_the_reports(frames: DataFrame, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
-    """Supersteps 1 to the last one, from what superstep 0 gives."""
+    """Append supersteps 1 to the last one to the output of superstep 0."""
     for superstep in range(1, plan.last_superstep + 1):
-        # The last reports are not exchanged: whoever collects them does not mind where they lie.
+        # The reports of the last superstep need no exchange, because the driver collects them from any partition.
         frames = frames.repartitionById(plan.workers, "target").mapInArrow(
             forwarder(attempt, superstep), FRAME_DDL
         )

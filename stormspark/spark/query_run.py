@@ -1,8 +1,8 @@
 """One run of the data query: from its start at the checkpoint to its end at the gate.
 
-It meets two threads: the query's own, which brings every micro-batch to `QueryRun.batch`, and the supervisor's, which
-calls all the rest. The query's thread only notes what happened (`error`, `failure`) and goes to the gate; it
-never decides, and it never lets an exception of a failed batch out to Spark.
+Two threads use it. The query's own thread brings every micro-batch to `QueryRun.batch`; the supervisor's thread calls
+everything else. The query's thread only records what happened (`error`, `failure`) and goes to the gate. It never
+decides, and it never lets an exception of a failed batch reach Spark.
 """
 
 from __future__ import annotations
@@ -47,19 +47,21 @@ __all__ = ["QueryRun"]
 
 _log = logging.getLogger(__name__)
 
-#: A batch that is not worked off is left uncommitted so many rounds after the end was wanted, and told of after so many.
+#: When the topology is to end, an unprepared batch of more than this many rounds is left uncommitted.
 _ROUNDS_TO_THE_END = 3
+#: The driver logs a warning each time that a batch has taken this many more rounds.
 _ROUNDS_UNTIL_WARNED = 20
-#: The longest text of an error of Spark's that is passed on.
+#: Longer error messages of Spark's are cut to this many characters.
 _ERROR_TEXT = 4000
-#: So many classes, causes' and their bases', are looked at to tell what failed.
+#: At most this many Java classes, of an error, its causes and their base classes, are read to find out what failed.
 _CAUSES = 60
 
 
 @dataclass
 class QueryRun:
-    """One run of the data query: one attempt, many batches. `batch` is called on the query's thread, the rest
-    by the supervisor.
+    """One run of the data query: one attempt, many batches.
+
+    Spark calls `batch` on the query's thread, and `BatchDriver` calls its methods there, too. The supervisor calls the rest.
     """
 
     session: SparkSession
@@ -70,67 +72,68 @@ class QueryRun:
     limits: TriggerLimits
     stop_wanted: threading.Event
     wake: threading.Event
-    #: Somebody has something to do: a pause between two batches ends.
+    #: Set when somebody has work to do. It ends a pause between two batches.
     stirred: threading.Event
     acker: DurableAcker | None = None
     feedback: Feedback | None = None
-    #: Read what is there now, and end when it is worked off.
+    #: Whether the topology processes the rows that are there now and then ends.
     available_now: bool = False
-    #: Where batches are transactions: what makes them happen.
+    #: The state table to which batches are committed, if batches are transactions.
     commits: BatchCommits | None = None
-    #: Of the batch that runs: what failed in earlier attempts at it.
+    #: The rows that failed in earlier attempts at the running batch.
     failed_rows: FailedRows = field(default_factory=lambda: FailedRows(0))
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
-        #: The batch that runs, or ran last.
+        #: The batch that runs now, or ran last.
         self.batch_number = -1
         #: What Spark has read for the batch that runs; None from its first round on.
         self._frames: DataFrame | None = None
-        #: Whether a batch of this run is committed, as far as is known: another one has been asked for after it.
+        #: Whether Spark is known to have committed a batch of this run, because it has asked for another batch since.
         self.succeeded = False
         #: Why the topology has to stop.
         self.error: BaseException | None = None
-        #: Why the attempt failed, in Spark's words; and whether it was not user code that failed, but storage, a broker, an
-        #: executor: then it is worth waiting.
+        #: Why the attempt failed, in Spark's words.
         self.failure: str | None = None
+        #: Whether storage, a broker or a Spark executor failed, and not user code. Then it is worth waiting.
         self.failed_outside = False
         self._running = False
-        #: Workers have gone on beside the last round, so that it has not completed all that was emitted: another one has to,
-        #: before the end.
+        #: Whether workers kept emitting beside the last round. That round has not completed those tuples, so another round
+        #: has to complete them before the end.
         self._went_on = False
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
-        #: With which the query is to be started again, when the batch that runs is committed: no failure.
+        #: Limits with which to start the query again once the running batch is committed. This is no failure.
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
         self._pacing = Pacing.of(self.plan, available_now=self.available_now)
         self._phases = Phases()
         self._one_more: DataFrame | None = None
         self._driver = BatchDriver(self.plan, self, self.failed_rows)
-        #: Tuples that bolts keep over the end of the batch that was committed last.
+        #: The number of tuples that bolts hold over the end of the last committed batch.
         self.held = 0
 
     # -- the query's thread ----------------------------------------------------------------------------------
 
     def batch(self, frames: DataFrame, number: int) -> None:
-        """Run one batch, a round or several: Spark computes the supersteps of one when the last one's replies are
-        collected.
+        """Run one batch in one or more rounds.
+
+        Spark computes the supersteps of a round when this thread collects the replies of its last superstep.
         """
-        # First of all: then either we see that the end is wanted, or `is_between_batches` sees us.
+        # Set this first. Then either this thread sees that the topology is to end, or `is_between_batches` sees this batch.
         self._running = True
         self._phases.begin(time.monotonic())
         self.stirred.clear()
         self.succeeded |= self.batch_number >= 0
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
-            self._to_the_gate()  # the batch before is committed, this one has not begun: the boundary
+            self._to_the_gate()  # a boundary: the previous batch is committed, and this one has not begun
         self.batch_number, self._frames = number, frames
         reached("driver.batch_begins")
         if self.commits is None:
             reports = self._work_off()
         elif number <= self.commits.last:
-            # Committed, and then the driver died before Spark knew: all of it has happened.
+            # An earlier driver committed this batch and died before Spark knew, so there is nothing left to do.
             _log.info("batch %d of %s is committed already", number, self.plan.topology)
             self._running = False
             return
@@ -162,7 +165,7 @@ class QueryRun:
         )
 
     def _end_batch(self, *, idle: bool, at_rest: bool) -> None:
-        """Note where its time went; where nothing happens, wait a little before the next one."""
+        """Record where the batch's time went. If nothing happens, wait a little before the next batch."""
         now = time.monotonic()
         self.tally.add_phases(self._phases.end(now, self.query))
         pause = self._pacing.pause_after(now, idle=idle, at_rest=at_rest)
@@ -174,10 +177,10 @@ class QueryRun:
                 self._last_ended += paused
 
     def _work_off(self) -> Sequence[WorkerReport]:
-        """The rounds of a batch; returns the last one's reports."""
+        """Run the rounds of a batch that is no transaction. Return the reports of the last round."""
         prolonging = self._prolonging
-        # What the durable acker hears at the end of a round is a record of every row that waits. Where more rounds come most
-        # of these are closed again, so it hears of them once, at the end.
+        # A round that reports to the durable acker reports every row that waits. If more rounds follow, they close most of
+        # these records again. So the workers report to the acker once, in the last round.
         told = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
         reports = self._plain_round(0, tell_acker=told)
@@ -189,21 +192,21 @@ class QueryRun:
         if self.acker is not None and not told:
             reports = self._plain_round(number + 1, tell_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # Never beside an acker: that one is there for rows of sources, and with those workers don't go on.
+            # No acker here: a topology with an acker has sources, and with sources workers don't emit between supersteps.
             reports = self._plain_round(number + 1, tell_acker=False)
         return reports
 
     def _plain_round(self, number: int, *, tell_acker: bool) -> Sequence[WorkerReport]:
-        """A round of a batch that is no transaction."""
+        """Run one round of a batch that is no transaction."""
         acker_time = self.acker.time_to_tell() if self.acker is not None and tell_acker else None
-        # What workers have begun beside the last round is completed, and nothing new is begun, when the topology ends.
+        # Before the end, this round completes what workers emitted beside the last round, and begins nothing new.
         completes = self._went_on and self.stop_wanted.is_set()
         return self.run_round(
             replace(self.plain_orders(), round=number, acker_time=acker_time, asks_spouts=not completes)
         )
 
     def _transact(self, commits: BatchCommits) -> Sequence[WorkerReport]:
-        """An attempt at a batch that is a transaction; to the gate where it has to run again."""
+        """Make one attempt at a batch that is a transaction. Go to the gate if the batch has to run again."""
         self._prolonging.begin()
         reports = self._driver.attempt(self.batch_number, self.attempt.earlier.of(self.batch_number))
         transaction = self.transaction
@@ -217,7 +220,7 @@ class QueryRun:
 
     @contextlib.contextmanager
     def _on_the_table(self) -> Iterator[None]:
-        """To the gate where the state table can't be written to; the topology ends where it is another driver's."""
+        """Go to the gate if the state table can't be written to. If another driver has taken it over, the topology ends."""
         try:
             yield
         except FencedError as error:
@@ -228,11 +231,11 @@ class QueryRun:
             self._to_the_gate()
 
     def _ends_here(self) -> bool:
-        """Whether a batch that is not worked off ends all the same, because the topology does."""
+        """Whether to end a batch whose rows still wait, because the topology is to end."""
         if not self.stop_wanted.is_set():
             return False
         if self.acker is None and self._prolonging.stalled:
-            # It would never be, and nobody keeps its rows: it stays uncommitted, and is read again.
+            # Nothing takes the rows, and no acker keeps them. The batch stays uncommitted, so Spark reads its rows again.
             self._to_the_gate()
         return self.acker is not None
 
@@ -245,11 +248,11 @@ class QueryRun:
 
     @property
     def transaction(self) -> Transaction | None:
-        """The attempt at the batch that runs, or ran last, where batches are transactions."""
+        """The attempt at the batch that runs now, or ran last, if batches are transactions."""
         return self._driver.transaction
 
     def plain_orders(self) -> RoundOrders:
-        """The orders for a round that begins now, as far as it is a round like any other."""
+        """The orders for a round that begins now, without anything that is special to its batch."""
         return RoundOrders(
             limits=self.throttle.limits,
             target_secs=self.throttle.round_target,
@@ -257,13 +260,13 @@ class QueryRun:
         )
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep it in the state table."""
+        """Keep the announcement in the state table."""
         assert self.commits is not None
         with self._on_the_table():
             self.commits.announce(batch, announcement)
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Leave a batch uncommitted that holds up the end; warn of one that takes many rounds."""
+        """Leave a batch uncommitted if it delays the end of the topology. Warn about a batch that takes many rounds."""
         if self.stop_wanted.is_set() and not transaction.prepared and transaction.rounds > _ROUNDS_TO_THE_END:
             self._to_the_gate()  # it stays uncommitted, and runs again
         if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
@@ -276,24 +279,24 @@ class QueryRun:
             )
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
-        """Commit it to the state table."""
+        """Commit the batch to the state table."""
         assert self.commits is not None
         with self._on_the_table():
             self.commits.commit(batch, files)
 
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
-        """Run one round; goes to the gate where that fails."""
-        # Spark has read the rows of the batch for its first round; the others have ticks alone.
+        """Run one round. Go to the gate if it fails."""
+        # The first round gets the rows that Spark read for the batch. Further rounds get only ticks.
         frames = self._frames_of_round() if self._frames is None else self._frames
         self._frames = None  # or Spark could not clean up after the batch before the next one begins
         began = time.monotonic()
-        # On the query's own thread: so the tasks of this round have them.
+        # This is the query's own thread, so the tasks of this round inherit the property.
         self.session.sparkContext.setLocalProperty(*orders_property(orders))
         try:
             reports: list[WorkerReport] = [read_report(row.payload) for row in frames.collect()]
         except Exception as error:
-            # Not passed on: Spark would log it in full, and chew on its text with a regular expression until
-            # the stack ends.
+            # Don't raise it to Spark. Spark would log it in full, and match its long message against a regular
+            # expression that overflows the stack.
             self.failure = _text(error)
             self.failed_outside = is_outside(str(error))
             self._to_the_gate()
@@ -319,7 +322,10 @@ class QueryRun:
         return reports
 
     def _is_worked_off(self) -> bool:
-        """No row came, nothing is open or waits, and that for some batches: a source that has more hands some out in each."""
+        """Whether no row came, nothing is open and nothing waits, for some batches in a row.
+
+        A source that has more rows hands some out in every batch.
+        """
         if self._prolonging.came.total():
             self._quiet = Quiet()
         return self._quiet.reached(self.tally.statistics())
@@ -330,8 +336,10 @@ class QueryRun:
         self.gate.wait()
 
     def _seconds_since(self, began: float) -> float:
-        """A round's time: from end to end where batches follow each other at once, so that Spark's share is
-        in it.
+        """The duration of a round.
+
+        It counts from the end of the previous round, so that it includes Spark's share. But with a trigger interval it counts
+        from the beginning of this round, because batches don't follow each other at once.
         """
         now = time.monotonic()
         last, self._last_ended = self._last_ended, now
@@ -357,9 +365,10 @@ class QueryRun:
         self.query = writer.start()
 
     def is_between_batches(self) -> bool:
-        """Whether the last batch is committed, nothing of it is left to complete, and no other one has begun, or none ever has.
+        """Whether the query stands between two batches, or before its first one.
 
-        One that begins just now goes to the gate, so nothing can happen between this answer and the stop.
+        Between two batches, the last batch is committed, nothing of it is left to complete, and no other batch has begun. A
+        batch that begins just now goes to the gate, so nothing can happen between this answer and the stop.
         """
         if self._running or self._went_on:
             return False
@@ -374,21 +383,21 @@ class QueryRun:
         return self.query is not None and bool(self.query.isActive)
 
     def cancel(self) -> None:
-        """Have the jobs of the batch that runs fail; the query's thread then comes to the gate."""
+        """Make the jobs of the running batch fail. The query's thread then comes to the gate."""
         if self.query is not None:
             self.session.sparkContext.cancelJobGroup(str(self.query.runId))
 
     def stop(self) -> None:
-        """Stop the query; its thread is at the gate, or between two batches."""
+        """Stop the query. Its thread has to be at the gate or between two batches."""
         assert self.query is not None
         self.gate.opened.set()
         self.query.stop()
 
     def note_end(self) -> None:
-        """The query ended by itself, outside of our code: remember why."""
+        """Record why the query ended by itself, outside of our code."""
         assert self.query is not None
-        # Where another driver of this session has taken the checkpoint, Spark says that the query has ended, interrupts its
-        # batch, and waits for its thread, without end; the batch fails by that, and the thread comes to the gate only now.
+        # If another driver in this session takes the checkpoint, Spark reports the query as ended, interrupts its batch, and
+        # waits for its thread without limit. The interrupt fails the batch, so the thread may only now be at the gate.
         self.gate.opened.set()
         failure = str(self.query.exception())
         self.failure = _text(failure)
@@ -397,7 +406,7 @@ class QueryRun:
 
 
 def _classes_of(query: StreamingQuery) -> str:
-    """The classes of what ended a query, outermost first: what Spark says of it has no names."""
+    """The Java class names of the error that ended a query, outermost first. Spark's own message has no class names."""
     names: list[str] = []
     with contextlib.suppress(Exception):  # the JVM may be gone
         error: Any = query._jsq.exception().get()

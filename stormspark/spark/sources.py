@@ -1,4 +1,4 @@
-"""The streaming DataFrames of a topology's source spouts, checked against what the spouts declare."""
+"""Opens the streaming DataFrames of a topology's source spouts, and checks them against the spouts' declarations."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ __all__ = ["SourceStream", "explain_failure", "open_sources"]
 
 @dataclass(frozen=True)
 class SourceStream:
-    """What Spark reads for one spout; ``tasks`` are (task id, worker), ascending."""
+    """The rows that Spark reads for one source spout. ``tasks`` are pairs (task id, worker), ascending."""
 
     spout: str
     rows: DataFrame
     tasks: tuple[tuple[int, int], ...]
     partition_column: str | None
-    #: Its rows are Spark's; else those of a planner of ours, which hears of limits batch by batch.
+    #: Whether Spark itself plans what a batch reads. Otherwise a planner of stormspark does, and follows limits batch by batch.
     native: bool
 
 
 def open_sources(plan: PhysicalPlan, session: SparkSession, limits: TriggerLimits) -> list[SourceStream]:
-    """Ask each source spout for its DataFrame, with its limit; raises `InvalidTopologyError` with the component and the
-    user's line.
+    """Give each source spout its limit, and ask it for its DataFrame.
+
+    Raises `InvalidTopologyError`, which names the component and the user's line.
     """
     return [_opened(component, plan, session, limits) for component in plan.sources]
 
 
 def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:
-    """Why the topology has to stop, if a source spout knows that no other attempt helps against ``error``."""
+    """The reason why the topology has to stop, if a source spout knows that no further attempt helps against ``error``."""
     for component in plan.sources:
         spout: SourceSpout = cloudpickle.loads(component.pickled)
         try:
             reason = spout.explain_failure(error, session)
-        except Exception:  # what it looks at may be what failed
+        except Exception:  # the spout may read the very thing that failed
             reason = None
         if reason is not None:
             return StormsparkError(f"{component.place}: {reason}")

@@ -1,12 +1,12 @@
-"""A topology that runs on Spark: starts its query, watches it, starts it again after a loss, ends it.
+"""A topology that runs on Spark. It starts its query, watches it, starts it again after a loss, and ends it.
 
-One thread, the supervisor, starts and stops queries; nobody else does. A query's own thread comes by in
-`QueryRun.batch` for every micro-batch, runs it by collecting the workers' reports, and goes to the gate when
-something is wrong or the end is wanted. So there are two threads and one rule: the query's thread says what
-happened, the supervisor decides.
+Only one thread, the supervisor, starts and stops queries. Spark calls `QueryRun.batch` on the query's own thread for
+every micro-batch. That thread runs the batch by collecting the workers' reports, and it goes to the gate when something
+is wrong or when the topology is to end. So there are two threads and one rule: the query's thread records what
+happened, and the supervisor decides.
 
     attempt 0: query starts -> batch 0, 1, 2 ... -> a worker is lost in batch 7 -> gate -> query stopped
-    attempt 1: query starts from its checkpoint -> batch 7, 8 ... -> the end is wanted -> gate before batch 12
+    attempt 1: query starts from its checkpoint -> batch 7, 8 ... -> the topology is to end -> gate before batch 12
     -> query stopped -> workers closed
 """
 
@@ -77,13 +77,13 @@ __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
 _log = logging.getLogger(__name__)
 
-#: What a topology may run for: until it is stopped, or until what its sources have now is worked off.
+#: How long a topology runs: until it is stopped, or until it has processed the rows that its sources have now.
 CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
 TRIGGERS = (CONTINUOUS, AVAILABLE_NOW)
 _LOOK_SECS = 1.0
 _CLOSE_SECS = 60.0
 _ERROR_TEXT = 4000
-_alive = AliveTopologies()  # what `submit` has started
+_alive = AliveTopologies()  # the topologies that `submit` has started
 
 
 def submit(
@@ -96,18 +96,18 @@ def submit(
     active: bool = True,
     trigger: str = CONTINUOUS,
 ) -> SparkTopology:
-    """Run a topology on Spark; returns when it has begun, and leaves it running.
+    """Run a topology on Spark. Return when it has begun, and leave it running.
 
-    ``spark`` is a classic session, by default the active one, else a local one that is started here
-    (``master`` and the ``spark.*`` entries of ``conf`` are for that one). ``conf`` lies over the topology's
-    own configuration. ``checkpoint`` is a folder, or a URL that Spark can write to, from which the topology
-    goes on where it stopped; without one it keeps nothing. Where ``active`` is false, spouts are not opened before
-    `SparkTopology.activate` (B2, J4). ``trigger`` is "continuous", or "available-now": what the sources have at this moment is
-    worked off, then the topology ends.
+    ``spark`` is a classic session. The default is the active session, or else a local session that is started here;
+    ``master`` and the ``spark.*`` entries of ``conf`` configure that local one. ``conf`` overrides the topology's own
+    configuration. ``checkpoint`` is a folder, or a URL that Spark can write to; the topology continues there from where it
+    stopped. Without a checkpoint the topology keeps nothing. If ``active`` is false, the workers open no spout before
+    `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now" the
+    topology processes the rows that its sources have at this moment, and then ends.
 
-    Raises `InvalidTopologyError`, `UnsupportedEnvironmentError`, `TopologyAlreadyRunningError` while this process
-    runs another one of its name (A14), or `CheckpointError` for a folder that is another topology's. What goes
-    wrong later ends the topology and is its `SparkTopology.error`.
+    Raises `InvalidTopologyError`; `UnsupportedEnvironmentError`; `TopologyAlreadyRunningError` if this process already
+    runs a topology of the same name (A14); or `CheckpointError` if the folder belongs to another topology. A later failure
+    ends the topology, and `SparkTopology.error` holds it.
     """
     if trigger not in TRIGGERS:
         msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
@@ -127,7 +127,7 @@ def submit(
 
 
 class SparkTopology:
-    """A running topology (`stormspark.engine.RunningTopology`); made by `submit`."""
+    """A running topology (`stormspark.engine.RunningTopology`). `submit` makes it."""
 
     def __init__(
         self,
@@ -140,13 +140,13 @@ class SparkTopology:
         self._plan, self._settings = plan, plan.settings
         self._available_now = trigger == AVAILABLE_NOW
         self._session = session_for_query(spark)
-        # Sockets, the workers' own folders, and the checkpoint if the user wants none. Removed at the end, at
-        # the latest when the interpreter exits; by the workers if it is killed.
+        # It holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes it at
+        # the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove it.
         self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._began = time.time()
         self._wake = threading.Event()
-        self._stirred = threading.Event()  # the next batch should not be waited for
+        self._stirred = threading.Event()  # set when the next batch should begin without a pause
         self._stop_wanted = threading.Event()
         self._killed = threading.Event()
         self._ended = threading.Event()
@@ -159,7 +159,8 @@ class SparkTopology:
         self._drivers_table = False
         self._kept = checkpoint is not None
         self._planned_restarts = 0
-        self._unrecovered = set(range(plan.workers))  # whose rows of earlier lives were not handed over yet
+        # Workers that have not yet got the open rows of their earlier lives.
+        self._unrecovered = set(range(plan.workers))
         try:
             self._begin(spark, checkpoint, active)
         except BaseException:
@@ -219,7 +220,7 @@ class SparkTopology:
         self._supervisor.start()
 
     def _give_back(self) -> None:
-        """It could not begin: nothing is left of it but its generation in the checkpoint."""
+        """Undo a beginning that failed. Only the generation in the checkpoint remains."""
         if self._acker is not None:
             with contextlib.suppress(Exception):
                 self._acker.stop()
@@ -238,7 +239,7 @@ class SparkTopology:
 
     @property
     def plan(self) -> PhysicalPlan:
-        """What runs."""
+        """The physical plan that runs."""
         return self._plan
 
     @property
@@ -248,19 +249,19 @@ class SparkTopology:
 
     @property
     def query(self) -> StreamingQuery | None:
-        """Spark's own handle of the data query; another one after each restart. Look on, but leave its end to
-        `stop`.
-        """
+        """Spark's own handle of the data query. Each restart makes a new one. Read from it, but end the query with `stop`."""
         return self._run.query if self._run is not None else None
 
     @property
     def acker(self) -> DurableAcker | None:
-        """What keeps rows of sources that are open beyond their batch; None where nothing does."""
+        """The durable acker, which keeps the source rows that stay open beyond their batch. None if the topology has none."""
         return self._acker
 
     def pending(self) -> DataFrame:
-        """The source rows whose trees are open beyond their batch, as the durable acker knows them: root, created, value,
-        component, task, batch, message_id, row. Some seconds old; what ends in its batch is never here.
+        """The source rows whose trees are open beyond their batch, as the durable acker knows them.
+
+        The columns are root, created, value, component, task, batch, message_id and row. The data is some seconds old. A row
+        whose tree ends within its batch never appears here.
         """
         if self._acker is None or (records := self._acker.pending()) is None:
             return self._session.createDataFrame([], OPEN_RECORDS_DDL)
@@ -268,8 +269,10 @@ class SparkTopology:
 
     @property
     def log_folder(self) -> str:
-        """Where the logs of tasks and workers are, on this host. On others it is the same path if ``stormspark.log.dir`` is set,
-        else the default one of the user and host of the worker.
+        """The folder with the logs of tasks and workers on this host.
+
+        On other hosts it is the same path if ``stormspark.log.dir`` is set. Otherwise it is the default folder of the worker's
+        user on the worker's host.
         """
         return self._log_folder
 
@@ -279,35 +282,37 @@ class SparkTopology:
         return self._error
 
     def statistics(self) -> TopologyStatistics:
-        """What has been done up to the last batch that ended; also after the end."""
+        """The figures up to the last batch that ended. They can be read after the end of the topology, too."""
         return self._tally.statistics()
 
     @property
     def planned_restarts(self) -> int:
-        """How often the query was started again with other `source_limits`."""
+        """How many times the query was started again to change `source_limits`."""
         return self._planned_restarts
 
     @property
     def source_limits(self) -> Mapping[str, int]:
-        """How much one batch may bring, by source spout, in the unit of its `PerTrigger`."""
+        """How much each source spout may read per batch, in the unit of its `PerTrigger`."""
         return self._limits.units
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """What became of trees that failed, and of some that did not, newest first; as written by the workers on this host."""
-        # The folder also has those of earlier runs.
+        """Stories of trees that failed, and of some that did not, newest first, as the workers on this host wrote them."""
+        # The folder also holds the stories of earlier runs.
         stories = [story for story in read_stories(self._log_folder) if story.ended >= self._began]
         return stories if root is None else stories_of(stories, root)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended, at most ``timeout`` seconds; true if it has."""
+        """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""
         return self._ended.wait(timeout)
 
     def stop(self) -> None:
-        """End it when the batch that runs is committed: spouts are deactivated and closed, bolts cleaned up.
-        Waits for that.
+        """End the topology once the running batch is committed, and wait for that end.
 
-        Where batches are transactions, and bolts keep tuples of spouts that are no sources over the end of a batch, spouts are
-        deactivated first, and these tuples have a message timeout to be acked, as in Storm: nobody could emit them again.
+        The workers deactivate and close their spouts, and clean up their bolts.
+
+        If batches are transactions, bolts may hold tuples over the end of a batch. Nobody can emit such a tuple again if its
+        spout is no source. If any spout is no source, this method therefore deactivates the spouts first, and gives the held
+        tuples one message timeout to be acked, as Storm does.
         """
         self._wait_for_held()
         self._stop_wanted.set()
@@ -334,13 +339,14 @@ class SparkTopology:
             )
 
     def _held(self) -> int:
-        """Tuples that bolts keep over the end of the batch that was committed last."""
+        """The number of tuples that bolts hold over the end of the last committed batch."""
         run = self._run
         return 0 if run is None else run.held
 
     def kill(self) -> None:
-        """End it at once: workers are killed, nothing is closed, the batch that runs will run again. Waits
-        for the end.
+        """End the topology at once, and wait for that end.
+
+        The workers are killed and close nothing. The batch that was running will run again when the topology is restarted.
         """
         self._killed.set()
         self._stop_wanted.set()
@@ -350,12 +356,12 @@ class SparkTopology:
         self._ended.wait()
 
     def activate(self) -> None:
-        """Ask spouts for tuples again."""
+        """Let the spouts emit again."""
         self._nimbus.activate(True)
         self._stirred.set()
 
     def deactivate(self) -> None:
-        """Ask spouts for no more tuples; what is under way is completed, batches go on (B13)."""
+        """Stop the spouts from emitting. Bolts complete the tuples that are under way, and batches continue (B13)."""
         self._nimbus.activate(False)
         self._stirred.set()
 
@@ -365,7 +371,7 @@ class SparkTopology:
         try:
             self._run_attempts()
         except Exception as error:
-            # A call that was under way when the JVM ended raises what any failed call may: so ask once more.
+            # A call during which the JVM ended can raise any error, so test the JVM itself.
             if _answers(self._session):
                 _log.exception("topology %s stops", self.name)
                 self._error = error
@@ -386,7 +392,7 @@ class SparkTopology:
             self._ended.set()
 
     def _run_attempts(self) -> None:
-        """Run queries one after another until the end is wanted or a batch has failed too often."""
+        """Run one query after another until the topology is to end or a batch has failed too often."""
         attempt, reason = 0, ""
         settings = self._settings
         retries = self._retries = Retries(
@@ -429,7 +435,7 @@ class SparkTopology:
             if run.succeeded or planned:
                 retries.succeeded()
             if planned:
-                # Planned, between two batches: the same attempt goes on, for workers nothing has happened.
+                # The restart was planned and falls between two batches. The attempt continues, and workers notice nothing.
                 self._planned_restarts += 1
                 for new in run.new_limits:
                     _log.info("%s: its query is started again: %s", self.name, new)
@@ -459,8 +465,11 @@ class SparkTopology:
             self._throttle.begin()
 
     def _start(self, run: QueryRun, *, first: bool) -> None:
-        """Start a query and watch it to its end. What does not start the first time never will; later, storage may be away. A
-        source that no longer fits its spout, such as a table whose column was renamed, stays so.
+        """Start a query and watch it until it ends.
+
+        If the very first query can't start, none ever will, so the error ends the topology. If a later query can't start,
+        storage may be away, and another attempt may help. But no attempt repairs a source that no longer fits its spout, such
+        as a table whose column was renamed.
         """
         try:
             run.start(self._folder.spark)
@@ -472,7 +481,7 @@ class SparkTopology:
             self._watch(run)
 
     def _recover(self) -> None:
-        """Give workers that are new what their earlier lives left open; no batch runs meanwhile."""
+        """Give each new worker the rows that its earlier lives left open. No batch runs meanwhile."""
         if self._commits is not None:
             self._commits.reopen()
             assert self._run is not None
@@ -490,7 +499,7 @@ class SparkTopology:
         self._unrecovered.clear()
 
     def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
-        """What is left of attempts at the batch after the last one that is committed: that one runs next."""
+        """What earlier attempts left for the next batch, which is the one after the last committed batch."""
         announced_batch, announced = commits.announced()
         batch = commits.last + 1
         return EarlierAttempts(
@@ -498,12 +507,12 @@ class SparkTopology:
         )
 
     def _shared_folder(self) -> SharedFolder | None:
-        """What workers have to see of the checkpoint; None where they have nothing to write there."""
+        """The part of the checkpoint that workers have to see. None if they have nothing to write there."""
         plan = self._plan
         if self._folder.local is None:
             return None
         if self._acker is not None:
-            # Not the workers themselves: the executors beside them, who keep the acker query's state.
+            # The workers themselves write nothing. The Spark executors beside them hold the acker query's state.
             otherwise = "set stormspark.acker.durable: false, and rows open in a window or a join are lost with their worker"
         elif plan.exactly_once and (
             self._settings.record_inputs
@@ -522,7 +531,10 @@ class SparkTopology:
             raise CheckpointError(msg) from error
 
     def _durable_acker(self) -> DurableAcker | None:
-        """Tier 3, for a topology with rows that can outlive their batch; where batches are transactions no tree does."""
+        """The durable acker (tier 3), for a topology whose source rows can outlive their batch.
+
+        If batches are transactions, no tree outlives its batch, and there is no durable acker.
+        """
         wanted = self._settings.acking and self._settings.acker_durable and not self._plan.exactly_once
         if not self._plan.sources or not wanted:
             return None
@@ -539,7 +551,7 @@ class SparkTopology:
         self._nimbus.adopt(worker, messages)
 
     def _batch_commits(self) -> BatchCommits | None:
-        """Where batches are transactions; whoever wrote to this checkpoint before can't from now on."""
+        """The state table, opened for commits, if batches are transactions. It fences every earlier writer."""
         if not self._plan.exactly_once:
             return None
         table = self._table_of_spark() or self._table_of_driver()
@@ -551,7 +563,7 @@ class SparkTopology:
         return commits
 
     def _table_of_spark(self) -> SparkStateTable | None:
-        """The state table where Spark has to write it; else None."""
+        """The state table if Spark has to write it; otherwise None."""
         settings = self._settings
         if not is_for_spark(settings.state_table, self._folder.state_table):
             return None
@@ -570,9 +582,9 @@ class SparkTopology:
         )
 
     def _table_of_driver(self) -> DriversStateTable | None:
-        """The state table where the driver writes it, and workers hand it their changes; else None."""
+        """The state table if the driver writes it and workers hand it their changes; otherwise None."""
         settings = self._settings
-        # A folder that is gone with this driver is nobody else's, on other hosts least of all.
+        # The user gave no checkpoint, so the folder is the driver's own. Workers on other hosts can't see it.
         alone = not self._kept and self._network.address is not None
         if settings.state_table != "driver" and (settings.state_table is not None or not alone):
             return None
@@ -600,8 +612,9 @@ class SparkTopology:
         )
 
     def _watch(self, run: QueryRun) -> None:
-        """Return once the query has ended: by the gate, by itself, or because the end was wanted between two
-        batches.
+        """Watch the query, and return once it has ended.
+
+        A query ends at the gate, by itself, or because the supervisor stops it between two batches.
         """
         look_secs = min(_LOOK_SECS, self._settings.worker_lease_secs / 6)
         while True:
@@ -610,8 +623,7 @@ class SparkTopology:
             self._wake.clear()
             self._nimbus.look_for_silence()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
-                # The forwarders find out by themselves, most of them; this is for those that wait, and for
-                # tasks not yet begun.
+                # Most forwarders find out by themselves. Cancel the jobs for those that wait, and for tasks not yet begun.
                 run.cancel()
             end_wanted = self._stop_wanted.is_set() or bool(run.new_limits)
             if run.gate.reached.is_set() or (end_wanted and run.is_between_batches()):
@@ -646,7 +658,7 @@ class SparkTopology:
 
 
 def _answers(session: SparkSession) -> bool:
-    """Whether Spark's JVM is there."""
+    """Whether Spark's JVM still answers."""
     try:
         session.sparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
     except Exception:
