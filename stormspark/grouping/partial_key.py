@@ -122,6 +122,6 @@ def _by_first_value(context: GroupingContext) -> Callable[[Sequence[Any]], tuple
             )
             raise ValueNotHashableError(msg)
         text = value if isinstance(value, str) else str(value).lower()  # Java writes true and false.
-        return two_tasks(context.targets, text.encode("utf-8", "replace"))  # Java writes ? for a surrogate, too
+        return two_tasks(context.targets, text.encode("utf-8", "replace"))  # Java writes a ?, too
 
     return tasks_of
