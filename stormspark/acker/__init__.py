@@ -1,4 +1,7 @@
-"""Is this tree done? The XOR ledger, timeouts and verdicts; pure: time and random edge ids are arguments."""
+"""The acker: the XOR ledger, timeouts and verdicts of tuple trees.
+
+The package is pure: time and random edge ids are arguments.
+"""
 
 from stormspark.acker.ledger import Ledger, LedgerStatistics, Parts, RemoteEdges
 from stormspark.acker.running_clock import RunningClock

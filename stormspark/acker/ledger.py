@@ -1,38 +1,38 @@
 """The XOR ledger of one worker (E1-E18, tiers 1 and 2).
 
-Storm gives every edge of a tuple tree 64 random bits and XORs them at an acker when the edge is made and
-again when it is acked: zero means that nothing is open. A message an edge is dear, and most edges begin and
-end in one worker. So here:
+In Storm every edge of a tuple tree has 64 random bits. An acker XORs them when the edge is made, and again when it is
+acked: zero means that nothing is open. One message per edge is expensive, and most edges begin and end in one worker.
+So here:
 
-1. *Inside a worker* edges are counted (`Tree.count`), not numbered; a tree that never leaves its worker ends
-   when its count is zero and needs no random bits at all.
-2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. Handing the
-   frame out XORs the edge into the sender's value and takes the tuples off its count (`send`); the receiver
-   XORs it into its own value and puts them on its count (`receive`). A worker sends its value home, as a
-   *part*, only when its count is zero.
+1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
+   count is zero, and needs no random bits at all.
+2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. The sender of a frame
+   XORs the edge into its value and takes the tuples off its count (`send`). The receiver XORs the edge into its own
+   value and adds the tuples to its count (`receive`). A worker sends its value home, as a *part*, only when its count
+   is zero.
 
-Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero,
-and a worker whose count is not zero still holds back a value. Hence, at home: count = 0 and value = 0 if and
-only if every edge is acked (but for a chance of 2^-64), in whatever order parts arrive, also before the home
-knows of the edges (E7). What breaks it: a part or frame that is lost or delivered twice. Frames are never
-delivered twice (replies are remembered per request), and when some may be lost, with a worker, `abandon`
-fails every tree with something outside: its value is not zero.
+Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero, and a
+worker whose count is not zero still holds back a value. Hence at home, count = 0 and value = 0 if and only if every edge
+is acked (but for a chance of 2^-64). This holds in whatever order parts arrive, even before the home knows of the edges
+(E7). A part or frame that is lost or delivered twice would break the invariant. Frames are never delivered twice,
+because replies are remembered per request. When some may be lost together with a worker, `abandon` fails every tree
+with something outside, since its value is not zero.
 
-That values are XORed also means that a worker may hold several parts of one tree, each with a count of its
-own. So parts can be forgotten by the same rotation that times trees out (E8): a bolt that drops its tuples
-without ack leaves nothing behind, and a part that is still counted on goes home by itself when its time comes.
+Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation
+that times trees out can also forget parts (E8). A bolt that drops its tuples without ack leaves nothing behind, and a
+forgotten part that still has open edges goes home by itself when they are closed.
 
-What Storm does otherwise: an acker task keeps the record and tells the spout; here the spout's own worker
-keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
+Storm does one thing differently: an acker task keeps the record and informs the spout. Here the spout's own worker keeps
+it, as Heron's stream manager does (E19), so a verdict needs no further message.
 
-Traced trees (`TracedTree`, `TracedPart`) are told apart by their root ids, which are even; all others are odd.
+The root ids of traced trees (`TracedTree`, `TracedPart`) are even, and all others are odd.
 """
 
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
 # compiles it. When you add, rename or retype one of them, change both files and check with `make compiled`.
-# Second names for the same object (`one`, `tree`, `known`, `ids`, `edges`) are there for speed: the .pxd declares their
-# types, so compiled code reads the object's C fields. A count is changed through one only where the type is exactly
-# `Tree` or `Part`, since a traced tree has a property there.
+# The variables `one`, `tree`, `known`, `ids` and `edges` are second names for the same object, for speed: the .pxd declares
+# their types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
+# exactly `Tree` or `Part`, since a traced tree has a property there.
 
 from __future__ import annotations
 
@@ -49,13 +49,14 @@ from stormspark.acker.verdict import ACKED, Outcome, Verdict
 __all__ = ["Ledger", "LedgerStatistics", "Parts", "RemoteEdges"]
 
 _FORGOTTEN = Verdict(Outcome.WORKER_LOST, "its spout's task began anew and knows nothing of it (B10, E35)")
-#: Why trees have timed out, as far as it is known.
+#: Returns why trees have timed out, as far as that is known.
 Explain = Callable[[Sequence[Tree]], Mapping[Tree, str]]
 
 
 class RemoteEdges(NamedTuple):
-    """The trees of one frame: for each its home worker, root id, edge, and how many of its tuples the frame
-    holds.
+    """The trees of one frame, as parallel arrays.
+
+    For each tree: its home worker, its root id, its edge, and how many of its tuples the frame holds.
     """
 
     homes: array[int]
@@ -66,8 +67,10 @@ class RemoteEdges(NamedTuple):
 
 @dataclass
 class Parts:
-    """What goes home to one worker: XOR parts as packed arrays, fails with their reasons, and the trees whose
-    timeouts were reset. And from there to the others: ``asks``, roots of trees that failed, for their stories.
+    """The parts and requests that one worker sends to another.
+
+    To a home worker go XOR parts as packed arrays, fails with their verdicts, and the roots of trees whose timeouts were
+    reset. A home worker sends ``asks``: the roots of failed trees whose stories it wants.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
@@ -82,8 +85,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class LedgerStatistics:
-    """Sizes of a ledger's tables: open trees, those with edges elsewhere, parts of other workers' trees,
-    parts to send.
+    """Sizes of a ledger's tables.
+
+    They hold open trees, trees with edges elsewhere, parts of other workers' trees, and parts to send.
     """
 
     open: int
@@ -95,9 +99,9 @@ class LedgerStatistics:
 class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
-    ``edge_ids(n)`` gives n times 64 random bits; ``timeout`` is in seconds of the running clock, None for
-    never. ``trace`` makes the traces of parts by root id, where they are wanted. ``buckets``: a tree fails after
-    1 to b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
+    ``edge_ids(n)`` returns n random numbers of 64 bits. ``timeout`` is in seconds of the running clock; None means never.
+    ``trace`` makes the trace of a part from its root id, if traces are wanted. With b ``buckets`` a tree fails after 1 to
+    b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
     """
 
     def __init__(
@@ -110,52 +114,52 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        #: Frames that have left, by which branches know whether they are in the one that is being packed.
+        #: The number of frames that have left. With it, branches know whether they are in the frame that is being packed.
         self.frames = 0
-        self.asked: list[int] = []  # roots that other workers want to know about
+        self.asked: list[int] = []  # roots of trees whose stories other workers want
         #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over.
         self.moving = 0
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees by when they began: what is in a closed bucket had begun by then, and times out a timeout later.
+        # Open trees by when they began. All trees of a closed bucket began before it was closed, and time out a timeout later.
         self._newest: dict[Tree, None] = {}
-        self._closed: deque[tuple[float, dict[Tree, None]]] = deque()  # with when, the oldest first
+        self._closed: deque[tuple[float, dict[Tree, None]]] = deque()  # with times, oldest first
         self._period = math.inf if timeout is None else timeout / (buckets - 1)
         self._rotated_at = self._parts_rotated_at = 0.0
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
-        # Parts of other workers' trees, by root id: those since the last rotation, and those since the one
-        # before.
+        # Parts of other workers' trees, by root id: those since the last rotation, and those since the one before it.
         self._parts: dict[int, Part] = {}
         self._older_parts: dict[int, Part] = {}
-        self._forgotten_parts: dict[int, Part] = {}  # by the last rotation; for stories only
+        self._forgotten_parts: dict[int, Part] = {}  # forgotten by the last rotation; for stories only
 
     # -- at home ---------------------------------------------------------------------------------------------
 
     def begin(self, tree: Tree) -> None:
-        """Keep the tree of a reliable emit, whose copies are on its ``count`` already (B6)."""
+        """Keep the tree of a reliable emit, whose copies are already on its ``count`` (B6)."""
         tree.bucket = bucket = self._newest
         bucket[tree] = None
         tree.account.pending += 1
 
     def drained(self, branch: Branch) -> None:
-        """The last local edge of ``branch`` is closed: end the tree, or send the part home."""
+        """End the tree of ``branch``, or send its part home, because its last local edge is closed."""
         kind = type(branch)
         if kind is Tree or kind is TracedTree:
             if not branch.value:
                 self._end(branch, ACKED)  # type: ignore[arg-type]
         elif branch.home != self.worker:  # type: ignore[attr-defined]
-            # Where a rotation has forgotten it, this may be another part of the tree; that one goes on by itself.
+            # If a rotation has forgotten this part, the table may hold another part of the tree, which goes home by itself.
             root = branch.root_id
             if self._parts.pop(root, None) is None:
                 self._older_parts.pop(root, None)
-            if branch.verdict is None:  # a failed part never tells its value: no order of parts can ack (E21)
+            # A failed part never sends its value, so no order of parts can ack (E21).
+            if branch.verdict is None:
                 parts = self._parts_for(branch.home)  # type: ignore[attr-defined]
                 parts.roots.append(root)
                 parts.values.append(branch.value)
 
     def fail(self, branch: Branch, verdict: Verdict) -> None:
-        """Fail a tree at once; what is left of it runs on and is ignored (E11, E24)."""
+        """Fail a tree at once. Its remaining tuples are still executed, but no longer count (E11, E24)."""
         if isinstance(branch, Tree):
             self._end(branch, verdict)
         elif isinstance(branch, Part) and branch.home != self.worker and branch.verdict is None:
@@ -165,8 +169,9 @@ class Ledger:
             self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
     def take_parts(self, parts: Parts) -> None:
-        """Parts came home. Those of trees that have ended, or of an earlier life of this worker, are ignored
-        (E8, E33).
+        """Process parts that came home.
+
+        Parts of trees that have ended, or of an earlier incarnation of this worker, are ignored (E8, E33).
         """
         self.asked += parts.asks
         outside = self._outside
@@ -186,9 +191,9 @@ class Ledger:
                     self._end(one, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
-        """Give an open tree a whole timeout again (C11); one of another worker when its home hears of it.
+        """Give an open tree a whole timeout again (C11). A tree of another worker gets it when its home is informed.
 
-        Nothing but a reset does this, and a fail ends the tree (E9).
+        Nothing else extends a timeout, and a fail ends the tree (E9).
         """
         if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
@@ -199,11 +204,12 @@ class Ledger:
             self._parts_for(branch.home).resets.add(branch.root_id)
 
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
-        """Time out what has been open for too long on the running clock (E10); return how many trees that
-        were. ``explain`` may say why; it is asked before they end, and once a timeout in any case.
+        """Time out trees that have been open for too long on the running clock (E10); return how many they are.
 
-        One call closes one bucket, however far the clock has gone: when a tree began is known no better than to
-        the last look at the clock, and none may fail early (E28).
+        ``explain`` may return the reasons. It is called before the trees end, and once per timeout in any case.
+
+        One call closes one bucket, however far the clock has gone. A tree may have begun at any time since the last look
+        at the clock, and none may fail early (E28).
         """
         timeout = self._timeout
         if timeout is None:
@@ -212,7 +218,8 @@ class Ledger:
         while self._closed and running_seconds - self._closed[0][0] >= timeout:
             expired += self._closed.popleft()[1]
         whole = running_seconds - self._parts_rotated_at >= timeout
-        if expired or whole:  # also where none is late: who explains wants to know how long it has been so
+        # Even if no tree is late, explain is called: it keeps track of how long tuples have waited.
+        if expired or whole:
             late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
             reasons = explain(expired) if explain is not None else {}
             for tree in expired:
@@ -228,7 +235,7 @@ class Ledger:
         return len(expired)
 
     def abandon(self, reason: str) -> int:
-        """Frames and parts under way are lost: fail the trees that have something outside (module docstring)."""
+        """Fail the trees that have something outside, because frames and parts under way are lost (module docstring)."""
         lost = [tree for tree in self._outside.values() if tree.value]
         for tree in lost:
             self._end(tree, Verdict(Outcome.WORKER_LOST, reason))
@@ -236,7 +243,7 @@ class Ledger:
         return len(lost)
 
     def roll_back(self, reason: str) -> int:
-        """All that was under way is gone, here and everywhere: fail the open trees, and forget parts of other workers' ones."""
+        """Fail all open trees and forget the parts of other workers' trees, because everything under way is taken back."""
         open_trees = list(self.open_trees())
         for tree in open_trees:
             self._end(tree, Verdict(Outcome.TAKEN_BACK, reason))
@@ -245,7 +252,7 @@ class Ledger:
         return len(open_trees)
 
     def forget(self, account: SpoutAccount) -> int:
-        """A spout task starts anew: its trees are gone, without ack or fail (B10, E35)."""
+        """Drop the trees of a spout task that starts anew, without ack or fail (B10, E35)."""
         mine = [tree for tree in self.open_trees() if tree.account is account]
         for tree in mine:
             self._end(tree, _FORGOTTEN)
@@ -255,7 +262,7 @@ class Ledger:
     def _end(self, tree: Tree, verdict: Verdict) -> None:
         bucket = tree.bucket
         if bucket is None:
-            return  # it has ended already: one verdict a tree (E22)
+            return  # It has already ended: there is one verdict per tree (E22).
         del bucket[tree]
         tree.bucket = None
         tree.verdict = verdict
@@ -270,15 +277,15 @@ class Ledger:
     # -- between workers -------------------------------------------------------------------------------------
 
     def send(self, counts: Mapping[Branch, int]) -> RemoteEdges:
-        """Hand tuples out to another worker: ``counts`` says how many of each tree the frame holds."""
+        """Hand tuples out to another worker. ``counts`` holds how many tuples of each tree are in the frame."""
         return self.hand_out(list(counts), list(counts.values()))
 
     def hand_out(self, branches: list[Any], counts: list[int]) -> RemoteEdges:
-        """`send`, of so many tuples of each of these; each is there once."""
+        """Hand out ``counts[i]`` tuples of ``branches[i]``, as `send` does. Each branch occurs once."""
         new = 0
         for known in branches:
             new += not known.root_id  # parts have one
-        # By other names as well, under which compiled code sees the numbers in them.
+        # These arrays also have second names, under which compiled code sees the numbers in them.
         ids = array("Q", self._edge_ids(new))
         all_edges = array("Q", self._edge_ids(len(branches)))
         all_homes = array("i", (self.worker,)) * len(branches)
@@ -291,11 +298,11 @@ class Ledger:
             if kind is Tree or kind is TracedTree:
                 tree: Tree = branch
                 if not tree.root_id:
-                    # Every worker that takes the tree over sees by this bit whether it is traced.
+                    # By this bit every worker that receives the tree sees whether it is traced.
                     root = ids[new] | 1
                     new += 1
                     tree.root_id = branch.trace.root_id if kind is TracedTree else root
-                    # A tree that has ended is not to be found again: its late parts are ignored.
+                    # A tree that has ended must not be found again, so that its late parts are ignored.
                     if tree.bucket is not None:
                         self._outside[tree.root_id] = tree
             else:
@@ -313,7 +320,7 @@ class Ledger:
         return RemoteEdges(all_homes, all_roots, all_edges, array("L", counts))
 
     def receive(self, edges: RemoteEdges) -> list[Branch]:
-        """Take the trees of a frame over; the list is parallel to ``edges`` and to the frame's references."""
+        """Take over the trees of a frame; return a list parallel to ``edges`` and to the frame's references."""
         here, parts, older, outside = self.worker, self._parts, self._older_parts, self._outside
         self.moving = 1
         branches: list[Branch] = []
@@ -331,8 +338,7 @@ class Ledger:
                 else:
                     branch.count += count
             elif home == here:
-                # A tree of ours that has ended, whose tuples still run (E11): a part that is in no table and
-                # never sent.
+                # An ended tree of this worker whose tuples still run (E11). Its part is in no table and is never sent.
                 branch = Part(home, root, edge, count)
             elif root & 1 or self._trace is None:
                 branch = parts[root] = Part(home, root, edge, count)
@@ -349,29 +355,29 @@ class Ledger:
         return parts
 
     def ask(self, root: int, workers: Iterable[int]) -> None:
-        """Let other workers tell what they know of a tree that has failed."""
+        """Request from other workers what they know of a tree that has failed."""
         for worker in workers:
             self._parts_for(worker).asks.append(root)
 
     def new_root(self, *, traced: bool) -> int:
-        """A root id for a tree that has not left its worker: even for one that is traced, odd for others."""
+        """Return a root id for a tree that has not left its worker: even if the tree is traced, else odd."""
         root = self._edge_ids(1)[0]
         return root & ~1 or 2 if traced else root | 1
 
     # -- for people and tests --------------------------------------------------------------------------------
 
     def part(self, root: int) -> Part | None:
-        """What is held here of another worker's tree, also if the last rotation has forgotten it."""
+        """Return the part of another worker's tree that is held here, even if the last rotation has forgotten it."""
         return self._parts.get(root) or self._older_parts.get(root) or self._forgotten_parts.get(root)
 
     def open_trees(self) -> Iterator[Tree]:
-        """The open trees of this worker's spouts, oldest bucket first."""
+        """Yield the open trees of this worker's spouts, oldest bucket first."""
         for _, bucket in self._closed:
             yield from bucket
         yield from self._newest
 
     def statistics(self) -> LedgerStatistics:
-        """A frozen snapshot of the tables' sizes."""
+        """Return a frozen snapshot of the tables' sizes."""
         outgoing = sum(len(parts) for parts in self.parts_to_send.values())
         return LedgerStatistics(
             len(self._newest) + sum(len(bucket) for _, bucket in self._closed),
@@ -381,7 +387,7 @@ class Ledger:
         )
 
     def validate(self) -> None:
-        """Check every invariant that one worker can see; on in tests."""
+        """Check every invariant that one worker can see. Tests switch this on."""
         for bucket in (self._newest, *(bucket for _, bucket in self._closed)):
             for tree in bucket:
                 assert tree.bucket is bucket and tree.verdict is None, tree

@@ -1,12 +1,12 @@
-"""What the durable acker knows of a source row that is open at the end of a batch (tier 3).
+"""The durable acker's knowledge of source rows that are open at the end of a batch (tier 3).
 
-A record is one edge: its ``value`` is XORed to its root when the row's task opens it and again when the task
-closes it, so a root whose XOR is zero is done (E2). While a task lives its ledger decides verdicts; when it
-has died its records are still open, and their rows are emitted again.
+A record is one edge. Its ``value`` is XORed into its root when the row's task opens it, and again when the task closes
+it, so a root whose XOR is zero is done (E2). While a task lives, its ledger decides verdicts. When it has died, its
+records are still open, and their rows are emitted again.
 
-The acker's time is not a clock's: it only goes on by commits, and by at most a quarter of the watermark's
-delay from one to the next (`AckerTime`). So nothing that is written is ever late, however long the pause
-between two commits.
+The acker's time is not the time of a clock. It advances only by commits, and from one commit to the next by at most a
+quarter of the watermark's delay (`AckerTime`). So nothing that is written is ever late, however long the pause between
+two commits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ __all__ = ["AckerTime", "Change", "Record"]
 
 
 class Record(NamedTuple):
-    """``root`` and ``value`` are random, 64 bits with sign; ``created`` is the acker's time at which it was
-    opened.
+    """One open row in the durable acker.
+
+    ``root`` and ``value`` are random, 64 bits with sign. ``created`` is the acker's time at which the record was opened.
     """
 
     root: int
@@ -28,10 +29,10 @@ class Record(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A record is opened, with its row, or closed: then ``batch`` is None and there is no row.
+    """A change in the journal: a record is opened, with its row, or closed.
 
-    ``message_id`` is for people, ``row`` is what it takes to emit it again; ``batch`` is the one that brought
-    it.
+    When it is closed, ``batch`` is None and there is no row. When it is opened, ``batch`` is the batch that brought the
+    row, and ``row`` holds what is needed to emit it again. ``message_id`` is for people.
     """
 
     record: Record
@@ -42,10 +43,9 @@ class Change(NamedTuple):
 
 @dataclass
 class AckerTime:
-    """The time of the next commit in microseconds, how old a record may get, and which attempts may have been written down.
+    """The acker's time at the next commit in microseconds, and the bounds that follow from it.
 
-    ``delay`` is the watermark's, in seconds: what is older than that and still open is told by the acker
-    query.
+    ``delay`` is the watermark's, in seconds. The acker query reports records that are older than that and still open.
 
     >>> time = AckerTime(delay=90.0, at=10_000_000)
     >>> time.committed(5.0); time.at
@@ -58,18 +58,18 @@ class AckerTime:
 
     delay: float
     at: int = 0
-    #: The last attempt at a batch whose changes may be in the journal; what later attempts told is not.
+    #: The last attempt at a batch whose changes may be in the journal. Later attempts' changes are not in it.
     tried: int = -1
 
     def committed(self, seconds: float) -> None:
-        """A commit was written ``seconds`` after the one before: time goes on."""
+        """Advance the time, because a commit was written ``seconds`` after the one before."""
         self.at += round(min(max(seconds, 0.0), self.delay / 4) * 1_000_000)
 
     @property
     def refresh_before(self) -> int:
-        """Records older than this are opened anew.
+        """The age limit: records older than this are opened anew.
 
-        One that is not is at most half of the delay old, so at most three quarters when the next commit
-        closes it, and the watermark is a whole delay behind.
+        All other records are at most half of the delay old. They are at most three quarters old when the next commit
+        closes them, and the watermark is a whole delay behind.
         """
         return self.at - round(self.delay * 500_000)

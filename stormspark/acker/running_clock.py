@@ -1,6 +1,4 @@
-"""The clock that message timeouts run on: it stands still while the topology waits for something that is not
-its own.
-"""
+"""The clock of message timeouts. It stands still while the topology waits for something that is not its own."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ __all__ = ["RunningClock"]
 
 
 class RunningClock:
-    """Counts the seconds a topology was running.
+    """Counts the seconds that a topology was running.
 
-    Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds: it takes that
-    long to plan a batch, while a longer gap is an outage, a restart or a pause, and must not fail tuples that
-    nobody could work on (W2, W3). ``longest`` bounds what counts from one call of `advance` to the next one, in
-    seconds: while a single call of user code runs, no worker can tell the others which tuples merely wait.
+    Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds, because planning a batch takes
+    about that long. A longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on
+    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. While a single call of user
+    code runs, a worker can't inform the others which tuples merely wait.
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -37,24 +35,21 @@ class RunningClock:
         self.seconds = 0.0
 
     def begin_batch(self, now: float) -> None:
-        """A batch begins at ``now`` (monotonic seconds)."""
-        # An attempt that never ended (its worker was lost) was followed by a restart of the query: a gap as
-        # well.
+        """Begin a batch at ``now`` (monotonic seconds)."""
+        # An attempt that never ended, because its worker was lost, was followed by a restart of the query. That is a gap, too.
         if self._last is not None:
             self.seconds += min(max(now - self._last, 0.0), self._gap)
         self._last = now
         self._in_batch = True
 
     def advance(self, now: float) -> float:
-        """Note that work goes on at ``now``; return the running seconds. Clocks that jump back count as no
-        time.
-        """
+        """Note that work goes on at ``now``; return the running seconds. A clock that jumps back adds no time."""
         if self._last is not None and self._in_batch:
             self.seconds += min(max(now - self._last, 0.0), self._longest)
             self._last = now
         return self.seconds
 
     def end_batch(self, now: float) -> None:
-        """The batch's last superstep ended at ``now``."""
+        """Note that the batch's last superstep ended at ``now``."""
         self.advance(now)
         self._in_batch = False

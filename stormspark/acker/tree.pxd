@@ -1,4 +1,4 @@
-# What the compiler has to know of tree.py, beside it: the fields of its objects in C. See ARCHITECTURE.md, "The compiled tuple path".
+# The C fields of the objects in tree.py, beside it, for the compiler. See ARCHITECTURE.md, "The compiled tuple path".
 
 cdef class SpoutAccount:
     cdef public object task

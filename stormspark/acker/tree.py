@@ -1,10 +1,10 @@
-"""What one worker knows of one tuple tree: all of it at home, a part of it elsewhere."""
+"""One worker's knowledge of one tuple tree: the whole tree at home, a part of it elsewhere."""
 
 # tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with
 # which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
 # compiled`.
-# `_count` is a second name for the slot that `_Traced` covers with a property: a traced branch keeps its number there,
-# and branches that are not traced pay nothing for the property.
+# `_count` is a second name for the slot that `_Traced` covers with a property. A traced branch keeps its number there, and
+# branches that are not traced have no cost for the property.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Trace", "TracedPart", "Tr
 class SpoutAccount:
     """The trees of one spout task: how many are open, and those that ended and wait for ``ack`` or ``fail``.
 
-    ``attempt`` counts the attempts at batches, where these are transactions; each tree has the number of the one it belongs to.
+    ``attempt`` counts the attempts at batches, if these are transactions. Each tree has the number of its attempt.
     """
 
     __slots__ = ("attempt", "ended", "pending", "task")
@@ -33,14 +33,13 @@ class SpoutAccount:
 
 
 class Branch:
-    """A tree as far as it lives in this worker: a `Tree` at home, a `Part` elsewhere.
+    """The part of a tree that lives in this worker: a `Tree` at home, a `Part` elsewhere.
 
-    The tuple path works on the first two numbers directly, since a method call a tuple is what Python can't
-    afford:
+    The tuple path works on the first two numbers directly, because a method call per tuple is too expensive in Python:
 
-    - ``count``: edges that are open in this worker. A copy of a tuple emitted here adds one, its ack takes
-      one away, and whoever brings it to zero calls `Ledger.drained`.
-    - ``value``: the XOR of the edges to other workers as far as they are known here.
+    - ``count``: the open edges in this worker. A copy of a tuple that is emitted here adds one, and its ack subtracts
+      one. Code that brings it to zero calls `Ledger.drained`.
+    - ``value``: the XOR of the edges to other workers, as far as they are known here.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
 
@@ -49,10 +48,10 @@ class Branch:
     count: int
     value: int
     root_id: int
-    #: The last frame that took tuples of it to another worker, and its number there.
+    #: The last frame that took tuples of this branch to another worker, and the branch's position in that frame.
     mark: int
     place: int
-    #: How it ended; for a part: that its failure was told.
+    #: How the tree ended. In a part it means that the failure has been sent home.
     verdict: Verdict | None
 
 
@@ -61,7 +60,10 @@ Roots: TypeAlias = Branch | tuple[Branch, ...] | None
 
 
 class Tree(Branch):
-    """A tree in the worker of its spout. ``emitted_at`` is when, by the worker's clock; ``attempt`` is its account's then."""
+    """A tree in the worker of its spout.
+
+    ``emitted_at`` is the time of the emit by the worker's clock, and ``attempt`` is the account's attempt at that time.
+    """
 
     __slots__ = ("account", "attempt", "bucket", "emitted_at", "message_id")
 
@@ -76,7 +78,7 @@ class Tree(Branch):
         self.message_id = message_id
         self.emitted_at = emitted_at
         self.bucket: dict[Tree, None] | None = (
-            None  # where the timeouts keep it; None before its begin and after its end
+            None  # the bucket that times it out; None before the tree begins and after it has ended
         )
 
     def __repr__(self) -> str:
@@ -84,7 +86,7 @@ class Tree(Branch):
 
 
 class Part(Branch):
-    """What a worker holds of a tree whose ``home`` is another worker, or of one of its own that has ended."""
+    """A worker's share of a tree whose ``home`` is another worker, or of its own tree that has ended."""
 
     __slots__ = ("home",)
 
@@ -103,30 +105,30 @@ class Part(Branch):
 
 
 class Trace(Protocol):
-    """Is told what happens to one tree in one worker. It looks on and changes nothing."""
+    """An observer of one tree in one worker. It changes nothing."""
 
     root_id: int
 
     def changed(self, branch: Branch, by: int) -> None:
-        """Edges were opened (``by`` above 0) or closed, or moved between workers."""
+        """Called when edges were opened (``by`` above 0) or closed, or moved between workers."""
 
     def arrived(self, task: int, tuples: int) -> None:
-        """So many of the tuples that a frame brought are for this task."""
+        """Called when a frame has brought this many tuples for this task."""
 
     def ended(self, branch: Branch, verdict: Verdict) -> None:
-        """The tree has ended, or a bolt of another worker than its home has failed it."""
+        """Called when the tree has ended, or when a bolt outside of its home worker has failed it."""
 
 
-# What the tuple path reads and writes of a branch: the slot itself, which traced branches put a property before.
+# The slot itself, which the tuple path reads and writes. Traced branches cover it with a property.
 _count: Any = Branch.__dict__["count"]
 
 
 class _Traced(Branch):
-    """A branch that tells its trace of every change of its count; the ledger tells it of its end.
+    """A branch that reports every change of its count to its trace; the ledger reports the end.
 
-    The tuple path does to it what it does to any other, so that tracing costs the trees that are not traced nothing. But where
-    it is compiled, code that knows the type of a branch sees the slot and not the property: only what is exactly a `Tree` or a
-    `Part` may be treated so.
+    The tuple path handles it like any other branch, so that tracing has no cost for trees that are not traced. But compiled
+    code that knows the type of a branch sees the slot and not the property. So only an object that is exactly a `Tree` or
+    a `Part` may be treated that way.
     """
 
     __slots__ = ()
@@ -146,7 +148,7 @@ class _Traced(Branch):
 
 
 class TracedTree(_Traced, Tree):
-    """A tree whose story is written down; it has its trace's root id, which is even (see `Ledger.send`)."""
+    """A tree whose story is written down. It has its trace's root id, which is even (see `Ledger.send`)."""
 
     __slots__ = ("trace",)
 
@@ -165,4 +167,4 @@ class TracedPart(_Traced, Part):
         self.trace = trace
         _count.__set__(self, 0)
         super().__init__(home, root_id, value, 0)
-        self.count = count  # of which the trace is told
+        self.count = count  # by the property, so that the trace is informed

@@ -9,8 +9,9 @@ __all__ = ["ACKED", "Outcome", "Verdict"]
 
 
 class Outcome(Enum):
-    """The ends of a tree; all but the first make the spout's ``fail`` called. What is taken back went well, perhaps, and another
-    tree of its batch did not (C44).
+    """How a tree ended. All outcomes but the first call the spout's ``fail``.
+
+    A tree that was taken back may have gone well itself: another tree of its batch did not (C44).
     """
 
     ACKED = "acked"
@@ -22,7 +23,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A tree's end. ``component`` and ``task`` say who failed it, where a bolt did; ``root`` names its story.
+    """How and why a tree ended.
+
+    If a bolt failed it, ``component`` and ``task`` name that bolt. ``root`` is the key of its story.
 
     >>> str(Verdict(Outcome.FAILED, "KeyError: 'price'", "parse", 7))
     "failed by a bolt: parse[7]: KeyError: 'price'"

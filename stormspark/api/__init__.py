@@ -1,4 +1,7 @@
-"""What users write topologies with; `stormspark.spi` is what front-ends and the engine need besides."""
+"""The classes that users write topologies with.
+
+`stormspark.spi` adds the classes that front-ends and the engine need.
+"""
 
 from stormspark.api.arrow_components import (
     ROW_BY_ROW,

@@ -1,9 +1,9 @@
 """Vectorised components: spouts and bolts that take and emit whole batches of rows.
 
-A row of a batch is a tuple in every respect: it is routed, acked, failed and counted like one, and a bolt that is not vectorised
-gets it as one. Vectorised is only how the code is written: one call for thousands of tuples, in the columns of a
-``pyarrow.RecordBatch``. Streams that such a component emits or subscribes to are typed: their fields are declared by a
-``pyarrow.Schema``.
+Each row of a batch is a tuple in every respect: rows are routed, acked, failed and counted one by one, and a bolt
+that is not vectorised receives them one by one. Only the user's code works differently: one call processes
+thousands of tuples, as the columns of a ``pyarrow.RecordBatch``. Streams that such a component emits or subscribes
+to are typed: a ``pyarrow.Schema`` declares their fields.
 """
 
 from __future__ import annotations
@@ -36,39 +36,41 @@ __all__ = [
     "Rows",
 ]
 
-#: The anchors of a batch whose row i comes of input row i.
+#: Anchors of a batch in which row i is computed from input row i.
 ROW_BY_ROW: Final = "row by row"
 
-#: Positions of rows of the batch at hand, or one bool a row.
+#: Positions of rows in the current batch, or one bool per row.
 Rows: TypeAlias = "pa.Array | pa.ChunkedArray | NDArray[np.integer[Any]] | NDArray[np.bool_] | Sequence[int] | Sequence[bool]"
-#: Which rows of the batch at hand each emitted row comes of; see `ArrowOutputCollector.emit_batch`.
+#: The input rows that each emitted row is computed from; see `ArrowOutputCollector.emit_batch`.
 Anchors: TypeAlias = (
     "Literal['row by row'] | pa.Array | pa.ChunkedArray | NDArray[np.integer[Any]] | Sequence[int] | None"
 )
 
 
 class ArrowOutputCollector(Protocol):
-    """What `ArrowBolt.execute_batch` gets."""
+    """The collector that `ArrowBolt.execute_batch` receives."""
 
-    #: Where the batch at hand comes from.
+    #: The component and stream that emitted the current batch.
     source_component: str
     source_stream: str
 
     def emit_batch(
         self, batch: pa.RecordBatch | pa.Table, stream: str = DEFAULT_STREAM, anchors: Anchors = None
     ) -> None:
-        """Emit every row of ``batch`` as a tuple; its columns are those of the stream's schema.
+        """Emit every row of ``batch`` as a tuple. Its columns are those of the stream's schema.
 
-        ``anchors`` says of which input rows the rows come (E4):
+        ``anchors`` names the input rows that the emitted rows are anchored to (E4):
 
-        - None: each row of all input rows. So if one of them fails, all input rows fail: right whatever you compute, but
-          coarse where input rows belong to many trees.
-        - `ROW_BY_ROW`: row i of input row i; there are as many.
-        - an array of integers, one a row: the position of its input row. ``pyarrow.compute.list_parent_indices`` gives them for
-          lists that are flattened.
-        - an array of lists of integers, one a row: the positions of all of its input rows; none: the row is untracked.
+        - None: each emitted row is anchored to all input rows. If one emitted row fails, all input rows fail. This is
+          right whatever you compute, but coarse where input rows belong to many trees.
+        - `ROW_BY_ROW`: row i is anchored to input row i. Both batches have the same number of rows.
+        - an array of integers, one per row: the position of the row's input row. For flattened lists,
+          ``pyarrow.compute.list_parent_indices`` returns this array.
+        - an array of lists of integers, one list per row: the positions of all the row's input rows. A row with an
+          empty list is untracked.
 
-        Raises `EmitError` for an unknown stream, columns that are not the schema's, and anchors that do not fit.
+        Raises `EmitError` for an unknown stream, for columns that differ from the schema's, and for anchors that do
+        not fit.
         """
 
     def emit_batch_direct(
@@ -78,27 +80,31 @@ class ArrowOutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         anchors: Anchors = None,
     ) -> None:
-        """The same to one task on a direct stream (B9, D11)."""
+        """Emit every row of ``batch`` to one task on a direct stream, as `emit_batch` does otherwise (B9, D11)."""
 
     def fail(self, rows: Rows, reason: str | None = None) -> None:
-        """Fail these rows of the batch at hand, as positions or as one bool a row; the others are acked (E5, W4)."""
+        """Fail these rows of the current batch, given as positions or as one bool per row.
+
+        The other rows are acked (E5, W4).
+        """
 
     def reset_timeout(self) -> None:
-        """Give all trees of the batch at hand another message timeout (C11)."""
+        """Give all trees of the current batch another message timeout (C11)."""
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
-        """The schema of one of the component's streams."""
+        """Return the schema of one of the component's streams."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error in logs and statistics (C4)."""
 
 
 class ArrowBolt(Component, ABC):
-    """A bolt that is given its tuples as batches of rows, acked when ``execute_batch`` returns.
+    """A bolt that receives its tuples as batches of rows. They are acked when ``execute_batch`` returns.
 
-    It is to a batch what `BasicBolt` is to a tuple (C5): what is emitted is anchored, what raises fails all rows of the batch,
-    and `ArrowOutputCollector.fail` fails some. How many rows a batch has is not promised: what waits for a task is put together.
-    All rows of a batch come from one stream of one component; the order of tuples is kept (E31).
+    It handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
+    the batch, and `ArrowOutputCollector.fail` fails some of them. The size of a batch is not promised: the engine puts
+    together the tuples that wait for a task. All rows of a batch come from one stream of one component, and the order
+    of tuples is kept (E31).
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> class Split(ArrowBolt):
@@ -115,32 +121,33 @@ class ArrowBolt(Component, ABC):
 
     @abstractmethod
     def execute_batch(self, batch: pa.RecordBatch, collector: ArrowOutputCollector) -> None:
-        """Process the rows of one batch, of one at least."""
+        """Process the rows of one batch, which has at least one row."""
 
     def on_tick_tuple(self, tick: Tuple, collector: ArrowOutputCollector) -> None:
-        """``topology.tick.tuple.freq.secs`` have passed (C9). What is emitted here is untracked."""
+        """Called every ``topology.tick.tuple.freq.secs`` (C9). Tuples that it emits are untracked."""
 
     def cleanup(self) -> None:
-        """The topology ends. Not called when a worker is killed (C1)."""
+        """Called when the topology ends, but not when a worker is killed (C1)."""
 
 
 class PandasOutputCollector(ArrowOutputCollector, Protocol):
-    """What `PandasBolt.execute_frame` gets."""
+    """The collector that `PandasBolt.execute_frame` receives."""
 
     def emit_frame(
         self, frame: pd.DataFrame, stream: str = DEFAULT_STREAM, anchors: Anchors | pd.Index[Any] = None
     ) -> None:
-        """Emit every row of ``frame``, whose columns are those of the stream's schema, in any order.
+        """Emit every row of ``frame`` as a tuple, as `emit_batch` does.
 
-        As `emit_batch`. An input frame's index counts its rows, so ``anchors=out.index`` is right for what pandas derives of it
-        by filtering, sorting, exploding or merging it, until somebody resets the index.
+        The frame's columns are those of the stream's schema, in any order. The index of an input frame counts its
+        rows. pandas keeps it when you filter, sort, explode or merge the frame, so ``anchors=out.index`` is right until
+        you reset the index.
         """
 
 
 class PandasBolt(ArrowBolt):
     """An `ArrowBolt` whose batches are pandas frames.
 
-    The values are as ``RecordBatch.to_pandas()`` has them: where a column of ints has nulls, it is one of floats.
+    The values are those of ``RecordBatch.to_pandas()``: a column of ints that has nulls becomes a column of floats.
 
     >>> import pyarrow as pa
     >>> class Large(PandasBolt):
@@ -153,15 +160,15 @@ class PandasBolt(ArrowBolt):
 
     @abstractmethod
     def execute_frame(self, frame: pd.DataFrame, collector: PandasOutputCollector) -> None:
-        """Process the rows of one frame, of one at least."""
+        """Process the rows of one frame, which has at least one row."""
 
     def execute_batch(self, batch: pa.RecordBatch, collector: ArrowOutputCollector) -> None:
-        """Make a frame of it."""
+        """Convert the batch to a frame and process it."""
         self.execute_frame(batch.to_pandas(), _Frames(collector))
 
 
 class ArrowSpoutOutputCollector(Protocol):
-    """What `ArrowSpout.open` gets."""
+    """The collector that `ArrowSpout.open` receives."""
 
     def emit_batch(
         self,
@@ -172,27 +179,29 @@ class ArrowSpoutOutputCollector(Protocol):
     ) -> None:
         """Emit every row of ``batch`` as a tuple.
 
-        With ``message_id`` all rows are one tree: one ``ack`` when all are processed, or one ``fail`` (as a group, X68). That
-        costs nothing a row. With ``message_ids``, one a row, each row is a tree of its own (B6); a null is a row that is
-        untracked. Without either, no row is tracked. Raises `EmitError` as `ArrowOutputCollector.emit_batch`.
+        With ``message_id``, all rows form one tree: the spout gets one ``ack`` when all are processed, or one ``fail``
+        (as for a group, X68). Tracking then has no per-row cost. With ``message_ids``, one per row, each row is a tree
+        of its own (B6), and a row whose id is null is untracked. Without either, no row is tracked. Raises `EmitError`
+        as `ArrowOutputCollector.emit_batch` does.
         """
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
-        """The schema of one of the component's streams."""
+        """Return the schema of one of the component's streams."""
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error in logs and statistics, nothing else (C4)."""
+        """Show an error in logs and statistics, and do nothing else (C4)."""
 
     @property
     def pending_count(self) -> int:
-        """How many of this task's tuple trees are open (B5)."""
+        """The number of this task's open tuple trees (B5)."""
 
 
 class ArrowSpout(Spout):
     """A spout that emits batches of rows.
 
-    ``topology.max.spout.pending`` and limits count before each call of ``next_batch``, which may go beyond them (B4): in trees
-    the one, in rows the others. Some thousands of rows a call are enough to make the price of a call small.
+    The engine checks ``topology.max.spout.pending`` and the spout's limit before each call of ``next_batch``, and the
+    call may exceed them (B4). The former counts trees, the latter counts rows. With some thousands of rows per call the
+    cost of the call itself is small.
 
     >>> import pyarrow as pa
     >>> class Numbers(ArrowSpout):
@@ -214,15 +223,15 @@ class ArrowSpout(Spout):
 
     @abstractmethod
     def next_batch(self) -> None:
-        """Emit a batch, or nothing if there is nothing, and return (B3, B12)."""
+        """Emit a batch, or nothing if there is none, and return (B3, B12)."""
 
     def next_tuple(self) -> None:
-        """As the engine calls it."""
+        """Emit a batch. The engine calls every spout by this method."""
         self.next_batch()
 
 
 class _Frames:
-    """An `ArrowOutputCollector` that takes frames, too."""
+    """An `ArrowOutputCollector` that also accepts frames."""
 
     def __init__(self, collector: ArrowOutputCollector) -> None:
         self._collector = collector

@@ -1,4 +1,4 @@
-"""How a component takes part in batches, as far as its declaration says it."""
+"""The declared way in which a component takes part in batches."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ __all__ = ["KnowsBatches", "kind_of_batch"]
 
 
 class KnowsBatches:
-    """The base of `stormspark.spi.BatchAware`: the part of it that a declaration needs.
+    """The base class of `stormspark.spi.BatchAware`, with the one attribute that a declaration needs.
 
-    The rest belongs to front-ends, which are on a layer above this one.
+    The other methods are for front-ends, which are on a layer above this one.
     """
 
-    #: `FINISH` or `COMMIT` of `stormspark.spi` for a bolt whose ``end_batch`` is to be called.
+    #: `FINISH` or `COMMIT` of `stormspark.spi` for a bolt whose ``end_batch`` is to be called; None for any other.
     ends: str | None = None
 
 
 def kind_of_batch(component: object) -> str:
-    """``""`` for a component that knows nothing of batches, ``part`` for one that is told of them, else when its batch ends."""
+    """Return when the component's batch ends: its ``ends``, if it has one.
+
+    Otherwise return ``part`` for a component that the worker informs of batches, and ``""`` for any other.
+    """
     if not isinstance(component, KnowsBatches):
         return ""
     return component.ends or "part"

@@ -1,5 +1,6 @@
-"""Collectors: how spouts and bolts emit, ack and fail. Engines hand out objects with these methods (B5, C2,
-C5).
+"""Collectors: the objects by which spouts and bolts emit, ack and fail (B5, C2, C5).
+
+Each engine passes components objects with these methods.
 """
 
 from __future__ import annotations
@@ -16,25 +17,28 @@ __all__ = ["BasicOutputCollector", "EmitGroup", "OutputCollector", "SpoutOutputC
 
 
 class EmitGroup(Protocol):
-    """What `SpoutOutputCollector.group` gives: the emits of one message (X68)."""
+    """The object that `SpoutOutputCollector.group` returns; it emits the tuples of one message (X68)."""
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit one tuple of the message; returns the target task ids. Raises `EmitError`, also after the group's end."""
+        """Emit one tuple of the message; return the ids of the tasks that it goes to.
+
+        Raises `EmitError`, also once the group has ended.
+        """
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of the message to one task on a direct stream (D11)."""
 
 
 class SpoutOutputCollector(Protocol):
-    """What ``Spout.open`` gets (B5)."""
+    """The collector that ``Spout.open`` receives (B5)."""
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
         """Emit a tuple; return the ids of the tasks that it goes to.
 
-        With a message id, exactly one of ``ack`` and ``fail`` is called with that id later, once for each
-        emit (B6). Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
+        With a message id, the engine later calls exactly one of ``ack`` and ``fail`` with that id, once for each emit
+        (B6). Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
         """
 
     def emit_direct(
@@ -44,7 +48,7 @@ class SpoutOutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         message_id: Hashable | None = None,
     ) -> None:
-        """Emit on a direct stream to one task; a task that does not subscribe gets nothing (B9, D11)."""
+        """Emit a tuple on a direct stream to one task. A task that does not subscribe gets nothing (B9, D11)."""
 
     def group(self, message_id: Hashable) -> AbstractContextManager[EmitGroup]:
         """Emit several tuples under one message id: one tree, one verdict (X68).
@@ -54,35 +58,36 @@ class SpoutOutputCollector(Protocol):
                 for line in order.lines:
                     group.emit((line,), stream="lines")
 
-        Where `emit` with the same id several times brings as many verdicts (B6), a group is acked when all of its tuples are,
-        and fails when one does or when the block raises. It begins and ends inside one ``next_tuple``, ``ack`` or ``fail``.
+        Several calls of `emit` with the same id bring one verdict each (B6). A group brings one verdict: it is acked
+        when all its tuples are acked, and fails when one of them fails or when the block raises. A group begins and
+        ends within one call of ``next_tuple``, ``ack`` or ``fail``.
         """
 
     def flush(self) -> None:
-        """Nothing to do here: tuples leave with the superstep (B5)."""
+        """Do nothing: tuples leave at the end of the superstep (B5)."""
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error in logs and statistics, nothing else (C4)."""
+        """Show an error in logs and statistics, and do nothing else (C4)."""
 
     @property
     def pending_count(self) -> int:
-        """How many of this task's tuple trees are open (B5)."""
+        """The number of this task's open tuple trees (B5)."""
 
     @property
     def verdict(self) -> Verdict | None:
-        """Inside ``ack`` and ``fail``: how the tree ended and why (W4); None elsewhere."""
+        """Inside ``ack`` and ``fail``, how the tree ended and why (W4); None elsewhere."""
 
 
 class OutputCollector(Protocol):
-    """What ``Bolt.prepare`` gets (C2)."""
+    """The collector that ``Bolt.prepare`` receives (C2)."""
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
     ) -> list[int]:
-        """Emit a tuple anchored to ``anchors``; without any it is untracked. Returns the target task ids.
+        """Emit a tuple that is anchored to ``anchors``; return the ids of the tasks that it goes to.
 
-        Raises `EmitError` for an unknown stream, a wrong number of values, or an anchor that is acked or
-        failed already.
+        Without anchors the tuple is untracked. Raises `EmitError` for an unknown stream, a wrong number of values, or an
+        anchor that is already acked or failed.
         """
 
     def emit_direct(
@@ -92,34 +97,38 @@ class OutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] = (),
     ) -> None:
-        """Emit on a direct stream to one task (B9, D11)."""
+        """Emit a tuple on a direct stream to one task (B9, D11)."""
 
     def ack(self, tup: Tuple) -> None:
-        """This bolt is done with ``tup``. A second ack or fail of the same tuple is reported and changes
-        nothing (E14).
+        """Mark ``tup`` as processed by this bolt.
+
+        A second ack or fail of the same tuple is reported and changes nothing (E14).
         """
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail every tree that ``tup`` belongs to, at once; ``reason`` goes into the verdict (W4)."""
+        """Fail every tree that ``tup`` belongs to, at once; ``reason`` becomes part of the verdict (W4)."""
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give ``tup``'s trees another message timeout (C11)."""
+        """Give the trees of ``tup`` another message timeout (C11)."""
 
     def flush(self) -> None:
-        """Nothing to do here: tuples leave with the superstep (C2)."""
+        """Do nothing: tuples leave at the end of the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error in logs and statistics; neither fails the tuple nor stops the task (C4)."""
+        """Show an error in logs and statistics. The tuple does not fail, and the task goes on (C4)."""
 
 
 class BasicOutputCollector(Protocol):
-    """What ``BasicBolt.execute`` gets: every emit is anchored to the tuple at hand (C5)."""
+    """The collector that ``BasicBolt.execute`` receives. It anchors every emit to the current tuple (C5)."""
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one; returns the target task ids. Raises `EmitError`."""
+        """Emit a tuple anchored to the current one; return the ids of the tasks that it goes to.
+
+        Raises `EmitError`.
+        """
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        """Emit on a direct stream to one task (B9, D11)."""
+        """Emit a tuple on a direct stream to one task (B9, D11)."""
 
     def reset_timeout(self) -> None:
         """Give the current tuple's trees another message timeout (C11)."""

@@ -1,4 +1,4 @@
-"""The configuration of one component: what the declarers of spouts and bolts share (A9)."""
+"""The configuration of one component, which the declarers of spouts and bolts share (A9)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SHARED_MEMORY = "stormspark.component.shared.memory"
 
 
 class ComponentConfiguration:
-    """Settings of one component; they win over the topology's and over the component's own (A20).
+    """Settings of one component. They override the topology's and those in the component's own class (A20).
 
-    Every method checks the type of what it is given and raises `InvalidTopologyError` naming the user's line.
+    Every method checks its arguments' types. It raises `InvalidTopologyError` with the user's line if one is wrong.
     """
 
     _what: str  # "bolt 'count'"
@@ -32,7 +32,7 @@ class ComponentConfiguration:
     def add_configuration(self, key: str, value: Any) -> Self:
         """Set one value for this component alone.
 
-        Of Storm's own keys only some can be (A21); advice names those that can't when the topology is planned.
+        Only some of Storm's own keys can be set per component (A21). For the others, planning the topology gives advice.
         """
         return self.add_configurations({key: value})
 
@@ -48,7 +48,7 @@ class ComponentConfiguration:
         return self
 
     def set_num_tasks(self, tasks: int) -> Self:
-        """How many instances there are; fixed for the topology's life, by default the parallelism (A16)."""
+        """Set the number of instances, which is fixed for the topology's life; by default the parallelism (A16)."""
         if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
             self._refuse(f"number of tasks must be a positive integer, got {tasks!r}")
         return self.add_configuration("topology.tasks", tasks)
@@ -58,17 +58,17 @@ class ComponentConfiguration:
         return self.add_configuration("topology.debug", debug)
 
     def set_max_task_parallelism(self, limit: int | None) -> Self:
-        """Cap the number of tasks; None is no cap (A16)."""
+        """Cap the number of tasks; None removes the cap (A16)."""
         return self.add_configuration("topology.max.task.parallelism", limit)
 
     def set_max_spout_pending(self, limit: int | None) -> Self:
-        """Cap the open trees of each task; None is no cap (B4)."""
+        """Cap the open trees of each task; None removes the cap (B4)."""
         return self.add_configuration("topology.max.spout.pending", limit)
 
-    # -- resources: kept in Storm's keys, and without effect, because Spark's own resources decide ------------
+    # -- resources: kept under Storm's keys, without effect, because Spark's own resources decide -------------
 
     def set_memory_load(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Megabytes for each instance. Kept, and without effect here (A9)."""
+        """Set the megabytes of each instance. The values are kept and have no effect here (A9)."""
         for key, amount in ((_ON_HEAP, on_heap_mb), (_OFF_HEAP, off_heap_mb)):
             if amount is not None or key == _ON_HEAP:
                 self.add_resource(key, amount)
@@ -76,16 +76,16 @@ class ComponentConfiguration:
         return self
 
     def set_cpu_load(self, points: float) -> Self:
-        """Percent of a core for each instance. Kept, and without effect here (A9)."""
+        """Set the CPU load of each instance, in percent of a core. The value is kept and has no effect here (A9)."""
         self.add_resource(_CPU, points)
         return self.add_configuration(_CPU, float(points))
 
     def add_resource(self, name: str, amount: float | None) -> Self:
-        """Any resource of each instance. Kept, and without effect here (A9)."""
+        """Set any resource of each instance. The value is kept and has no effect here (A9)."""
         return self.add_resources({name: amount})
 
     def add_resources(self, amounts: Mapping[str, float | None]) -> Self:
-        """Several resources of each instance. Kept, and without effect here (A9)."""
+        """Set several resources of each instance. The values are kept and have no effect here (A9)."""
         for name, amount in amounts.items():
             if not isinstance(name, str) or not _is_amount(amount):
                 self._refuse(f"a resource is a name and a number of at least 0, got {name!r}: {amount!r}")
@@ -95,7 +95,7 @@ class ComponentConfiguration:
     def add_shared_memory(
         self, name: str, *, on_heap_mb: float = 0, off_heap_worker_mb: float = 0, off_heap_node_mb: float = 0
     ) -> Self:
-        """Megabytes that instances in one worker, or on one host, share. Kept, and without effect here (A9)."""
+        """Set the megabytes that instances in one worker, or on one host, share. Kept, without effect here (A9)."""
         request = {
             "on-heap": on_heap_mb,
             "off-heap-worker": off_heap_worker_mb,

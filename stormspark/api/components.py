@@ -1,8 +1,7 @@
 """Spouts and bolts: the classes that users subclass (B1, C1, C5).
 
-A component is made and pickled where the topology is built; every task works on a copy of its own (A3). So
-keep what can't be pickled (connections, files, locks) out of ``__init__`` and make it in ``open`` or
-``prepare``.
+A component is constructed and pickled where the topology is built, and every task works on a copy of its own (A3).
+So create objects that can't be pickled (connections, files, locks) in ``open`` or ``prepare``, not in ``__init__``.
 """
 
 from __future__ import annotations
@@ -21,19 +20,18 @@ __all__ = ["BasicBolt", "Bolt", "Component", "Spout", "TickTupleAwareBolt"]
 
 
 class Component:
-    """What spouts and bolts share."""
+    """The base class of spouts and bolts."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams that this component emits; a sink declares none."""
+        """Declare the streams that this component emits. A sink declares none."""
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """Settings of this component alone; they override the topology's (A20)."""
+        """Return settings of this component alone. They override the topology's (A20)."""
         return None
 
 
 class Spout(Component, ABC):
-    """A source of tuples (B1). All of its methods run on one thread, and `next_tuple` must not block for
-    long.
+    """A source of tuples (B1). One thread runs all its methods, and `next_tuple` must not block for long.
 
     >>> from stormspark import Fields
     >>> class Numbers(Spout):
@@ -54,28 +52,29 @@ class Spout(Component, ABC):
 
     @abstractmethod
     def next_tuple(self) -> None:
-        """Emit what there is; emit nothing if there is nothing, and return (B3, B12)."""
+        """Emit what is available, or nothing, and return (B3, B12)."""
 
     def ack(self, message_id: Hashable) -> None:
-        """The tree of an emit with this id is fully processed."""
+        """Called when the tree of an emit with this id is fully processed."""
 
     def fail(self, message_id: Hashable) -> None:
-        """The tree of an emit with this id failed; ``collector.verdict`` says why. Emit it again to replay it
-        (E11).
+        """Called when the tree of an emit with this id has failed; ``collector.verdict`` says why.
+
+        To replay the message, emit it again (E11).
         """
 
     def activate(self) -> None:
         """Called after `open`, and whenever the topology becomes active again."""
 
     def deactivate(self) -> None:
-        """`next_tuple` will not be called until `activate`; acks and fails still are (B13)."""
+        """Called when the topology is deactivated. Until `activate`, only `ack` and `fail` are called (B13)."""
 
     def close(self) -> None:
-        """The topology ends. Not called when a worker is killed (B1)."""
+        """Called when the topology ends, but not when a worker is killed (B1)."""
 
 
 class Bolt(Component, ABC):
-    """Processes tuples (C1); acks or fails each of them by itself, then or later.
+    """A bolt that acks or fails each of its tuples itself, at once or later (C1).
 
     >>> from stormspark import Fields
     >>> class Double(Bolt):
@@ -93,14 +92,14 @@ class Bolt(Component, ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process one tuple. What it raises fails the tuple and restarts this task alone."""
+        """Process one tuple. An exception fails the tuple and restarts this task alone."""
 
     def cleanup(self) -> None:
-        """The topology ends. Not called when a worker is killed (C1)."""
+        """Called when the topology ends, but not when a worker is killed (C1)."""
 
 
 class TickTupleAwareBolt(Bolt):
-    """A bolt with a method of its own for ticks (C9, Storm's BaseTickTupleAwareRichBolt).
+    """A bolt with a separate method for ticks (C9, Storm's BaseTickTupleAwareRichBolt).
 
     >>> class Flush(TickTupleAwareBolt):
     ...     def get_component_configuration(self):
@@ -116,7 +115,7 @@ class TickTupleAwareBolt(Bolt):
     """
 
     def execute(self, tup: Tuple) -> None:
-        """Tell ticks and other tuples apart."""
+        """Pass ticks to `on_tick_tuple` and all other tuples to `process`."""
         if tup.is_tick:
             self.on_tick_tuple(tup)
         else:
@@ -124,16 +123,16 @@ class TickTupleAwareBolt(Bolt):
 
     @abstractmethod
     def process(self, tup: Tuple) -> None:
-        """Process a tuple that is no tick."""
+        """Process a tuple that is not a tick."""
 
     def on_tick_tuple(self, tick: Tuple) -> None:
-        """Some time has passed."""
+        """Called every ``topology.tick.tuple.freq.secs``."""
 
 
 class BasicBolt(Component, ABC):
-    """A bolt whose emits are anchored to the tuple at hand, which is acked when `execute` returns (C5).
+    """A bolt that anchors its emits to the current tuple, and acks it when `execute` returns (C5).
 
-    Raise `FailedException` to fail the tuple; anything else fails it too and restarts the task.
+    Raise `FailedException` to fail the tuple. Any other exception also fails it, and restarts the task.
 
     >>> from stormspark import Fields
     >>> class Split(BasicBolt):
@@ -152,4 +151,4 @@ class BasicBolt(Component, ABC):
         """Process one tuple."""
 
     def cleanup(self) -> None:
-        """The topology ends. Not called when a worker is killed (C1)."""
+        """Called when the topology ends, but not when a worker is killed (C1)."""

@@ -1,4 +1,4 @@
-"""What a task may know of itself and of its topology, and what it may ask of its worker (A26-A29)."""
+"""A task's view of itself and its topology, and the services of its worker (A26-A29)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _M = TypeVar("_M", bound=Metric)
 
 
 class TaskServices(Protocol):
-    """What a worker does for one of its tasks."""
+    """The services of a worker for one of its tasks."""
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
+        """Call ``callback`` at a fixed rate; the first time after ``first`` seconds, if that is given."""
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
 
     def add_hook(self, hook: TaskHook) -> None:
-        """Tell ``hook`` what the task does."""
+        """Call ``hook`` for each event of the task from now on."""
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
-        """Read ``metric`` once a bucket."""
+        """Read ``metric`` once per bucket of ``bucket_secs``."""
 
     @property
     def shared_executor(self) -> Executor:
@@ -40,9 +40,9 @@ class TaskServices(Protocol):
 
 
 class TopologyContext:
-    """Given to ``open`` and ``prepare``. ``logger`` writes to the task's own log file.
+    """The context that ``open`` and ``prepare`` receive. ``logger`` writes to the task's own log file.
 
-    ``edges`` are all subscriptions of the topology: (source, stream, target, grouping).
+    ``edges`` are all subscriptions of the topology, as (source, stream, target, grouping).
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TopologyContext:
         max_message_timeout: float = 30,
     ) -> None:
         self.topology_name = topology
-        #: The topology's name with the number of its start (A14): differs from run to run.
+        #: The topology's name with the number of its start (A14). It differs from run to run.
         self.storm_id = storm_id
         self.this_component_id = component
         self.this_task_id = task
@@ -86,35 +86,35 @@ class TopologyContext:
 
     @property
     def this_task_index(self) -> int:
-        """The position of this task among its component's, from 0 (A18)."""
+        """The position of this task among the tasks of its component, from 0 (A18)."""
         return self._tasks[self.this_component_id].index(self.this_task_id)
 
     # -- the graph (A27) -------------------------------------------------------------------------------------
 
     @property
     def component_ids(self) -> tuple[str, ...]:
-        """All spouts and bolts."""
+        """The ids of all spouts and bolts."""
         return tuple(self._tasks)
 
     @property
     def task_to_component(self) -> Mapping[int, str]:
-        """The component of every task."""
+        """The component of every task, by task id."""
         return self._component_of
 
     def component_tasks(self, component: str) -> list[int]:
-        """The task ids of a component, ascending; raises KeyError that lists what there is."""
+        """Return the task ids of a component, ascending; raise a KeyError that lists the components if it is unknown."""
         return list(self._tasks[self._known(component)])
 
     def component_of(self, task: int) -> str:
-        """The component that a task belongs to; raises KeyError for a task that there is not."""
+        """Return the component that a task belongs to; raise KeyError if there is no such task."""
         return self._component_of[task]
 
     def component_streams(self, component: str) -> tuple[str, ...]:
-        """The streams that a component declares."""
+        """Return the streams that a component declares."""
         return tuple(self._streams[self._known(component)])
 
     def output_fields(self, component: str | None = None, stream: str = DEFAULT_STREAM) -> Fields:
-        """The fields of a stream, of this component unless another is named."""
+        """Return the fields of a stream: of this component, unless another one is named."""
         streams = self._streams[self._known(component or self.this_component_id)]
         if stream not in streams:
             msg = f"no stream {stream!r}; there are {', '.join(map(repr, streams)) or 'none'}"
@@ -138,18 +138,18 @@ class TopologyContext:
 
     @property
     def this_targets(self) -> Mapping[str, tuple[str, ...]]:
-        """For each of this component's streams, who subscribes to it."""
+        """The components that subscribe to each of this component's streams."""
         return {stream: tuple(who) for stream, who in self.targets(self.this_component_id).items()}
 
     def sources(self, component: str) -> Mapping[GlobalStreamId, Grouping]:
-        """The streams that a component subscribes to, and by which grouping."""
+        """Return the streams that a component subscribes to, each with its grouping."""
         self._known(component)
         return {
             GlobalStreamId(s, stream): grouping for s, stream, t, grouping in self._edges if t == component
         }
 
     def targets(self, component: str) -> Mapping[str, Mapping[str, Grouping]]:
-        """For each stream of a component, who subscribes to it, and by which grouping."""
+        """Return the subscribers of each of a component's streams, each with its grouping."""
         found: dict[str, dict[str, Grouping]] = {
             stream: {} for stream in self._streams[self._known(component)]
         }
@@ -167,38 +167,39 @@ class TopologyContext:
     # -- shared data (A28) -----------------------------------------------------------------------------------
 
     def set_task_data(self, name: str, value: Any) -> None:
-        """Keep something for this task under a name."""
+        """Keep a value for this task under a name."""
         self._task_data[name] = value
 
     def get_task_data(self, name: str) -> Any:
-        """What `set_task_data` kept, or None."""
+        """Return the value that `set_task_data` kept, or None."""
         return self._task_data.get(name)
 
     def set_executor_data(self, name: str, value: Any) -> None:
-        """Keep something for all tasks of this task's executor under a name (A17)."""
+        """Keep a value under a name, for all tasks of this task's executor (A17)."""
         self._executor_data[name] = value
 
     def get_executor_data(self, name: str) -> Any:
-        """What `set_executor_data` kept, or None."""
+        """Return the value that `set_executor_data` kept, or None."""
         return self._executor_data.get(name)
 
     def get_resource(self, name: str) -> Any:
-        """What a worker hook has put there under ``name``, for all tasks of this worker, or None (A5)."""
+        """Return the resource that a worker hook set under ``name`` for all tasks of this worker, or None (A5)."""
         return self._resources.get(name)
 
     @property
     def shared_executor(self) -> Executor:
-        """A pool of ``topology.worker.shared.thread.pool.size`` threads, for all tasks of this worker."""
+        """A pool of ``topology.worker.shared.thread.pool.size`` threads that all tasks of this worker share."""
         return self._services.shared_executor
 
     # -- time ------------------------------------------------------------------------------------------------
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` every ``seconds``, on the task's own thread, between tuples; as often as you like (W20).
+        """Call ``callback`` every ``seconds``, between tuples, on the task's own thread (W20).
 
-        The first call comes after ``first`` seconds, by default after ``seconds``: a component whose rhythm is part of its state
-        goes on with it. A ``first`` below zero is a call that was missed. Calls that were missed, also by a busy worker, are made
-        up for by one. What ``callback`` raises counts as raised by the component. Raises ValueError for ``seconds`` that are not
+        A task may set any number of timers. The first call comes after ``first`` seconds, by default after ``seconds``.
+        With ``first``, a component whose timer is part of its state can resume it where it stopped; a ``first`` below
+        zero means that a call was missed. One call makes up for all missed ones, including those that a busy worker
+        missed. An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is
         positive.
         """
         if not seconds > 0:
@@ -207,13 +208,16 @@ class TopologyContext:
         self._services.set_timer(seconds, callback, first)
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970 by the worker's clock, which never goes back nor jumps; simulated in tests."""
+        """Return the milliseconds since 1970 by the worker's clock.
+
+        This clock never goes back and never jumps. Tests may simulate it.
+        """
         return int(self._services.now() * 1000)
 
     # -- hooks (J21) -----------------------------------------------------------------------------------------
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Tell ``hook`` of all that this task does from now on; for ``open`` and ``prepare``."""
+        """Call ``hook`` for everything that this task does from now on; for ``open`` and ``prepare``."""
         self._services.add_hook(hook)
         self._hooks.append(hook)
 
@@ -225,9 +229,9 @@ class TopologyContext:
     # -- metrics (J18) ---------------------------------------------------------------------------------------
 
     def register_metric(self, name: str, metric: _M, bucket_secs: float = _METRIC_SECS) -> _M:
-        """Read ``metric`` every ``bucket_secs`` and show it in the statistics; returns it.
+        """Read ``metric`` every ``bucket_secs`` and show it in the statistics; return it.
 
-        Raises RuntimeError after ``open`` or ``prepare``, and for a name that this task has in use already (J18).
+        Raises RuntimeError after ``open`` or ``prepare``, and for a name that this task already uses (J18).
 
         >>> from stormspark.metrics import CountMetric
         >>> class Bolt:
@@ -238,21 +242,21 @@ class TopologyContext:
         return metric
 
     def register_counter(self, name: str) -> Counter:
-        """A counter that is never reset."""
+        """Register a counter that is never reset."""
         return self.register_metric(name, Counter())
 
     def register_gauge(self, name: str, value_of: Callable[[], Any]) -> Gauge:
-        """Whatever ``value_of`` gives when it is read."""
+        """Register a gauge, which calls ``value_of`` each time it is read."""
         return self.register_metric(name, Gauge(value_of))
 
     def register_meter(self, name: str) -> Meter:
-        """How often something happens, and its rate."""
+        """Register a meter, which counts events and computes their rate."""
         return self.register_metric(name, Meter(self._services.now))
 
     def register_timer(self, name: str) -> Timer:
-        """How long something takes."""
+        """Register a timer, which measures how long something takes."""
         return self.register_metric(name, Timer())
 
     def register_histogram(self, name: str) -> Distribution:
-        """How numbers are distributed."""
+        """Register a histogram, which summarises the distribution of numbers."""
         return self.register_metric(name, Distribution())

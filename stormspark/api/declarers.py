@@ -1,5 +1,6 @@
-"""What `TopologyBuilder` returns for each component: it collects what the component subscribes to and is
-configured with (A6, A9).
+"""Declarers: `TopologyBuilder` returns one for each component.
+
+A declarer collects the component's subscriptions and its configuration (A6, A9).
 """
 
 from __future__ import annotations
@@ -43,9 +44,7 @@ __all__ = ["BoltDeclarer", "ComponentDeclaration", "Declarer", "SpoutDeclarer", 
 
 @dataclass(frozen=True)
 class ComponentDeclaration:
-    """A spout or bolt as declared: pickled once (A3), with what it emits, subscribes to and is configured
-    with.
-    """
+    """A declared spout or bolt: its one pickled copy (A3), its streams, its subscriptions and its configuration."""
 
     id: str
     kind: str  # "spout" | "bolt"
@@ -56,17 +55,17 @@ class ComponentDeclaration:
     parallelism: int
     conf: Mapping[str, Any]
     declared_at: str
-    #: Of a windowed bolt; None for every other component.
+    #: The time that a windowed bolt uses; None for every other component.
     window_time: WindowTime | None = None
     #: The class of a spout that Spark reads for, else empty.
     kind_of_source: str = ""
-    #: ``storm`` or ``heron`` for one that asks for state, ``sink`` for one that makes do without, else empty.
+    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can work without, else empty.
     kind_of_state: str = ""
-    #: For one that knows its batches: ``part``, or when its batch ends; else empty. See `stormspark.spi.batches`.
+    #: When the batch ends of a component that knows its batches, or ``part``; else empty. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
-    #: Whether it takes and emits whole batches of rows: an `ArrowBolt` or `ArrowSpout`.
+    #: Whether it takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
-    #: Where the user wrote each of the ``inputs``, as FILE:LINE; a front-end may leave it out.
+    #: The place where the user wrote each of the ``inputs``, as FILE:LINE. A front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
     @property
@@ -76,7 +75,7 @@ class ComponentDeclaration:
 
 
 class Declarer(ComponentConfiguration):
-    """What the declarers of spouts and bolts share (A9)."""
+    """The base class of the declarers of spouts and bolts (A9)."""
 
     def __init__(self, component_id: str, component: Component, parallelism: int, declared_at: str) -> None:
         super().__init__()
@@ -90,7 +89,7 @@ class Declarer(ComponentConfiguration):
         self._subscribed_at: dict[GlobalStreamId, str] = {}
 
     def declaration(self) -> ComponentDeclaration:
-        """Pickle and freeze; raises `SerializationError` or `InvalidTopologyError` naming the component."""
+        """Pickle and freeze the component; raise `SerializationError` or `InvalidTopologyError` naming it."""
         component = self._component
         windowed = component if isinstance(component, WindowedBolt) else None
         conf = merged(
@@ -134,7 +133,7 @@ class Declarer(ComponentConfiguration):
         return given or {}
 
     def _ask(self, what: str, ask: Callable[[], Any]) -> Any:
-        """Call code of the user's component; what it raises is told with its line."""
+        """Call code of the user's component. The message of an exception begins with the line that raised it."""
         try:
             return ask()
         except Exception as error:
@@ -144,59 +143,60 @@ class Declarer(ComponentConfiguration):
 
 
 class SpoutDeclarer(Declarer):
-    """Returned by `TopologyBuilder.set_spout`."""
+    """The declarer that `TopologyBuilder.set_spout` returns."""
 
 
 class BoltDeclarer(Declarer):
-    """Returned by `TopologyBuilder.set_bolt`: says what the bolt subscribes to (A6).
+    """The declarer that `TopologyBuilder.set_bolt` returns; its methods subscribe the bolt to streams (A6).
 
     A second grouping on the same stream replaces the first, as in Storm (A8).
     """
 
     def shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Tuples are dealt out evenly (D5)."""
+        """Deal tuples out evenly to all tasks (D5)."""
         return self.grouping(source, ShuffleGrouping(), stream)
 
     def fields_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
-        """Equal values of ``fields`` go to the same task (D1)."""
+        """Send tuples with equal values of ``fields`` to the same task (D1)."""
         names = tuple(fields if isinstance(fields, Fields) else Fields(fields))
         # An empty list of fields is how Storm spells the global grouping (A7).
         return self.grouping(source, FieldsGrouping(names) if names else GlobalGrouping(), stream)
 
     def global_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """All tuples go to the task with the lowest id (D10)."""
+        """Send all tuples to the task with the lowest id (D10)."""
         return self.grouping(source, GlobalGrouping(), stream)
 
     def all_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Every task gets every tuple (D9)."""
+        """Send every tuple to every task (D9)."""
         return self.grouping(source, AllGrouping(), stream)
 
     def local_or_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Tasks in the sender's worker if there are any, else all; dealt out evenly (D7)."""
+        """Deal tuples out evenly to the tasks in the sender's worker, or to all tasks if it has none (D7)."""
         return self.grouping(source, LocalOrShuffleGrouping(), stream)
 
     def local_first_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Tasks in the sender's worker while they keep up, else all; dealt out evenly (D7)."""
+        """Deal tuples out evenly to the tasks in the sender's worker while they keep up, else to all tasks (D7)."""
         return self.grouping(source, LocalFirstGrouping(), stream)
 
     def load_aware_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Storm's default shuffle: prefers tasks in the sender's worker, and those with less load (D6)."""
+        """Subscribe by Storm's default shuffle: it prefers tasks in the sender's worker, and those with less load (D6)."""
         return self.grouping(source, LoadAwareShuffleGrouping(), stream)
 
     def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Each tuple goes to a task drawn at random (D8)."""
+        """Send each tuple to a task drawn at random (D8)."""
         return self.grouping(source, NoneGrouping(), stream)
 
     def partial_key_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
-        """Equal values of ``fields`` go to one of two tasks, the one that got fewer tuples so far (D12)."""
+        """Send equal values of ``fields`` to one of two tasks: the one that received fewer tuples so far (D12)."""
         return self.grouping(source, PartialKeyGrouping(Fields(fields)), stream)
 
     def custom_grouping(
         self, source: str, grouping: CustomStreamGrouping | Grouping, stream: str = DEFAULT_STREAM
     ) -> Self:
-        """The tasks are named by a rule of your own (D13).
+        """Let a rule of your own choose the tasks (D13).
 
-        Raises `InvalidTopologyError` for what is no such rule, `SerializationError` for one that can't be pickled.
+        Raises `InvalidTopologyError` for an object that is not such a rule, and `SerializationError` for a rule that
+        can't be pickled.
         """
         if isinstance(grouping, Grouping):  # as in Storm, where a PartialKeyGrouping is a custom one
             return self.grouping(source, grouping, stream)
@@ -207,11 +207,11 @@ class BoltDeclarer(Declarer):
             raise type(error)(msg) from error
 
     def direct_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """The producer names the task by ``emit_direct`` (D11)."""
+        """Let the producer choose the task, by ``emit_direct`` (D11)."""
         return self.grouping(source, DirectGrouping(), stream)
 
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
-        """Subscribe by any grouping."""
+        """Subscribe by the given grouping."""
         where = user_line()
         for what, name in (("component", source), ("stream", stream)):
             if not isinstance(name, str) or not name:
@@ -231,7 +231,7 @@ class BoltDeclarer(Declarer):
 
 
 def described(value: object) -> str:
-    """Tell a class from an instance: passing the class is the usual mistake."""
+    """Return ``value`` for a message; name a class as such, because passing a class is the usual mistake."""
     if isinstance(value, type):
         return f"the class {value.__qualname__}: did you forget the brackets, {value.__qualname__}()?"
     return f"{value!r} of type {type(value).__qualname__}"

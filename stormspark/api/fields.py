@@ -1,4 +1,4 @@
-"""Field names of a stream (A11)."""
+"""The field names of a stream (A11)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Fields"]
 class Fields(Sequence[str]):
     """The ordered names of a stream's values, as in ``declarer.declare(Fields("word", "count"))`` (A11).
 
-    Raises `InvalidTopologyError` for a name twice, an empty name, or something that is no text.
+    Raises `InvalidTopologyError` for a repeated name, an empty name, or a name that is not a string.
 
     >>> fields = Fields("word", "count")
     >>> fields.index_of("count"), "word" in fields, list(fields)
@@ -38,7 +38,7 @@ class Fields(Sequence[str]):
             raise InvalidTopologyError(msg)
 
     def index_of(self, name: str) -> int:
-        """The position of ``name``; raises KeyError that lists what there is (A11)."""
+        """Return the position of ``name``; raise a KeyError that lists the fields if there is no such field (A11)."""
         try:
             return self._index[name]
         except KeyError:

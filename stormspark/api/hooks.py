@@ -1,4 +1,4 @@
-"""Task hooks: code that is told of what a task does (J21)."""
+"""Task hooks: user code that is called for each event of a task (J21)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EmitInfo(NamedTuple):
 
 
 class SpoutAckInfo(NamedTuple):
-    """A spout's message was acked after ``complete_latency_ms``."""
+    """A spout's tree was acked ``complete_latency_ms`` after its emit."""
 
     message_id: Hashable
     task: int
@@ -39,7 +39,7 @@ class SpoutAckInfo(NamedTuple):
 
 
 class SpoutFailInfo(NamedTuple):
-    """A spout's message failed after ``fail_latency_ms``."""
+    """A spout's tree failed ``fail_latency_ms`` after its emit."""
 
     message_id: Hashable
     task: int
@@ -47,7 +47,7 @@ class SpoutFailInfo(NamedTuple):
 
 
 class BoltExecuteInfo(NamedTuple):
-    """A bolt has executed a tuple, ticks among them."""
+    """A bolt has executed a tuple, which may be a tick."""
 
     tuple: Tuple
     task: int
@@ -55,7 +55,7 @@ class BoltExecuteInfo(NamedTuple):
 
 
 class BoltAckInfo(NamedTuple):
-    """A bolt has acked a tuple; of a `BasicBolt`, that its execute has returned."""
+    """A bolt has acked a tuple. For a `BasicBolt`: its ``execute`` has returned."""
 
     tuple: Tuple
     task: int
@@ -69,10 +69,11 @@ class BoltFailInfo(NamedTuple):
 
 
 class TaskHook:
-    """Override what you want to hear of; register it by `TopologyContext.add_task_hook` in open or prepare.
+    """A hook of one task. Override the methods whose events you want to handle.
 
-    ``topology.auto.task.hooks`` lists classes, as ``module:Class`` or ``module.Class``, of which every task gets an instance.
-    What a hook raises counts as raised by the component. A task without hooks pays nothing for them.
+    Register the hook with `TopologyContext.add_task_hook` in ``open`` or ``prepare``. Every task also gets an instance
+    of each class that ``topology.auto.task.hooks`` lists, as ``module:Class`` or ``module.Class``. An exception in a
+    hook counts as raised by the component. A task without hooks has no cost for them.
 
     >>> class Count(TaskHook):
     ...     emitted = 0
@@ -84,22 +85,22 @@ class TaskHook:
         """Called when the hook is registered."""
 
     def cleanup(self) -> None:
-        """The task ends gracefully."""
+        """Called when the task ends gracefully."""
 
     def emit(self, info: EmitInfo) -> None:
-        """The task has emitted a tuple."""
+        """Called after the task has emitted a tuple."""
 
     def spout_ack(self, info: SpoutAckInfo) -> None:
-        """The spout's ``ack`` has returned."""
+        """Called after the spout's ``ack`` has returned."""
 
     def spout_fail(self, info: SpoutFailInfo) -> None:
-        """The spout's ``fail`` has returned."""
+        """Called after the spout's ``fail`` has returned."""
 
     def bolt_execute(self, info: BoltExecuteInfo) -> None:
-        """The bolt's ``execute`` has returned."""
+        """Called after the bolt's ``execute`` has returned."""
 
     def bolt_ack(self, info: BoltAckInfo) -> None:
-        """The bolt has acked a tuple."""
+        """Called after the bolt has acked a tuple."""
 
     def bolt_fail(self, info: BoltFailInfo) -> None:
-        """The bolt has failed a tuple."""
+        """Called after the bolt has failed a tuple."""

@@ -1,4 +1,4 @@
-"""Spouts and bolts that are one function each (A1): what `TopologyBuilder` makes of a function.
+"""Spouts and bolts that `TopologyBuilder` makes from one function each (A1).
 
 A function is pickled like any component, and every task has a copy of its own (A3).
 """
@@ -21,9 +21,9 @@ __all__ = ["LambdaBolt", "LambdaSink", "LambdaSpout", "bolt_of", "spout_of"]
 
 
 class LambdaSpout(Spout):
-    """Emits (value,) on field ``lambda`` for what ``supplier()`` returns, without a message id.
+    """A spout that emits each value that ``supplier()`` returns, as (value,) on field ``lambda``.
 
-    None is no value: it means that there is nothing now.
+    The emits have no message id. None is not a value: it means that there is nothing to emit now.
     """
 
     def __init__(self, supplier: Callable[[], Any]) -> None:
@@ -36,18 +36,18 @@ class LambdaSpout(Spout):
         self._collector = collector
 
     def next_tuple(self) -> None:
-        """Ask for a value and emit it."""
+        """Call the supplier and emit its value."""
         value = self.supplier()
         if value is not None:
             self._collector.emit((value,))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``lambda``."""
+        """Declare one field, ``lambda``."""
         declarer.declare(Fields("lambda"))
 
 
 class LambdaBolt(BasicBolt):
-    """Calls ``function(tup, collector)`` for every tuple, as a `BasicBolt` that emits ``fields``."""
+    """A `BasicBolt` that calls ``function(tup, collector)`` for every tuple and emits ``fields``."""
 
     def __init__(self, function: Callable[[Tuple, BasicOutputCollector], Any], fields: Fields) -> None:
         self.function = function
@@ -58,12 +58,12 @@ class LambdaBolt(BasicBolt):
         self.function(tup, collector)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The given fields, on the default stream."""
+        """Declare the given fields, on the default stream."""
         declarer.declare(self.fields)
 
 
 class LambdaSink(BasicBolt):
-    """Calls ``function(tup)`` for every tuple and emits nothing."""
+    """A bolt that calls ``function(tup)`` for every tuple and emits nothing."""
 
     def __init__(self, function: Callable[[Tuple], Any]) -> None:
         self.function = function
@@ -74,7 +74,7 @@ class LambdaSink(BasicBolt):
 
 
 def spout_of(supplier: Callable[[], Any]) -> LambdaSpout:
-    """Make a spout of a function without arguments; raises `InvalidTopologyError` for another kind of function.
+    """Make a spout from a function without arguments; raise `InvalidTopologyError` for any other function.
 
     >>> spout_of(lambda tup: 1)
     Traceback (most recent call last):
@@ -87,9 +87,9 @@ missing a required argument: 'tup'
 
 
 def bolt_of(function: Callable[..., Any], fields: Fields | Iterable[str]) -> LambdaBolt | LambdaSink:
-    """Make a bolt of a function: with ``fields`` of function(tup, collector), without of function(tup).
+    """Make a bolt from ``function(tup, collector)`` if there are ``fields``, otherwise from ``function(tup)``.
 
-    Raises `InvalidTopologyError` for another kind of function.
+    Raises `InvalidTopologyError` for any other function.
 
     >>> type(bolt_of(print, ())).__name__, type(bolt_of(lambda tup, out: out.emit((1,)), "one")).__name__
     ('LambdaSink', 'LambdaBolt')
@@ -127,4 +127,4 @@ def _check(function: Callable[..., Any], arguments: tuple[str, ...], rule: str) 
         msg = f"{rule}, as {name}({', '.join(arguments)}): {error}"
         raise InvalidTopologyError(msg) from error
     except ValueError:
-        pass  # something written in C, which tells nothing of its arguments: its first call will
+        pass  # Written in C, and without a signature to check. If the arguments are wrong, its first call raises.

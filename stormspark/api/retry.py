@@ -1,4 +1,4 @@
-"""When a row of a source is emitted again after it has failed (K4)."""
+"""The rule for when a failed row of a source is emitted again (K4)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ __all__ = ["ExponentialBackoff"]
 
 @dataclass(frozen=True)
 class ExponentialBackoff:
-    """Storm's KafkaSpoutRetryExponentialBackoff: all times in seconds.
+    """Storm's KafkaSpoutRetryExponentialBackoff. All times are in seconds.
 
-    The first retry comes after ``initial_delay``, the n-th after ``period`` times 2 to the power of n - 1, at most after
-    ``max_delay``. After ``max_retries`` retries a row is given up and goes to the dead letters; None means never.
+    The first retry comes after ``initial_delay``. The n-th retry comes after ``period`` times 2 to the power of n - 1,
+    but after ``max_delay`` at most. After ``max_retries`` retries the row is given up and becomes a dead letter. None
+    means that no row is given up.
 
     >>> backoff = ExponentialBackoff(initial_delay=0, period=1, max_delay=5, max_retries=4)
     >>> [backoff.delay(fails) for fails in range(1, 6)]
@@ -32,10 +33,10 @@ class ExponentialBackoff:
             raise InvalidTopologyError(msg)
 
     def delay(self, fails: int) -> float | None:
-        """Seconds until a row that has failed ``fails`` times is emitted again; None where it is given up."""
+        """Return the seconds until a row that has failed ``fails`` times is emitted again; None if it is given up."""
         if self.max_retries is not None and fails > self.max_retries:
             return None
         if fails == 1:
             return self.initial_delay
-        # Bounded before it is computed: 2 to the power of a million is no number to wait for.
+        # The exponent is bounded, because the power of a large number of fails would overflow.
         return min(self.max_delay, self.period * 2.0 ** min(fails - 1, 64))

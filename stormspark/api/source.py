@@ -22,17 +22,17 @@ __all__ = ["LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout
 
 
 class Routed(NamedTuple):
-    """What a translator returns for a stream other than the default one (K7)."""
+    """A translator's result for a stream other than the default one (K7)."""
 
     values: Sequence[Any]
     stream: str
 
 
 class PerTrigger(NamedTuple):
-    """How much of a source one batch may bring, in the unit of an option of Spark's: rows, files, bytes.
+    """The amount of a source that one batch may bring, in the unit of a Spark option: rows, files or bytes.
 
-    ``first`` is where the topology begins; it changes by factors, by what the bolts can take, and is never more than ``most``.
-    ``option`` is for people.
+    ``first`` is the amount at the start of the topology. Afterwards the amount changes by factors, depending on what the
+    bolts can process, and never exceeds ``most``. ``option`` is the name that messages show to people.
 
     >>> PerTrigger("maxOffsetsPerTrigger", first=10_000, most=1_000_000).most
     1000000
@@ -44,12 +44,13 @@ class PerTrigger(NamedTuple):
 
 
 class SourceProgress(NamedTuple):
-    """How far the tasks of a source spout have come; rows that wait for their retry are not ``waiting``.
+    """The progress of the tasks of a source spout.
 
-    ``waiting`` rows, or rows of ranges, are still to be emitted; ``came`` rows, or ranges, are new in this
-    batch. ``low_marks`` are the lowest positions that are not done with, by partition; one that is absent has
-    nothing open. None: they were not asked this time (`SourceSpout.low_marks_every`). ``limit`` is what they
-    may emit in the next batch, all together; None: nothing holds them.
+    ``waiting`` rows, or rows of ranges, are still to be emitted; rows that wait for their retry do not count. ``came``
+    rows, or ranges, are new in this batch. ``low_marks`` are the lowest positions that are not done with, by partition.
+    A partition without an entry has nothing open. None means that the tasks were not asked for low marks this time
+    (`SourceSpout.low_marks_every`). ``limit`` is the number that all tasks together may emit in the next batch; None
+    means that nothing limits them.
     """
 
     waiting: int
@@ -59,45 +60,45 @@ class SourceProgress(NamedTuple):
 
 
 class LocalSource(Protocol):
-    """What the local engine reads for a spout, in place of Spark."""
+    """The object that the local engine reads rows from for a spout, in place of Spark."""
 
     def poll(self) -> Iterable[tuple[int, Sequence[tuple[Any, ...]]]]:
-        """New rows, by number of partition. Asked before each batch; returns at once."""
+        """Return new rows by number of partition, without waiting. Called before each batch."""
 
     def told(self, progress: SourceProgress) -> None:
-        """After each batch: how far the spout's tasks have come."""
+        """Called after each batch with the progress of the spout's tasks."""
 
     def close(self) -> None:
-        """The topology ends."""
+        """Called when the topology ends."""
 
 
 class SourceSpout(Component, ABC):
-    """A spout that Spark reads for: any streaming DataFrame, its rows become tuples, each with a message id
-    of its own.
+    """A spout that Spark reads for: each row of a streaming DataFrame becomes a tuple with its own message id.
 
-    Spark keeps the offsets: a batch of rows is read again if it was not committed. Rows reach the spout's
-    tasks by source partition, in order. A row that fails or times out is emitted again by ``retry``, and goes
-    to the dead letters when that gives up, or when `translate` raises.
+    Spark keeps the offsets, and reads a batch of rows again if it was not committed. Rows reach the spout's tasks by
+    source partition, in order. A row that fails or times out is emitted again by the rules of ``retry``. It becomes a
+    dead letter when those give it up, or when `translate` raises.
 
-    ``fields`` are what ``translator(row)`` or `translate` returns; by default the row's columns, which then
-    have to be as many.
+    ``fields`` name the values that ``translator(row)`` or `translate` returns. By default the values are the row's
+    columns, and there must be as many fields as columns.
     """
 
-    #: Columns that make the row's message id; none: (batch, partition, row). Rows may share an id, open ones too: each
-    #: has a tree of its own, and `ack` or `fail` is called once for each. Arrays, structs and maps are tuples in an id.
+    #: Columns that form the row's message id; without any, the id is (batch, partition, row). Rows may share an id, even
+    #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays,
+    #: structs and maps are tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
-    #: A column of whole numbers that says which task gets a partition's rows, number modulo tasks; None:
-    #: Spark's partition.
+    #: A column of whole numbers that assigns rows to tasks: the number modulo the number of tasks. With None, Spark's
+    #: partition takes the column's place.
     partition_column: ClassVar[str | None] = None
-    #: False: rows are emitted without a message id, and are done with once they are emitted (K2).
+    #: If false, rows are emitted without a message id, and are done with once they are emitted (K2).
     reliable: bool = True
-    #: Tasks are asked for their `low_marks` every so many batches; None: never.
+    #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: How a batch of its rows is bounded; None: by nothing that the topology could change.
+    #: The bound of a batch of its rows; None if there is no bound that the topology could change.
     per_trigger: PerTrigger | None = None
-    #: Where there is a ``per_trigger``: what `stream` has to set that option to.
+    #: With ``per_trigger``, the value that `stream` has to set that option to.
     limit: int | None = None
-    #: Set by the task that has this instance.
+    #: Set by the task that owns this instance.
     _report: Callable[[BaseException | str], None] | None = None
 
     def __init__(
@@ -112,16 +113,19 @@ class SourceSpout(Component, ABC):
 
     @abstractmethod
     def stream(self, spark: Any) -> Any:
-        """The streaming DataFrame; called on the driver with the Spark session when the topology starts, and again after a
-        failure, or where it wants another ``limit`` (F10).
+        """Return the streaming DataFrame.
+
+        The driver calls it with the Spark session when the topology starts, again after a failure, and when it needs
+        another ``limit`` (F10).
         """
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Called once, in the worker, before the first row."""
 
     def translate(self, row: tuple[Any, ...]) -> Sequence[Any] | Routed | None:
-        """The values of a row's tuple: by the translator, or its columns. None: the row is acked and nothing
-        emitted (K7).
+        """Return the values of a row's tuple: the translator's result, or the row's columns.
+
+        None acks the row and emits nothing (K7).
         """
         return row if self.translator is None else self.translator(row)
 
@@ -131,38 +135,37 @@ class SourceSpout(Component, ABC):
         return self.translator is None and type(self).translate is SourceSpout.translate
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """The lowest position of each partition that this task is not done with, of all message ids and
-        unread ranges.
-        """
+        """Return the lowest position of each partition among this task's open message ids and unread ranges."""
         return {}
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """What is wrong for good where the query has ended with ``error``, Spark's text: the topology stops and says so.
+        """Return why no further attempt can succeed after the query ended with Spark's message ``error``.
 
-        None: that error is not this spout's, or another attempt may help.
+        The topology then stops and reports the returned reason. None means that the error is not this spout's, or that
+        another attempt may succeed.
         """
         return None
 
     def local_source(self) -> LocalSource | None:
-        """What the local engine reads; None: only Spark can read for this spout."""
+        """Return the object that the local engine reads from, or None if only Spark can read for this spout."""
         return None
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error in logs and statistics (C4). Before `open`, and in tests, it is logged."""
+        """Show an error in logs and statistics (C4). Before `open`, and in tests, it is only logged."""
         if self._report is None:
             _log.error("%s", error)
         else:
             self._report(error)
 
     def ack(self, message_id: Hashable) -> None:
-        """The row is fully processed."""
+        """Called when the row is fully processed."""
 
     def fail(self, message_id: Hashable) -> None:
-        """The row failed; it is emitted again without your doing, unless it is given up."""
+        """Called when the row has failed. The engine emits it again, unless the row is given up."""
 
     def close(self) -> None:
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The default stream, with ``fields``."""
+        """Declare the default stream, with ``fields``."""
         declarer.declare_stream(DEFAULT_STREAM, self.fields)

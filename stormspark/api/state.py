@@ -25,33 +25,33 @@ S = TypeVar("S", bound="State")
 
 
 class State(ABC):
-    """What a task keeps from batch to batch (C35). Its methods are called by the framework, not by components."""
+    """State that a task keeps from batch to batch (C35). The engine calls its methods; components do not."""
 
     @abstractmethod
     def prepare_commit(self, txid: int) -> None:
-        """Make ready to commit what has changed, as transaction ``txid``.
+        """Prepare to commit all changes, as transaction ``txid``.
 
-        The same transaction may be prepared again, and then comprises what has changed since. Raises `StateError` while
-        another one is prepared.
+        The same transaction may be prepared again; it then includes the changes made since. Raises `StateError` while
+        another transaction is prepared.
         """
 
     @abstractmethod
     def commit(self, txid: int | None = None) -> None:
-        """What was prepared as ``txid`` is committed; without a number, what has changed until now.
+        """Commit what was prepared as ``txid``; without a number, commit all changes made so far.
 
         Raises `StateError` if another transaction, or none, is prepared.
         """
 
     @abstractmethod
     def rollback(self) -> None:
-        """Return to what was committed last; what has changed since, prepared or not, is gone."""
+        """Return to what was committed last. All later changes, prepared or not, are gone."""
 
 
 class KeyValueState(State, MutableMapping[K, V]):
     """State as a map (C35), in which each task has its own keys.
 
-    Storm's methods are `put`, `get`, `delete` and `iterate`; those of a Python dict are there too. Keys and values may be
-    anything that can be pickled; which keys have an order, and so prefixes, is told at `iterate`. None is a value.
+    Storm's methods are `put`, `get`, `delete` and `iterate`; those of a Python dict work too. Any object that can be
+    pickled can be a key or a value, and None is a value. `iterate` says which keys have an order, and so prefixes.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> state: KeyValueState = KeyValueStore()
@@ -60,31 +60,31 @@ class KeyValueState(State, MutableMapping[K, V]):
     >>> list(state.iterate("st")), "heron" in state, state.delete("spark"), len(state)
     ([('storm', 2)], False, 1, 1)
 
-    The state may hold more keys than fit into memory, so values go out and come back: **put again what you have changed in
-    place**. A list that was appended to and not put again keeps its old contents in the table, and what `get` returns then
-    depends on whether it was still in memory.
+    The state may hold more keys than fit into memory, so values are written out and read back. **Put a value again after
+    you have changed it in place.** If you append to a list and do not put it again, the table keeps its old contents,
+    and the result of `get` depends on whether the list was still in memory.
     """
 
     @abstractmethod
     def put(self, key: K, value: V) -> None:
-        """Set the value of ``key``. The same as ``state[key] = value``.
+        """Set the value of ``key``, as ``state[key] = value`` does.
 
-        Raises `SerializationError` for a key that can't be one; a value is pickled at the end of the batch.
+        Raises `SerializationError` if ``key`` can't be a key. The value is pickled at the end of the batch.
         """
 
     @abstractmethod
     def delete(self, key: K) -> V | None:
-        """Remove ``key`` and return its value, None if it had none. ``del state[key]`` raises KeyError then."""
+        """Remove ``key`` and return its value, or None if it had none. ``del state[key]`` raises KeyError then."""
 
     @abstractmethod
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[K, V]]:
-        """Keys and values in the order of the keys, of all or of those that begin with ``prefix``.
+        """Yield keys and values in the order of the keys: all of them, or those that begin with ``prefix``.
 
-        A text is a prefix of texts, bytes of bytes, and a tuple of tuples, by whole items: ``iterate(("user", 7))`` gives
-        ``("user", 7, "name")`` and not ``("user", 70)``. The order is None, False, True, ints, floats, bytes, texts, tuples, each
-        in Python's order, and then all other keys in an order that says nothing.
+        A string is a prefix of strings and bytes are a prefix of bytes. A tuple is a prefix of tuples by whole items:
+        ``iterate(("user", 7))`` yields ``("user", 7, "name")`` and not ``("user", 70)``. The order is None, False, True,
+        ints, floats, bytes, strings, tuples, each in Python's order. All other keys follow in an arbitrary order.
 
-        The state may be changed meanwhile: what is given is how it was when the first pair was asked for.
+        You may change the state during the iteration. It yields the state as it was when the first pair was requested.
         """
 
     def __iter__(self) -> Iterator[K]:
@@ -92,27 +92,30 @@ class KeyValueState(State, MutableMapping[K, V]):
 
 
 class KeepsState(ABC, Generic[S]):
-    """What a `StatefulBolt` and a `StatefulWindowedBolt` share (C35, Storm's IStatefulComponent)."""
+    """The base class of `StatefulBolt` and `StatefulWindowedBolt` (C35, Storm's IStatefulComponent)."""
 
     @abstractmethod
     def init_state(self, state: S) -> None:
-        """Called after ``prepare``, before any tuple, with the state as it was committed last: empty at first."""
+        """Called after ``prepare``, before any tuple, with the state of the last commit, which is empty at first."""
 
     def pre_prepare(self, txid: int) -> None:
-        """The batch's tuples are done; what is put into the state now is still part of transaction ``txid``."""
+        """Called when the batch's tuples are done. Changes of the state are still part of transaction ``txid``."""
 
     def pre_commit(self, txid: int) -> None:
-        """Transaction ``txid`` is prepared and about to be committed; the state may not change any more."""
+        """Called when transaction ``txid`` is prepared and about to be committed. The state may not change any more."""
 
     def pre_rollback(self) -> None:
-        """The batch did not commit and comes again: forget what attributes know of it. The state returns by itself."""
+        """Called when the batch did not commit and comes again.
+
+        The engine then rolls the state back and makes a new instance, so attributes need no reset.
+        """
 
 
 class StatefulBolt(KeepsState[S], Bolt):
     """A bolt that has a `State` (C35, Storm's BaseStatefulBolt).
 
-    The order of calls is ``prepare``, `init_state`, then ``execute`` for every tuple; at the end of each batch `pre_prepare` and
-    `pre_commit`; before a batch is run again in the same process, `pre_rollback`.
+    The order of calls is ``prepare``, `init_state`, then ``execute`` for every tuple. At the end of each batch come
+    `pre_prepare` and `pre_commit`. Before a batch is run again in the same process comes `pre_rollback`.
 
     >>> from stormspark import Fields
     >>> class Count(StatefulBolt[KeyValueState[str, int]]):
@@ -131,9 +134,9 @@ class StatefulBolt(KeepsState[S], Bolt):
 
 
 class StatefulComponent(ABC):
-    """Mixed into a spout or a bolt, gives it a state as Heron does (C42).
+    """A mixin that gives a spout or a bolt state as Heron does (C42).
 
-    `init_state` comes before ``open`` or ``prepare``, other than for a `StatefulBolt`.
+    `init_state` is called before ``open`` or ``prepare``; for a `StatefulBolt` it is called after.
 
     >>> from stormspark import BasicBolt
     >>> class Total(StatefulComponent, BasicBolt):
@@ -147,11 +150,14 @@ class StatefulComponent(ABC):
 
     @abstractmethod
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Called before anything else, with the state as it was saved last: empty at first. Keep it, to save into it."""
+        """Called before anything else, with the state of the last save, which is empty at first.
+
+        Keep the object: `pre_save` has to put values into it.
+        """
 
     @abstractmethod
     def pre_save(self, checkpoint_id: int) -> None:
-        """The state is about to be saved: put into it whatever is kept elsewhere."""
+        """Called before the state is saved. Put into it whatever is kept elsewhere."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
@@ -159,40 +165,41 @@ class TwoPhaseStatefulComponent(StatefulComponent):
 
     @abstractmethod
     def post_save(self, checkpoint_id: int) -> None:
-        """Checkpoint ``checkpoint_id`` is complete everywhere; no tuple ran since `pre_save`.
+        """Called when checkpoint ``checkpoint_id`` is complete everywhere. No tuple was executed since `pre_save`.
 
-        It may never be called for a checkpoint, if its process dies before, or raise half way: then the component begins anew,
-        and `init_state` sees in the state what is still to be done.
+        It is never called for a checkpoint if the process dies before, and it may raise half way. In both cases the
+        component begins anew, and `init_state` finds in the state what is still to be done.
         """
 
     @abstractmethod
     def pre_restore(self, checkpoint_id: int) -> None:
-        """The component returns to checkpoint ``checkpoint_id``: undo outside what came after it."""
+        """Called when the component returns to checkpoint ``checkpoint_id``. Undo all later effects outside."""
 
 
 class TransactionalSink(TwoPhaseStatefulComponent):
-    """Mixed into a bolt that writes to something outside, so that it takes part in batches that are transactions (C42).
+    """A mixin for a bolt that writes to something outside, so that it takes part in transactions (C42).
 
-    Where the topology's batches are not, it is an ordinary bolt: nothing of this is called, and it acks a tuple when that
-    is safe. Where they are, `init_state` comes before ``prepare``. It may then ack at once, since all of the batch comes
-    again if it fails; what has to be written by then is written, or put into the state, in `pre_save`, which raises where
-    it can't be. What is in the state then is committed with the batch, and delivered in `post_save`.
-    `stormspark.connectors.Outbox` is the state of such a sink. What `post_save` raises is told, and the instance goes on: the
-    outbox tries again after the next batch.
+    Where the topology's batches are not transactions, the bolt is an ordinary one: none of these methods is called, and
+    it acks a tuple when that is safe. Where they are, `init_state` comes before ``prepare``. The bolt may then ack at
+    once, since the whole batch comes again if it fails. In `pre_save` it writes what must be written by then, or puts it
+    into the state, and raises if it can't. The state is committed with the batch, and `post_save` delivers its contents.
+    `stormspark.connectors.Outbox` is the state of such a sink. An exception in `post_save` is reported, and the instance
+    goes on: the outbox tries again after the next batch.
     """
 
     @property
     def needs_transactions(self) -> bool:
-        """Whether the topology's batches are to be transactions because of this sink."""
+        """Whether this sink makes the topology's batches transactions."""
         return False
 
     def pre_restore(self, checkpoint_id: int) -> None:
-        """Nothing was delivered of what comes again."""
+        """Do nothing: nothing was delivered of a batch that comes again."""
 
 
 def kind_of_state(component: object) -> str:
-    """How a component asks for state: ``storm`` (`KeepsState`), ``heron`` (`StatefulComponent`), ``sink`` (a
-    `TransactionalSink` that makes do without), or not at all: ``""``.
+    """Return how a component asks for state: ``storm`` for a `KeepsState`, ``heron`` for a `StatefulComponent`.
+
+    ``sink`` is a `TransactionalSink` that can work without transactions, and ``""`` any other component.
     """
     if isinstance(component, KeepsState):
         return "storm"

@@ -23,16 +23,16 @@ __all__ = [
     "StreamDeclaration",
 ]
 
-#: Where tick tuples come from (C9, A13).
+#: The component and stream of tick tuples (C9, A13).
 SYSTEM_COMPONENT = "__system"
 TICK_STREAM = "__tick"
 
 
 @dataclass(frozen=True)
 class StreamDeclaration:
-    """An output stream; tuples of a ``direct`` one go to a task that the producer names (A10, D11).
+    """A declared output stream. On a ``direct`` stream the producer chooses the receiving task (A10, D11).
 
-    ``schema`` says of which types its values are, where that was declared: vectorised bolts need it.
+    ``schema`` gives the types of the values, if they were declared. Vectorised bolts need it.
     """
 
     id: str
@@ -42,7 +42,7 @@ class StreamDeclaration:
 
 
 class OutputFieldsDeclarer:
-    """Takes a component's declarations (A10).
+    """The object that collects a component's declarations (A10).
 
     >>> declarer = OutputFieldsDeclarer("split")
     >>> declarer.declare(Fields("word"))
@@ -50,7 +50,7 @@ class OutputFieldsDeclarer:
     >>> sorted(declarer.streams)
     ['default', 'long words']
 
-    The stream is *typed* where its fields are declared by a ``pyarrow.Schema``: its tuples may then go to vectorised bolts.
+    A stream is *typed* if a ``pyarrow.Schema`` declares its fields. Its tuples may then go to vectorised bolts.
 
     >>> import pyarrow as pa
     >>> declarer.declare_stream("typed", pa.schema({"word": pa.string(), "length": pa.int64()}))
@@ -69,7 +69,7 @@ class OutputFieldsDeclarer:
     def declare_stream(
         self, stream: str, fields: Fields | Iterable[str] | pa.Schema, direct: bool = False
     ) -> None:
-        """Declare a stream; raises `InvalidTopologyError` when it is declared already or has no name."""
+        """Declare a stream; raise `InvalidTopologyError` if it is already declared or has no name."""
         if not isinstance(stream, str) or not stream:
             msg = f"component {self._component!r} declares a stream without a name: {stream!r} (A10)"
             raise InvalidTopologyError(msg)
@@ -84,11 +84,14 @@ class OutputFieldsDeclarer:
 
     @property
     def streams(self) -> Mapping[str, StreamDeclaration]:
-        """What has been declared, by stream id."""
+        """All declared streams, by stream id."""
         return self._streams
 
 
 def _schema(fields: Any) -> pa.Schema | None:
-    """``fields`` where that is a schema. Whoever has made one has imported pyarrow, so that nobody else needs to."""
+    """Return ``fields`` if it is a schema, else None.
+
+    Code that has made a schema has imported pyarrow, so this module need not import it.
+    """
     pyarrow = sys.modules.get("pyarrow")
     return fields if pyarrow is not None and isinstance(fields, pyarrow.Schema) else None

@@ -1,6 +1,4 @@
-"""Building a topology (A1-A10): the builder collects declarations, `create_topology` pickles and freezes
-them.
-"""
+"""Building a topology (A1-A10): the builder collects declarations, `create_topology` pickles and freezes them."""
 
 from __future__ import annotations
 
@@ -25,8 +23,9 @@ __all__ = ["Topology", "TopologyBuilder"]
 
 @dataclass(frozen=True)
 class Topology:
-    """A topology as written: plain data, not yet validated. `stormspark.plan.plan_topology` makes a plan of
-    it.
+    """A topology as it was declared: plain data, not yet validated.
+
+    `stormspark.plan.plan_topology` makes a plan from it.
     """
 
     name: str
@@ -40,7 +39,7 @@ _C = TypeVar("_C", bound=Component)
 
 
 class TopologyBuilder:
-    """Collects spouts and bolts (A1).
+    """Collects the spouts, bolts and worker hooks of a topology (A1).
 
     >>> from stormspark.testing import TestWordCounter, TestWordSpout
     >>> builder = TopologyBuilder()
@@ -57,11 +56,11 @@ class TopologyBuilder:
     def set_spout(
         self, component_id: str, spout: Spout | SourceSpout | Callable[[], Any], parallelism: int = 1
     ) -> SpoutDeclarer:
-        """Add a spout, or a function without arguments that gives the next value, or None for nothing now (A1).
+        """Add a spout, or a function that takes no arguments and returns the next value, or None if there is none (A1).
 
         The function's values are emitted as (value,) on field ``lambda``, without a message id.
 
-        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no spout (A2).
+        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
         """
         where = user_line()
         if not isinstance(spout, Spout | SourceSpout):
@@ -81,11 +80,11 @@ class TopologyBuilder:
         parallelism: int = 1,
         fields: Fields | Iterable[str] = (),
     ) -> BoltDeclarer:
-        """Add a bolt, or a function: ``function(tup, collector)`` that emits ``fields``, or ``function(tup)`` (A1).
+        """Add a bolt or a function: ``function(tup, collector)`` that emits ``fields``, or ``function(tup)`` (A1).
 
-        A function's tuples are acked when it returns, and what it emits is anchored to them, as in `BasicBolt`.
+        A function's tuple is acked when the function returns, and its emits are anchored to the tuple, as in `BasicBolt`.
 
-        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or no bolt (A2).
+        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a bolt (A2).
         """
         where = user_line()
         if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt | ArrowBolt):
@@ -104,7 +103,7 @@ class TopologyBuilder:
     def add_worker_hook(self, hook: WorkerHook) -> Self:
         """Run ``hook`` in every worker, before its tasks start and after they have ended (A5).
 
-        Hooks start in the order in which they were added. Raises `SerializationError` for one that can't be pickled.
+        Hooks start in the order in which they were added. Raises `SerializationError` for a hook that can't be pickled.
         """
         where = user_line()
         if not isinstance(hook, WorkerHook):
@@ -118,10 +117,10 @@ class TopologyBuilder:
         return self
 
     def create_topology(self, name: str, conf: Mapping[str, Any] | None = None) -> Topology:
-        """Pickle the components and freeze all. ``conf`` is the topology's configuration (A20).
+        """Pickle the components and freeze all declarations. ``conf`` is the topology's configuration (A20).
 
-        Raises `SerializationError` naming a component that can't be pickled (A2), `InvalidTopologyError` for declarations
-        that are wrong (A10). How the components fit together is looked at when the topology is planned.
+        Raises `SerializationError` naming a component that can't be pickled (A2), and `InvalidTopologyError` for wrong
+        declarations (A10). Planning the topology checks whether the components fit together.
         """
         if conf is not None and not isinstance(conf, Mapping):
             msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)} (A24)"
@@ -154,7 +153,7 @@ def _refuse(where: str, kind: str, component_id: str, wanted: str, got: object) 
 
 
 def _made(where: str, kind: str, component_id: str, make: Callable[[], _C]) -> _C:
-    """A component made of a function; errors are told with the user's line."""
+    """Return a component made from a function; errors name the user's line."""
     try:
         return make()
     except InvalidTopologyError as error:

@@ -1,4 +1,4 @@
-"""The tuple: what a bolt's ``execute`` gets (C6)."""
+"""The tuple, which a bolt's ``execute`` receives (C6)."""
 
 # tuples.pxd beside this module gives the attributes of `TupleSource` and `Tuple` and the method of `Executor` their C
 # types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
@@ -16,7 +16,7 @@ __all__ = ["TICK_SOURCE", "Executor", "Tuple", "TupleSource"]
 
 
 class TupleSource:
-    """Where tuples come from: one stream of one task. All tuples of that stream share it."""
+    """The origin of tuples: one stream of one task. All tuples of that stream share one object."""
 
     __slots__ = ("component", "fields", "index", "stream", "task")
 
@@ -34,21 +34,20 @@ class TupleSource:
         return f"{self.component}[{self.task}]:{self.stream}"
 
 
-#: Of ticks (C9).
+#: The source of ticks (C9).
 TICK_SOURCE = TupleSource(SYSTEM_COMPONENT, -1, TICK_STREAM, Fields("rate_secs"))
 
 
 class Tuple:
-    """Named values with the story of where they came from (C6). Values must not be changed in place (C7).
+    """Named values together with their origin (C6). Values must not be changed in place (C7).
 
     >>> tup = Tuple(("storm", 3), TupleSource("count", 7, "default", Fields("word", "n")))
     >>> tup["word"], tup[1], tup.values, tup.source_component, "n" in tup.fields
     ('storm', 3, ('storm', 3), 'count', True)
     """
 
-    # `roots` and `state` are the acker's: the trees that this tuple's edge belongs to (None, one, or a tuple
-    # of several), and whether the edge is still open (0), acked or failed (1), or held by its bolt over an
-    # execute (2).
+    # `roots` and `state` belong to the acker. `roots`: the trees that this tuple's edge belongs to (None, one, or a tuple of
+    # several). `state`: whether the edge is open (0), acked or failed (1), or held by its bolt beyond an execute (2).
     __slots__ = ("__weakref__", "_source", "roots", "state", "values")
 
     def __init__(self, values: tuple[Any, ...], source: TupleSource, roots: Any = None) -> None:
@@ -58,7 +57,7 @@ class Tuple:
         self.state = 0
 
     def __getitem__(self, key: int | str) -> Any:
-        """A value by position or by field name; raises IndexError, or KeyError that lists the fields."""
+        """Return a value by position or by field name; raise IndexError, or a KeyError that lists the fields."""
         if type(key) is int:
             return self.values[key]
         try:
@@ -72,20 +71,20 @@ class Tuple:
             raise KeyError(msg) from None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of field ``name``, or ``default`` where the stream has no such field."""
+        """Return the value of field ``name``, or ``default`` if the stream has no such field."""
         position = self._source.index.get(name)
         return default if position is None else self.values[position]
 
     def select(self, fields: Fields) -> tuple[Any, ...]:
-        """The values of ``fields``, in their order."""
+        """Return the values of ``fields``, in their order."""
         return tuple(self[name] for name in fields)
 
     def as_dict(self) -> dict[str, Any]:
-        """The values by field name."""
+        """Return the values by field name."""
         return dict(zip(self._source.fields, self.values, strict=True))
 
     def detached(self) -> Tuple:
-        """A copy that belongs to no tree, to be kept or sent as a value; what is pickled is such a copy (C31)."""
+        """Return a copy that belongs to no tree, to be kept or sent as a value. Pickling makes such a copy, too (C31)."""
         return Tuple(self.values, self._source)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,12 +106,12 @@ class Tuple:
 
     @property
     def source_component(self) -> str:
-        """The id of the component that emitted it."""
+        """The id of the component that emitted this tuple."""
         return self._source.component
 
     @property
     def source_stream(self) -> str:
-        """The id of the stream it was emitted on."""
+        """The id of the stream that it was emitted on."""
         return self._source.stream
 
     @property
@@ -122,9 +121,9 @@ class Tuple:
 
     @property
     def is_tick(self) -> bool:
-        """Whether it is a tick: the component's ``topology.tick.tuple.freq.secs`` have passed (C9).
+        """Whether this is a tick, which comes every ``topology.tick.tuple.freq.secs`` of the component (C9).
 
-        Its only value is that number of seconds. It belongs to no tree: an ack does no harm and is not needed (W20).
+        A tick's only value is that number of seconds. It belongs to no tree, so an ack is harmless and not needed (W20).
         """
         return self._source.stream == TICK_STREAM and self._source.component == SYSTEM_COMPONENT
 
@@ -133,7 +132,7 @@ class Tuple:
 
 
 class Executor:
-    """What the tuples of a front-end's bolt go through, one by one: compiled, it is called without Python's ways."""
+    """The base of objects that process the tuples of a front-end's bolt. Compiled code calls it as a C method."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Windowed bolts: they execute windows of tuples in place of single tuples (C23-C34, W11)."""
+"""Windowed bolts, which execute windows of tuples in place of single tuples (C23-C34, W11)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 LATE_TUPLE_FIELD: Final = "late_tuple"
 #: The setting of `WindowedBolt.with_message_id_field`.
 MESSAGE_ID_FIELD: Final = "topology.bolts.message.id.field.name"
-#: So many tuples of a persistent window are in memory at most, as in Storm.
+#: The default of how many tuples of a persistent window are in memory at most, as in Storm.
 _MAX_EVENTS_IN_MEMORY: Final = 1_000_000
 
 S = TypeVar("S", bound=State)
@@ -42,19 +42,18 @@ S = TypeVar("S", bound=State)
 
 @dataclass(frozen=True, slots=True)
 class TupleWindow(Sequence[Tuple]):
-    """What a windowed bolt's ``execute`` gets (C24); itself the sequence of its tuples.
+    """The window that a windowed bolt's ``execute`` receives (C24). It is itself the sequence of its tuples.
 
-    Those of a window in processing time stand in the order in which they came, those of one in event time in the order of their
-    timestamps.
+    In processing time the tuples are in the order of arrival, in event time in the order of their timestamps.
     """
 
     tuples: Sequence[Tuple]
-    #: The tuples that have come since the last evaluation.
+    #: The tuples that came since the last evaluation.
     new: tuple[Tuple, ...]
-    #: The tuples that have left since the last evaluation; they are acked already. Where evaluations were skipped because
-    #: their window was empty, what left before the last of them is not told (C28).
+    #: The tuples that left since the last evaluation; they are already acked. If evaluations were skipped because their
+    #: window was empty, tuples that left before the last skipped one are missing here (C28).
     expired: tuple[Tuple, ...]
-    #: Epoch milliseconds, exclusive; None for a window of so many tuples.
+    #: Epoch milliseconds, exclusive; None for a window whose length is a number of tuples.
     start_timestamp: int | None
     #: Epoch milliseconds, inclusive.
     end_timestamp: int
@@ -76,9 +75,10 @@ class TupleWindow(Sequence[Tuple]):
 
 
 class PersistentTupleWindow(TupleWindow):
-    """A window of a bolt `with_persistence` (C41): its tuples are read page by page, so iterate over it.
+    """A window of a bolt `with_persistence` (C41). Its tuples are read page by page, so iterate over it.
 
-    It can be read in ``execute`` only. What is new and what has expired it does not know, as in Storm: NotImplementedError.
+    It can be read in ``execute`` only. As in Storm it does not know which tuples are new or expired, and raises
+    NotImplementedError.
     """
 
     __slots__ = ()
@@ -89,12 +89,12 @@ class PersistentTupleWindow(TupleWindow):
 
     @property
     def new(self) -> tuple[Tuple, ...]:
-        """Not known."""
+        """Not known: raises NotImplementedError."""
         raise NotImplementedError(_NOT_KNOWN.format("new"))
 
     @property
     def expired(self) -> tuple[Tuple, ...]:
-        """Not known."""
+        """Not known: raises NotImplementedError."""
         raise NotImplementedError(_NOT_KNOWN.format("expired"))
 
     def __repr__(self) -> str:
@@ -106,7 +106,10 @@ _NOT_KNOWN = "which tuples of a window are {} is not known with_persistence(), a
 
 @dataclass(frozen=True, slots=True)
 class WindowTime:
-    """Which time a windowed bolt goes by: ``event`` is false for processing time; ``field`` is where timestamps are read."""
+    """The time that a windowed bolt uses.
+
+    ``event`` is false for processing time. ``field`` is the field of the timestamps, if there is one.
+    """
 
     event: bool
     field: str | None = None
@@ -115,10 +118,10 @@ class WindowTime:
 class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
-    What ``execute`` emits is anchored to all tuples of the window, and a tuple is acked when it leaves its last window (C27):
-    the message timeout must cover length and slide. Windows are those of a task: a fields grouping makes them per task, not
-    per key (C34). Where batches are transactions (``stormspark.exactly.once``), windows are state: a tuple is acked with its
-    batch, however long it is held.
+    Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
+    window (C27), so the message timeout must cover length and slide. Each task has its own windows: with a fields
+    grouping there is one window per task, not per key (C34). Where batches are transactions
+    (``stormspark.exactly.once``), windows are state: a tuple is acked with its batch, however long it is held.
 
     >>> from stormspark import Fields
     >>> class Average(WindowedBolt):
@@ -131,14 +134,15 @@ class WindowedBolt(Component, ABC):
     >>> every_second = Average().with_window(Duration.seconds(10), Duration.seconds(1))
     >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
 
-    The settings are the component's configuration under Storm's keys (C25), so a declarer's or the topology's configuration
-    can give them too; the nearer one wins (A20), and a count over a duration.
+    The settings are part of the component's configuration, under Storm's keys (C25). So the declarer's or the topology's
+    configuration can set them too. The nearest configuration wins (A20), and a count wins over a duration.
 
-    ``execute`` may raise `FailedException`: then all tuples of the window fail and leave it, and the bolt goes on. In Storm that
-    kills the worker (W14). Whatever else it raises restarts the task and fails all that it held, as with any bolt (W22).
+    ``execute`` may raise `FailedException`: then all tuples of the window fail and leave it, and the bolt goes on, whereas
+    in Storm the worker dies (W14). Any other exception restarts the task and fails all tuples that it held, as with any
+    bolt (W22).
     """
 
-    # Not made in __init__: subclasses need not call it.
+    # Class attributes, because subclasses need not call __init__.
     _window_settings: Mapping[str, Any] | None = None
     _timestamp_field: str | None = None
     _timestamp_extractor: Callable[[Tuple], int] | None = None
@@ -146,10 +150,10 @@ class WindowedBolt(Component, ABC):
     def with_window(
         self, length: Count | Duration | timedelta, slide: Count | Duration | timedelta | None = None
     ) -> Self:
-        """Windows of ``length`` that slide by ``slide``, by default with every tuple.
+        """Use windows of ``length`` that slide by ``slide``, by default with every tuple.
 
-        A slide may be longer than the length: the tuples in between are in no window, and are acked. Raises
-        `InvalidTopologyError` for anything that is no positive count or duration.
+        A slide may be longer than the length. The tuples in between are then in no window, and are acked. Raises
+        `InvalidTopologyError` unless both are positive counts or durations.
         """
         long = as_length(length, f"{_name(self)}.with_window: length")
         far = Count(1) if slide is None else as_length(slide, f"{_name(self)}.with_window: slide")
@@ -163,13 +167,13 @@ class WindowedBolt(Component, ABC):
         )
 
     def with_tumbling_window(self, length: Count | Duration | timedelta) -> Self:
-        """Windows one after another: every tuple is in exactly one."""
+        """Use windows that follow one another, so that every tuple is in exactly one."""
         return self.with_window(length, length)
 
     def with_timestamp_field(self, name: str) -> Self:
-        """Event time: each tuple's timestamp is the integer in field ``name``, in epoch milliseconds.
+        """Use event time: each tuple's timestamp is the integer in field ``name``, in epoch milliseconds.
 
-        A tuple whose timestamp is no integer fails and is reported as an error.
+        A tuple whose timestamp is not an integer fails and is reported as an error.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_timestamp_field: a field's name must be a text that is not empty, got {name!r}"
@@ -179,7 +183,7 @@ class WindowedBolt(Component, ABC):
         return self
 
     def with_timestamp_extractor(self, extractor: Callable[[Tuple], int]) -> Self:
-        """Event time: ``extractor(tup)`` gives a tuple's timestamp in epoch milliseconds."""
+        """Use event time: ``extractor(tup)`` returns a tuple's timestamp in epoch milliseconds."""
         if not callable(extractor):
             msg = f"{_name(self)}.with_timestamp_extractor: expected a function of a tuple, got {extractor!r}"
             raise InvalidTopologyError(msg)
@@ -188,14 +192,17 @@ class WindowedBolt(Component, ABC):
         return self
 
     def with_lag(self, lag: Duration | timedelta) -> Self:
-        """Event time: how far out of order tuples may come; the watermark stays behind by so much (C30). By default 0."""
+        """Set how far out of order tuples may come in event time; by default 0.
+
+        The watermark stays behind the latest timestamps by this much (C30).
+        """
         return self._with_settings({settings.MAX_LAG: as_duration(lag, f"{_name(self)}.with_lag: lag").value})
 
     def with_late_tuple_stream(self, stream: str) -> Self:
-        """Event time: emit late tuples on ``stream``, which is declared with the one field ``late_tuple`` (C31).
+        """Emit the late tuples of event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
 
-        Its value is a copy of the tuple, which belongs to no tree; what is emitted is anchored to the late tuple, which is acked.
-        Without such a stream late tuples are logged and acked.
+        Its value is a copy of the late tuple that belongs to no tree. The emitted tuple is anchored to the late tuple,
+        which is acked. Without such a stream, late tuples are logged and acked.
         """
         if not isinstance(stream, str) or not stream:
             msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a text that is not empty, got {stream!r}"
@@ -203,19 +210,20 @@ class WindowedBolt(Component, ABC):
         return self._with_settings({settings.LATE_TUPLE_STREAM: stream})
 
     def with_watermark_interval(self, interval: Duration | timedelta) -> Self:
-        """Event time: how often the watermark is computed and windows fire; by default once a second.
+        """Set how often the watermark of event time is computed and windows fire; by default once per second.
 
-        It works for each bolt. In Storm it seems to have no effect on a cluster, where only the topology's is kept (A22).
+        Each bolt may set its own interval. On a Storm cluster a bolt's interval seems to have no effect, because only
+        the topology's is kept (A22).
         """
         what = f"{_name(self)}.with_watermark_interval: interval"
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, what, least=1).value})
 
     def with_message_id_field(self, name: str) -> Self:
-        """Field ``name`` is an integer that grows from tuple to tuple of each stream of each task (C25, C41).
+        """Name the field with an integer that grows from tuple to tuple of each stream of each task (C25, C41).
 
-        It counts where windows are state, after a task has begun anew. Then a tuple whose id is not greater than that of one
-        that the windows have had is acked and left out. A spout without state may emit such a tuple, if its worker dies
-        before it hears of the ack. Sources, and spouts with state, need no such field.
+        It matters where windows are state, after a task has begun anew. A tuple is then acked and left out if its id is
+        not greater than one that the windows have already received. A spout without state may emit such a tuple if its
+        worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a text that is not empty, got {name!r}"
@@ -225,35 +233,35 @@ class WindowedBolt(Component, ABC):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Called once, in the worker, before any window.
 
-        ``collector.emit`` anchors to all tuples of the window at hand unless ``anchors`` are given; outside of ``execute`` it
-        anchors to nothing.
+        ``collector.emit`` anchors to all tuples of the current window unless ``anchors`` are given. Outside of
+        ``execute`` it anchors to nothing.
         """
 
     @abstractmethod
     def execute(self, window: TupleWindow) -> None:
-        """Process one window; it is never empty (C28)."""
+        """Process one window, which is never empty (C28)."""
 
     def cleanup(self) -> None:
-        """The topology ends. Not called when a worker is killed (C1)."""
+        """Called when the topology ends, but not when a worker is killed (C1)."""
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """The settings of the windows, under Storm's keys (C25)."""
+        """Return the settings of the windows, under Storm's keys (C25)."""
         return self.window_configuration
 
     @property
     def window_configuration(self) -> Mapping[str, Any]:
-        """What the ``with_...`` methods have set; it counts also where a subclass gives a configuration of its own."""
+        """The settings of the ``with_...`` methods. They apply even if a subclass returns a configuration of its own."""
         return dict(self._window_settings or {})
 
     @property
     def window_time(self) -> WindowTime:
-        """Event time if there is a timestamp, else processing time."""
+        """Event time if the bolt has a timestamp field or extractor, else processing time."""
         return WindowTime(
             self._timestamp_field is not None or self._timestamp_extractor is not None, self._timestamp_field
         )
 
     def timestamp_of(self, tup: Tuple) -> Any:
-        """The timestamp as the field or the extractor gives it; KeyError, or what the extractor raises."""
+        """Return the timestamp from the field or the extractor; raise KeyError, or what the extractor raises."""
         extractor = self._timestamp_extractor
         return tup[self._timestamp_field] if extractor is None else extractor(tup)  # type: ignore[index]
 
@@ -270,8 +278,9 @@ class WindowedBolt(Component, ABC):
 class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
     """A windowed bolt that has a `State` of its own beside its windows (C41, Storm's BaseStatefulWindowedBolt).
 
-    Batches are transactions in a topology that has one: its state and its windows are committed together. The order of calls is
-    ``prepare``, ``init_state``, then ``execute`` for every window; the others are a `StatefulBolt`'s.
+    In a topology that has such a bolt, batches are transactions, and the bolt's state and windows are committed
+    together. The order of calls is ``prepare``, `init_state`, then ``execute`` for every window. The other methods are
+    those of a `StatefulBolt`.
 
     >>> from stormspark import Duration, KeyValueState
     >>> class Best(StatefulWindowedBolt[KeyValueState[str, int]]):
@@ -287,15 +296,18 @@ class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
     _max_events_in_memory = _MAX_EVENTS_IN_MEMORY
 
     def with_persistence(self) -> Self:
-        """Windows need not fit into memory: they are read page by page while ``execute`` iterates over them.
+        """Allow windows that do not fit into memory: they are read page by page while ``execute`` iterates over them.
 
-        They do not say what is new and what has expired, as in Storm.
+        As in Storm, such windows do not know which tuples are new or expired.
         """
         self._persistent = True
         return self
 
     def with_max_events_in_memory(self, events: int) -> Self:
-        """With persistence: so many tuples are kept in memory, by default a million; and what came since the last batch."""
+        """Set how many tuples are kept in memory with persistence, by default a million.
+
+        The tuples that came since the last batch are in memory as well.
+        """
         if isinstance(events, bool) or not isinstance(events, int) or events < 1:
             msg = f"{_name(self)}.with_max_events_in_memory: expected a number of tuples above 0, got {events!r}"
             raise InvalidTopologyError(msg)
@@ -304,12 +316,12 @@ class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
 
     @property
     def is_persistent(self) -> bool:
-        """Whether its windows need not fit into memory."""
+        """Whether the windows may be larger than the memory."""
         return self._persistent
 
     @property
     def max_events_in_memory(self) -> int:
-        """With persistence, how many tuples are kept in memory."""
+        """The number of tuples that are kept in memory with persistence."""
         return self._max_events_in_memory
 
 

@@ -1,4 +1,4 @@
-"""Worker hooks (A5): code that runs when a worker starts and ends, and what it shares with the tasks there (A28)."""
+"""Worker hooks (A5): code that runs when a worker starts and ends, and the resources it shares with tasks (A28)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["WorkerHook", "WorkerHookDeclaration", "WorkerUserContext"]
 
 
 class WorkerUserContext:
-    """Given to `WorkerHook.start`: where this worker stands, and what its tasks shall find there.
+    """The context that `WorkerHook.start` receives: the worker's place in the topology, and resources for its tasks.
 
     >>> context = WorkerUserContext("t", "t-1", worker=0, worker_tasks=(3, 4), tasks={"words": (3, 4, 5)})
     >>> context.set_resource("greeting", "hello")
@@ -39,32 +39,32 @@ class WorkerUserContext:
 
     @property
     def component_ids(self) -> tuple[str, ...]:
-        """All spouts and bolts."""
+        """The ids of all spouts and bolts."""
         return tuple(self._tasks)
 
     def component_tasks(self, component: str) -> list[int]:
-        """The task ids of a component, ascending; raises KeyError that lists what there is."""
+        """Return the task ids of a component, ascending; raise a KeyError that lists the components if it is unknown."""
         if component not in self._tasks:
             msg = f"no component {component!r}; there are {', '.join(map(repr, self._tasks))}"
             raise KeyError(msg)
         return list(self._tasks[component])
 
     def set_resource(self, name: str, value: Any) -> None:
-        """Keep ``value`` for all tasks of this worker: `TopologyContext.get_resource` gives this very object (A28)."""
+        """Keep ``value`` for all tasks of this worker. `TopologyContext.get_resource` returns this very object (A28)."""
         self._resources[name] = value
 
     def get_resource(self, name: str) -> Any:
-        """What this or an earlier hook has set, or None."""
+        """Return the resource that this or an earlier hook has set, or None."""
         return self._resources.get(name)
 
     @property
     def resources(self) -> Mapping[str, Any]:
-        """All that hooks have set."""
+        """All resources that hooks have set, by name."""
         return self._resources
 
 
 class WorkerHook:
-    """Runs once in every worker: `start` before its tasks, `shutdown` after them (A5).
+    """A hook that runs once in every worker: `start` before the worker's tasks, `shutdown` after them (A5).
 
     It is pickled where the topology is built, and every worker has a copy of its own (A3). A worker that takes the
     place of a lost one starts its hooks anew.
@@ -78,7 +78,7 @@ class WorkerHook:
     """
 
     def start(self, conf: Mapping[str, Any], context: WorkerUserContext) -> None:
-        """Called before any bolt is prepared or spout opened; what it raises stops the topology."""
+        """Called before any bolt is prepared or spout opened. An exception stops the topology."""
 
     def shutdown(self) -> None:
         """Called after the tasks have ended. Not called when the worker is killed."""
@@ -86,7 +86,7 @@ class WorkerHook:
 
 @dataclass(frozen=True)
 class WorkerHookDeclaration:
-    """A worker hook, pickled, and where the user added it."""
+    """A pickled worker hook, and the place where the user added it."""
 
     pickled: bytes
     type_name: str

@@ -1,4 +1,7 @@
-"""May this spout emit, and for how long? Pure: time and levels are arguments."""
+"""Backpressure: whether a spout may emit, and for how long.
+
+The package is pure: time and levels are arguments.
+"""
 
 from stormspark.backpressure.controller import (
     OPEN_TREES,

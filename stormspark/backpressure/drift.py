@@ -1,20 +1,20 @@
-"""Is it noise, or has it changed? Page's CUSUM test, to both sides."""
+"""Telling a change from noise, by Page's CUSUM test on both sides."""
 
 from __future__ import annotations
 
 __all__ = ["Drift"]
 
-#: So far from zero is no news.
+#: A distance from zero that is never taken for a change.
 _ALLOWED = 0.3
-#: So much beyond that, summed up over rounds, is.
+#: The sum over rounds of what exceeds that distance, above which it is a change.
 _ENOUGH = 1.4
 
 
 class Drift:
-    """Watches the logarithm of a ratio that should be 1: says by how much it is off once that is sure.
+    """Watches the logarithm of a ratio that should be 1, and returns by how much it is off once that is sure.
 
-    A factor of 5.5 is believed at once, of 2 after four rounds, of 1.5 after fourteen; one of 1.3 is never looked at. Noise by
-    which each round is off by 30 % (sigma of a lognormal distribution) is taken for a change once in some ten thousand rounds.
+    A factor of 5.5 is accepted at once, of 2 after four rounds, of 1.5 after fourteen. A factor of 1.3 is never accepted.
+    Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once in some ten thousand rounds.
 
     >>> drift = Drift()
     >>> [drift.observe(x) for x in (0.4, -0.4, 0.1, -2.3)]
@@ -31,7 +31,7 @@ class Drift:
         self._count = [0, 0]
 
     def observe(self, x: float) -> float | None:
-        """The next one; returns the mean since it began to be off, None while nothing is sure."""
+        """Note the next value; return the mean since it began to be off, or None while that is not sure."""
         for side, distance in enumerate((x, -x)):
             beyond = distance - _ALLOWED
             if beyond > _ENOUGH:
@@ -50,5 +50,5 @@ class Drift:
         return None
 
     def reset(self) -> None:
-        """What was seen does not count any more."""
+        """Forget all earlier values."""
         self.__init__()  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What the controller of backpressure says of itself: frozen snapshots for people."""
+"""Frozen snapshots of the controller of backpressure, for people."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
 
 
 class LimitChange(NamedTuple):
-    """The limit of a spout, all its tasks together, from a moment on; None: no limit. ``seconds`` are the topology's."""
+    """A change of a spout's limit, which is for all its tasks together; None means no limit.
+
+    ``seconds`` are those of the topology at the change.
+    """
 
     seconds: float
     spout: str
     limit: int | None
-    #: The bolt because of which, None for a topology that begins.
+    #: The bolt at fault; None when a topology begins.
     because_of: str | None
 
 
 @dataclass(frozen=True)
 class SpoutPressure:
-    """A spout as the controller sees it. ``limit`` is of a round, for all of its tasks; ``throttled_ms`` by bolt (F6, F11)."""
+    """A spout as the controller sees it.
+
+    ``limit`` is per round, for all of its tasks. ``throttled_ms`` is by bolt (F6, F11).
+    """
 
     limit: int | None
     throttled_by: str | None
@@ -30,24 +36,24 @@ class SpoutPressure:
 
 @dataclass(frozen=True)
 class BoltPressure:
-    """A bolt: what waits for it, against its marks, and how long that takes."""
+    """A bolt's waiting tuples, its marks, and how long the waiting tuples will take."""
 
     queued: int
     queued_bytes: int
     high_mark: float
     high_mark_bytes: float
-    #: What its busiest worker has to do for what waits.
+    #: The seconds that its busiest worker needs for its waiting tuples.
     backlog_seconds: float
     above: bool
 
 
 @dataclass(frozen=True)
 class Pressure:
-    """All of it at one moment."""
+    """All spouts and bolts at one moment."""
 
     spouts: Mapping[str, SpoutPressure]
     bolts: Mapping[str, BoltPressure]
-    #: So many times a limit was set, changed or taken away.
+    #: How many times a limit was set, changed or removed.
     limit_changes: int
-    #: The last ones.
+    #: The last changes.
     history: Sequence[LimitChange]

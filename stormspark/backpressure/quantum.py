@@ -1,4 +1,4 @@
-"""For how long spouts are asked in one batch."""
+"""The time per round in which spouts are asked for tuples."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ __all__ = ["SpoutQuantum"]
 
 
 class SpoutQuantum:
-    """Steers the time that spouts get so that a whole batch lasts about ``target`` seconds.
+    """Adjusts the time that spouts get so that a whole round lasts about ``target`` seconds.
 
-    A batch costs more than its spouts' time: exchanges, the supersteps of other workers, commits. The quantum
-    follows the measured batches, by at most a factor of two a batch, and only batches that used their quantum
-    up teach it anything.
+    A round costs more than its spouts' time: exchanges, the supersteps of other workers, commits. The quantum follows the
+    measured rounds, by at most a factor of two per round. It learns only from rounds that used their quantum up.
 
-    Here a batch costs 200 ms whatever happens, and twice the quantum besides:
+    In this example a round costs 200 ms in any case, and twice the quantum besides:
 
     >>> quantum = SpoutQuantum(target=1.0)
     >>> quantum.seconds
@@ -30,7 +29,7 @@ class SpoutQuantum:
         self.seconds = target / 4
 
     def batch_took(self, seconds: float, *, used_up: bool) -> None:
-        """Learn from a batch that took ``seconds`` from its start to the start of the next one."""
+        """Learn from a round that took ``seconds`` from its start to the start of the next one."""
         if not used_up or seconds <= 0:
             return
         ideal = self.seconds * self.target / seconds

@@ -1,6 +1,6 @@
-"""What the controller hears of a round, and what it says of the next one.
+"""The controller's input from one round, and its output for the next one.
 
-A *round* is one run of all supersteps: a micro-batch is one round, or several where it is prolonged.
+A *round* is one run of all supersteps. A micro-batch is one round, or several if it is prolonged.
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ from typing import NamedTuple
 
 __all__ = ["BoltLoad", "Limits", "SpoutLoad", "TaskLoad"]
 
-#: How many tuples each task of a spout may emit in the next round, by task id; a task that is not named has no limit.
+#: How many tuples each task of a spout may emit in the next round, by task id. A task without an entry has no limit.
 Limits = Mapping[int, int]
 
 
 class SpoutLoad(NamedTuple):
-    """What a task of a spout did in a round."""
+    """A spout task's report of one round."""
 
-    #: Tuples.
+    #: How many tuples it emitted.
     emitted: int
-    #: Whether it would have emitted more: it was stopped by its limit, its time, or a queue above its mark.
+    #: Whether it would have emitted more: its limit, its time, or a queue above its mark stopped it.
     hungry: bool
-    #: Whether it was its limit that stopped it.
+    #: Whether its limit stopped it.
     limited: bool
-    #: Rows of a source that wait to be emitted.
+    #: The rows of a source that wait to be emitted.
     rows_waiting: int = 0
-    #: Its trees that have not ended.
+    #: The number of its open trees.
     open_trees: int = 0
 
 
 class BoltLoad(NamedTuple):
-    """What a task of a bolt did in a round, and what waits for it now."""
+    """A bolt task's report of one round, and of the tuples that wait for it now."""
 
     executed: int
-    #: Time in ``execute``.
+    #: The seconds spent in ``execute``.
     seconds: float
-    #: Tuples in its inbox.
+    #: The tuples in its inbox.
     queued: int
-    #: Their size, estimated by a few of them.
+    #: The size of these tuples, estimated from a few of them.
     queued_bytes: int
-    #: Tuples that were shed in the round, because their sender was told to, and not slowed down (F10).
+    #: The tuples that were shed in the round, because the topology sheds and its spouts are not slowed down (F10).
     shed: int = 0
 
 

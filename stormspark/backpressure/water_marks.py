@@ -6,10 +6,9 @@ __all__ = ["WaterMarks"]
 
 
 class WaterMarks:
-    """Closed above ``high``, open again below ``low``; between the two it stays as it is, so it does not
-    flap.
+    """A gate that closes above ``high`` and opens again below ``low``. Between the two it stays as it is.
 
-    Raises ValueError when the marks are the wrong way round.
+    Raises ValueError unless the low mark is below the high mark.
 
     >>> gate = WaterMarks(high=100, low=50)
     >>> [gate.observe(level) for level in (80, 101, 80, 49, 80)]
@@ -27,7 +26,7 @@ class WaterMarks:
         self.closed = False
 
     def observe(self, level: float) -> bool:
-        """Look at a level read anew (W1); return whether the gate is closed."""
+        """Note a newly read level (W1); return whether the gate is closed."""
         if level > self.high:
             self.closed = True
         elif level < self.low:

@@ -1,17 +1,17 @@
-"""Who gets this tuple? Storm's stream groupings, as frozen values (D1-D17).
+"""Storm's stream groupings, as frozen values: each decides which tasks receive a tuple (D1-D17).
 
-A `Grouping` says two things. To one sender task it gives a function from a tuple's values to target tasks
-(`Grouping.chooser`): the hot path. To a whole DataFrame it gives the `Repartitioning` that puts the rows of
-target task i in partition i. Both come from one definition, so both sides agree.
+A `Grouping` has two sides. For one sender task it makes a function from a tuple's values to target tasks
+(`Grouping.chooser`): the hot path. For a whole DataFrame it makes the `Repartitioning` that puts the rows of target
+task i in partition i. Both come from one definition, so both sides agree.
 
 The package is pure: no clock, no IO, and no randomness but the `random.Random` of the context.
 
-    base            what a grouping is, and what a sender knows
+    base            the base class of groupings, and a sender's knowledge
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
-    load_aware, local_first     the same, for those that follow load
+    load_aware, local_first     one grouping each, which follows load
     key             the fields of a key, found in a stream
-    key_memo        which task each key went to: the fast path of groupings with a key
+    key_memo        the remembered tasks of each key: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values
     java_hash       hashCode of the Java classes that such values had in Storm
     java_time       the same for dates and times

@@ -31,5 +31,5 @@ class AllGrouping(Grouping):
         return lambda _values: targets
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> CopyToEach:
-        """One partition a task, each with every row."""
+        """Return one partition per task, each with every row."""
         return CopyToEach(len(targets))

@@ -1,4 +1,4 @@
-"""What a grouping is, and what a sender task knows when it prepares one (D1-D17)."""
+"""The base class of groupings, and the context in which a sender task prepares one (D1-D17)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ __all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 
 @dataclass(frozen=True)
 class GroupingContext:
-    """What one sender task knows of one subscription to its stream: Storm's arguments of ``prepare`` (D13).
+    """One sender task's knowledge of one subscription to its stream: Storm's arguments of ``prepare`` (D13).
 
-    ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, ``sender`` is
-    the sending task. ``targets`` are the consumer's tasks, and ``local_targets`` those of them that live in
-    the sender's worker, both ascending. ``random`` is the only source of randomness: seed it, and every
-    choice can be repeated. ``ints`` says which Java types numbers have for the fields hash (D3), as in
-    `fields_task_index`. ``consumer`` is the subscribing component. ``tasks`` are the task ids of every
-    component, and ``conf`` is the topology's configuration; where a DataFrame is laid out there is neither.
-    ``higher_bound`` and ``lower_bound`` are the mean loads of the local targets at which a grouping that
-    follows load leaves them and comes back (D6).
+    ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
+    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` those of them in the sender's worker, both
+    ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated. ``ints`` names
+    the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the subscribing
+    component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration; both are
+    empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets: at
+    the higher one a grouping that follows load leaves them, and at the lower one it returns (D6).
 
-    Raises `ValueError` where ``targets`` is empty or not ascending, or ``local_targets`` is not an ascending
-    part of it.
+    Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
+    it.
 
     >>> GroupingContext("split", "default", ("word",), 3, targets=(), local_targets=(), random=Random(1))
     Traceback (most recent call last):
@@ -60,43 +59,40 @@ class GroupingContext:
 
 @runtime_checkable
 class LoadFollower(Protocol):
-    """A chooser that can be told how loaded the tasks are; so every chooser of a grouping that follows load (D6)."""
+    """A chooser that receives the loads of tasks. Every chooser of a grouping that follows load is one (D6)."""
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
-        """Take in the loads: by task id, from 0 (nothing waits) to 1 (its queue is full); one that is missing is 0."""
+        """Store the loads by task id, from 0 (nothing waits) to 1 (the queue is full); a missing task has load 0."""
 
 
 class Grouping(ABC):
-    """One rule that says which tasks of a consumer get a tuple.
+    """A rule that decides which tasks of a consumer receive a tuple.
 
-    Subclasses are frozen dataclasses: values that can be pickled, compared, hashed and printed. What changes
-    from tuple to tuple (a position, counts, loads) lives in the chooser, which belongs to one sender task
-    (D5, D12).
+    Subclasses are frozen dataclasses: values that can be pickled, compared, hashed and printed. The state that changes
+    from tuple to tuple (a position, counts, loads) is in the chooser, which belongs to one sender task (D5, D12).
 
-    One that picks many tasks or none (custom, D13) has ``single`` False. One that counts what it sent
-    (partial key, D12) counts in its closure. The chooser of one that follows load (D6) is a `LoadFollower`. A
-    direct grouping (D11) chooses nothing: the producer names the task, which is checked against `candidates`
-    (B9).
+    A grouping that may pick many tasks or none (custom, D13) has ``single`` False. One that counts the tuples it sent
+    (partial key, D12) counts in its closure. The chooser of one that follows load (D6) is a `LoadFollower`. A direct
+    grouping (D11) chooses nothing: the producer names the task, and the engine checks it against `candidates` (B9).
     """
 
     #: The name of the rule, in `describe`, in plans and in metrics.
     kind: ClassVar[str]
-    #: True: each tuple goes to exactly one task, and a chooser returns its id. False: it returns a sequence
-    #: of ids.
+    #: If true, each tuple goes to exactly one task, and a chooser returns its id. Otherwise it returns a sequence of ids.
     single: ClassVar[bool]
 
     @property
     def key_fields(self) -> tuple[str, ...]:
-        """The fields whose values alone decide the task; () where the grouping has no key."""
+        """The fields whose values alone decide the task; () if the grouping has no key."""
         return ()
 
     @property
     def follows_load(self) -> bool:
-        """Whether its choosers are `LoadFollower`: then workers tell each other how loaded their tasks are."""
+        """Whether its choosers are `LoadFollower`. If so, workers send each other the loads of their tasks."""
         return False
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """The tasks that one sender may ever choose, ascending; an edge crosses workers only to reach these.
+        """Return the tasks that one sender may ever choose, ascending. An edge crosses workers only to reach these.
 
         ``targets`` and ``local_targets`` are as in `GroupingContext`.
         """
@@ -106,16 +102,16 @@ class Grouping(ABC):
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Any]:
         """Return the function from a tuple's values to its task id (``single``) or its sequence of task ids.
 
-        The function belongs to one sender task, is called once a tuple, and may remember what it did.
+        The function belongs to one sender task, is called once per tuple, and may keep state between calls.
         """
 
     @abstractmethod
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> Repartitioning:
-        """Return what puts the rows for ``targets[i]`` in partition i, for a DataFrame that takes this edge.
+        """Return the layout of a DataFrame on this edge, which puts the rows for ``targets[i]`` in partition i.
 
         ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
         """
 
     def describe(self) -> str:
-        """The grouping as ``stormspark explain`` shows it: ``shuffle``, ``fields(word)``."""
+        """Return the grouping as ``stormspark explain`` shows it: ``shuffle``, ``fields(word)``."""
         return self.kind

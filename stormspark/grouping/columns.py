@@ -1,7 +1,7 @@
 """Storm's task index for whole columns, in numpy: the fields grouping of many rows at once (D1-D3).
 
-The hashes here are those of `stormspark.grouping.hashing` for each value, as unsigned 32-bit arrays, in which
-sums and products wrap as Java's do. Columns of other types are hashed value by value there.
+The hashes equal those of `stormspark.grouping.hashing` for each value. They are unsigned 32-bit arrays, in which sums
+and products wrap as Java's do. Columns of other types are hashed value by value with that module.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["ascii_hashes", "boolean_hashes", "double_hashes", "long_hashes", "ta
 Hashes = NDArray[np.uint32]
 
 _INVERSE_31 = pow(31, -1, 1 << 32)
-#: Bytes of text that are hashed at once.
+#: The number of bytes of strings that are hashed at once.
 _BLOCK = 1 << 16
 
 
 def task_indices(columns: Sequence[Hashes], tasks: int) -> NDArray[np.int32]:
     """Return each row's task index, given the columns of hashes of the key's fields, in order (D1).
 
-    Raises `ValueError` without columns: a key has a field at least.
+    Raises `ValueError` without columns, because a key has at least one field.
 
     >>> task_indices([ascii_hashes(np.frombuffer(b"stormspark", np.uint8), np.array([0, 5, 10]))], 4)
     array([0, 0], dtype=int32)
@@ -35,12 +35,12 @@ def task_indices(columns: Sequence[Hashes], tasks: int) -> NDArray[np.int32]:
     deep = np.ones(len(columns[0]), np.uint32)
     for hashes in columns:
         deep = deep * np.uint32(31) + hashes
-    # As in Java the hash has a sign; and numpy's remainder is never negative, like Math.floorMod.
+    # As in Java, the hash is signed. numpy's remainder is never negative, like Math.floorMod.
     return deep.view(np.int32) % np.int32(tasks)
 
 
 def long_hashes(numbers: NDArray[np.int64], ints: str) -> Hashes:
-    """Hash 64-bit ints as a Long each, or as an Integer where 32 bits hold it, by ``ints`` (D3).
+    """Hash each 64-bit int as a Long, or as an Integer if 32 bits hold it and ``ints`` asks for that (D3).
 
     >>> long_hashes(np.array([-1, 2**32]), "long"), long_hashes(np.array([-1, 2**32]), "integer")
     (array([0, 1], dtype=uint32), array([4294967295,          1], dtype=uint32))
@@ -53,7 +53,7 @@ def long_hashes(numbers: NDArray[np.int64], ints: str) -> Hashes:
 
 
 def boolean_hashes(values: NDArray[np.bool_]) -> Hashes:
-    """Hash each as a Boolean.
+    """Hash each value as a Boolean.
 
     >>> boolean_hashes(np.array([True, False]))
     array([1231, 1237], dtype=uint32)
@@ -62,7 +62,7 @@ def boolean_hashes(values: NDArray[np.bool_]) -> Hashes:
 
 
 def double_hashes(numbers: NDArray[np.float64]) -> Hashes:
-    """Hash each as a Double: its bits, folded. All NaNs are one; 0.0 and -0.0 differ.
+    """Hash each number as a Double: its bits, folded. All NaNs have one hash; 0.0 and -0.0 differ.
 
     >>> double_hashes(np.array([1.5, 0.0, -0.0]))
     array([1073217536,          0, 2147483648], dtype=uint32)
@@ -72,15 +72,14 @@ def double_hashes(numbers: NDArray[np.float64]) -> Hashes:
 
 
 def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hashes:
-    """Hash strings that lie one after another: string i is ``units[offsets[i]:offsets[i + 1]]``, all ASCII.
+    """Hash adjacent ASCII strings, of which string i is ``units[offsets[i]:offsets[i + 1]]``.
 
     >>> ascii_hashes(np.frombuffer(b"ab", np.uint8), np.array([0, 1, 1, 2]))
     array([97,  0, 98], dtype=uint32)
     """
-    # The sum of u[k] * 31**(end-1-k) is 31**end times the sum of u[k] / 31**(k+1), and modulo 2**32 one can
-    # divide by 31. So the weights depend on the place in the buffer only, and one running sum serves all the
-    # strings.
-    # They are taken in blocks that stay in the processor's caches, and whose powers are computed once for all.
+    # The sum of u[k] * 31**(end-1-k) is 31**end times the sum of u[k] / 31**(k+1), and modulo 2**32 one can divide by
+    # 31. So the weights depend only on the position in the buffer, and one running sum serves all strings.
+    # Strings are processed in blocks that fit into the processor's caches, with powers that are computed only once.
     count = len(offsets) - 1
     hashes = np.empty(count, np.uint32)
     first = 0
@@ -104,12 +103,12 @@ def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hash
 
 @cache
 def _weights(highest: int) -> tuple[Hashes, Hashes]:
-    """The powers of 1/31 and those of 31, up to this one."""
+    """Return the powers of 1/31 and those of 31, up to ``highest``."""
     return _powers(_INVERSE_31, highest), _powers(31, highest)
 
 
 def _powers(base: int, highest: int) -> Hashes:
-    """base**0 to base**highest, modulo 2**32."""
+    """Return base**0 to base**highest, modulo 2**32."""
     powers = np.full(highest + 1, base, np.uint32)
     powers[0] = 1
     return np.multiply.accumulate(powers, dtype=np.uint32)

@@ -18,11 +18,11 @@ __all__ = ["CustomGrouping", "CustomStreamGrouping"]
 
 
 class CustomStreamGrouping(ABC):
-    """Base class of a rule of your own, for ``custom_grouping`` (D13).
+    """The base class of a rule of your own, for ``custom_grouping`` (D13).
 
-    Every sender task works with a copy of its own, made of the object as it was when it was declared. One
-    that also has a method ``refresh_load(loads)`` is told the loads of the target tasks at the beginning of
-    each superstep: by task id, from 0 (nothing waits) to 1 (its queue is full); a task that is missing has 0.
+    Every sender task works with its own copy of the object as it was declared. If the object also has a method
+    ``refresh_load(loads)``, the worker calls it at the beginning of each superstep with the loads of the target
+    tasks: by task id, from 0 (nothing waits) to 1 (the queue is full). A missing task has load 0.
 
     >>> class EvenAndOdd(CustomStreamGrouping):
     ...     def prepare(self, context, stream, target_tasks):
@@ -43,22 +43,21 @@ class CustomStreamGrouping(ABC):
 
     @abstractmethod
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """Return the ids of the tasks that get the tuple: one, many or none of the targets.
+        """Return the ids of the target tasks that receive the tuple: one, many or none.
 
-        ``task`` is the id of the sender. An id that stands twice gets two copies.
+        ``task`` is the id of the sender. A task whose id occurs twice receives two copies.
         """
 
 
 @dataclass(frozen=True, init=False)
 class CustomGrouping(Grouping):
-    """Send each tuple to the tasks that a `CustomStreamGrouping` names, many, one or none (D13).
+    """Send each tuple to the tasks that a `CustomStreamGrouping` returns: many, one or none (D13).
 
-    ``grouping`` is pickled at once, as components are (A3). Anything with the two methods will do. A chooser
-    raises `EmitError` for what is no list of target ids, and for what ``choose_tasks`` raises; nothing of
-    that emit is sent then.
+    ``grouping`` is pickled at once, as components are (A3). Any object with the two methods will do. A chooser raises
+    `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Nothing of that emit is sent then.
 
-    Raises `InvalidTopologyError` for an object without these methods, `SerializationError` for one that can't
-    be pickled; `chooser` raises `ComponentError` for what ``prepare`` raises.
+    Raises `InvalidTopologyError` for an object without these methods, and `SerializationError` for one that can't be
+    pickled. `chooser` raises `ComponentError` if ``prepare`` raises.
     """
 
     kind: ClassVar[str] = "custom"
@@ -95,15 +94,15 @@ class CustomGrouping(Grouping):
         return self.load_aware
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Sequence[int]]:
-        """Ask a copy of the user's object, and check its answers."""
+        """Call a copy of the user's object, and check its results."""
         return (_LoadAwareCustom if self.load_aware else _Custom)(self, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Ask a copy of the user's object about each row."""
+        """Call a copy of the user's object for each row."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
-        """``custom(EvenAndOdd)``."""
+        """Return ``custom(EvenAndOdd)``, with the name of the user's class."""
         return f"custom({self.name})"
 
 
@@ -154,10 +153,10 @@ class _Custom:
 
 
 class _LoadAwareCustom(_Custom):
-    """The chooser of one sender, of a grouping that wants to know the loads."""
+    """The chooser of one sender, for a grouping that receives the loads."""
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
-        """Tell the user's object."""
+        """Pass the loads to the user's object; raise `ComponentError` if it raises."""
         try:
             self._user.refresh_load(loads)
         except Exception as error:

@@ -15,7 +15,7 @@ __all__ = ["DirectGrouping"]
 
 @dataclass(frozen=True)
 class DirectGrouping(Grouping):
-    """Send a tuple to the task that its producer names by ``emit_direct``; for direct streams (D11, B9).
+    """Send a tuple to the task that its producer names by ``emit_direct``, on direct streams (D11, B9).
 
     >>> DirectGrouping().describe()
     'direct'
@@ -25,7 +25,7 @@ class DirectGrouping(Grouping):
     single: ClassVar[bool] = True
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """A function that refuses: there is nothing to choose, so a plain emit is a mistake (B9)."""
+        """Return a function that raises `EmitError`: a plain emit is a mistake, since there is nothing to choose (B9)."""
 
         def refuse(values: Sequence[Any]) -> int:
             msg = (
@@ -37,5 +37,5 @@ class DirectGrouping(Grouping):
         return refuse
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByTask:
-        """Each row in the partition of the task that its column ``task`` names."""
+        """Put each row in the partition of the task that its column ``task`` names."""
         return ByTask("task", targets)

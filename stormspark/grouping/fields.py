@@ -14,8 +14,7 @@ from stormspark.grouping.repartitioning import ById, SinglePartition
 
 __all__ = ["FieldsGrouping"]
 
-#: Storm's Thrift form of a global grouping is a fields grouping without fields, and the two are the same
-#: (A7).
+#: In Storm's Thrift definition a global grouping is a fields grouping without fields, so both are the same (A7).
 _GLOBAL: Final = GlobalGrouping()
 
 
@@ -23,13 +22,13 @@ _GLOBAL: Final = GlobalGrouping()
 class FieldsGrouping(Grouping):
     """Send tuples with equal values in ``fields`` to the same task: the one that Storm sends them to (D1-D3).
 
-    The task is number `fields_task_index` among the targets, so it stays the same while their number does
-    (D17). "Equal" is Java's word: 1, 1.0 and True are three keys. ``fields`` is one name, or several in the
-    order in which their values are hashed. Without fields, this is the global grouping (A7).
+    The task is number `fields_task_index` among the targets, so it stays the same while their number does (D17). Values
+    are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one name, or several in the order
+    in which their values are hashed. Without fields, this is the global grouping (A7).
 
-    Raises `InvalidTopologyError` for a field that is named twice or is no string. `chooser` raises it for one
-    that the source stream doesn't declare. The chosen function raises `ValueNotHashableError` for a value
-    without a stable hash (D2).
+    Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises it for a field that
+    the source stream doesn't declare. The chosen function raises `ValueNotHashableError` for a value without a stable
+    hash (D2).
 
     >>> from random import Random
     >>> context = GroupingContext("split", "default", ("word", "n"), 1, (4, 5, 6), (), Random(7))
@@ -51,24 +50,24 @@ class FieldsGrouping(Grouping):
         return self.fields
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """All targets; the lowest only where there are no fields (A7)."""
+        """Return all targets, or only the lowest if there are no fields (A7)."""
         return targets if self.fields else _GLOBAL.candidates(targets, local_targets)
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose the target at Storm's index of the key; the tasks of keys seen before are remembered."""
+        """Choose the target at Storm's index of the key; the tasks of earlier keys are remembered."""
         if not self.fields:
             return _GLOBAL.chooser(context)
         memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))
         return MemoLookup(memo, self.fields, self.kind, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ById | SinglePartition:
-        """Each row in the partition of its key's index; all in one where there are no fields (A7)."""
+        """Put each row in the partition of its key's index, or all rows in one if there are no fields (A7)."""
         if not self.fields:
             return _GLOBAL.repartitioning(targets, ints)
         return ById(self.fields, len(targets), ints)
 
     def describe(self) -> str:
-        """``fields(word, n)``, or ``global`` where there are no fields (A7).
+        """Return ``fields(word, n)``, or ``global`` if there are no fields (A7).
 
         >>> FieldsGrouping(["word", "n"]).describe()
         'fields(word, n)'

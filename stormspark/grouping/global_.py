@@ -26,7 +26,7 @@ class GlobalGrouping(Grouping):
     single: ClassVar[bool] = True
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """The lowest task only."""
+        """Return the lowest task only."""
         return targets[:1]
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
@@ -35,5 +35,5 @@ class GlobalGrouping(Grouping):
         return lambda _values: lowest
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> SinglePartition:
-        """All rows in one partition, that of the lowest task."""
+        """Put all rows in one partition, which is the lowest task's."""
         return SinglePartition()

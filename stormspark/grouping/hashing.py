@@ -1,29 +1,29 @@
 """Storm's task index for a fields grouping: the hash of a key whose values were Java objects (D1-D3).
 
-Storm computes Java's ``Arrays.deepHashCode`` of the selected values, so a key of one value v gives 31 +
-hash(v). A value's hash goes by its Java class. Therefore ``1``, ``1.0`` and ``True``, equal in Python, are
-three keys here, as in Storm. The classes are::
+Storm computes Java's ``Arrays.deepHashCode`` of the selected values, so a key of one value v gives 31 + hash(v). A value's
+hash depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, equal in Python, are three keys here, as in Storm.
+The classes are::
 
     None -> null          bool -> Boolean       int, float -> see below     str -> String
     bytes, bytearray, memoryview -> byte[]      list, tuple -> List         dict -> Map
     set, frozenset -> Set                       Decimal -> BigDecimal       UUID -> UUID
     date -> LocalDate     datetime -> LocalDateTime, with a time zone Instant
     time -> LocalTime, with an offset OffsetTime             timedelta -> Duration
-    a subclass of these -> as the class         a scalar of numpy -> as what its item() is
+    a subclass of these -> as the class         a scalar of numpy -> as its item()
 
-How numbers are typed is an argument, because it differs between versions of Storm (D3):
+The types of numbers are an argument, because they differ between versions of Storm (D3):
 
-- ``"long"``: an int is a Long, beyond 64 bits a BigInteger; a float is a Double. So it is in Java components
-  with long keys, and in multilang components up to Storm 2.5.
-- ``"integer"``: an int is an Integer where 32 bits hold it, else as above. So it is in Java components with
-  int keys.
-- ``"json"``: what a multilang component's values become in Storm from 2.6 on. Ints as with ``"integer"``; a
-  float whose JSON literal has more than 18 characters is a BigDecimal, an infinite one a String, NaN a Float;
-  a dict's keys are Strings.
+- ``"long"``: an int is a Long, beyond 64 bits a BigInteger; a float is a Double. Java components with long keys
+  work this way, and multilang components up to Storm 2.5.
+- ``"integer"``: an int is an Integer if 32 bits hold it; otherwise as above. Java components with int keys work this
+  way.
+- ``"json"``: the types of a multilang component's values in Storm from 2.6 on. Ints are as with ``"integer"``. A float
+  whose JSON literal has more than 18 characters is a BigDecimal, an infinite one a String, and NaN a Float. A dict's
+  keys are Strings.
 
-In one case Java has no stable hash, and the one here is by content, so that equal keys meet: bytes inside a
-list, dict or set, where Java hashes a ``byte[]`` by identity. Any other value without a hash that is the same
-in every process is refused.
+In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. Here bytes inside
+these are hashed by content, so that equal keys go to the same task. Any other value is rejected unless its hash is the
+same in every process.
 """
 
 from __future__ import annotations
@@ -44,20 +44,19 @@ from stormspark.grouping.java_hash import to_int32
 
 __all__ = ["INTS", "fields_task_index", "key_hash", "value_hash", "value_hasher"]
 
-#: The ways to type numbers (D3).
+#: The allowed values of ``ints``, which chooses the types of numbers (D3).
 INTS = ("long", "integer", "json")
 
 Hasher = Callable[[Any], int]
 
 
 def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> int:
-    """Return which of ``tasks`` tasks gets a tuple with these key values, from 0, as in Storm (D1).
+    """Return which of ``tasks`` tasks receives a tuple with these key values, from 0, as in Storm (D1).
 
-    ``values`` are those of the grouping's fields, in its order. The index counts the consumer's task ids from
-    the lowest. ``ints`` says how numbers are typed: ``"long"``, ``"integer"`` or ``"json"`` (D3).
+    ``values`` are those of the grouping's fields, in its order. The index counts the consumer's task ids from the lowest.
+    ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
 
-    Raises `ValueNotHashableError` for a value without a stable hash (D2), `ValueError` for an unknown
-    ``ints``.
+    Raises `ValueNotHashableError` for a value without a stable hash (D2), and `ValueError` for an unknown ``ints``.
 
     >>> fields_task_index(["storm"], 4), fields_task_index(["storm", 1], 4)
     (0, 1)
@@ -68,7 +67,7 @@ def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> 
 
 
 def key_hash(values: Sequence[Any], ints: str = "long") -> int:
-    """Return the signed 32-bit ``Arrays.deepHashCode`` of a key (D1); raises as `fields_task_index`.
+    """Return the signed 32-bit ``Arrays.deepHashCode`` of a key (D1); raise as `fields_task_index` does.
 
     >>> key_hash([]), key_hash([None]), key_hash(["a"])
     (1, 31, 128)
@@ -77,7 +76,7 @@ def key_hash(values: Sequence[Any], ints: str = "long") -> int:
 
 
 def value_hash(value: Any, ints: str = "long") -> int:
-    """Return the signed 32-bit Java hash of one value (D2); raises as `fields_task_index`.
+    """Return the signed 32-bit Java hash of one value (D2); raise as `fields_task_index` does.
 
     >>> value_hash("a"), value_hash(-1), value_hash(-1, ints="integer"), value_hash(True)
     (97, 0, -1, 1231)
@@ -87,9 +86,9 @@ def value_hash(value: Any, ints: str = "long") -> int:
 
 @cache
 def value_hasher(ints: str) -> Hasher:
-    """Return the function from a value to an int whose low 32 bits are its Java hash: `value_hash`, prepared.
+    """Return a prepared `value_hash`: a function from a value to an int whose low 32 bits are its Java hash.
 
-    Raises `ValueError` for an unknown ``ints``; the function raises `ValueNotHashableError`.
+    Raises `ValueError` for an unknown ``ints``. The function raises `ValueNotHashableError`.
     """
     if ints not in INTS:
         msg = f"ints must be one of {', '.join(map(repr, INTS))} (D3), got {ints!r}"
@@ -100,8 +99,7 @@ def value_hasher(ints: str) -> Hasher:
         return hasher(value) if hasher is not None else hash_of_other(value)
 
     def hash_of_other(value: Any) -> int:
-        # numpy first: its float64 is a subclass of float, and says no more than its item does. (A long
-        # double's item is itself.)
+        # numpy comes first: its float64 is a subclass of float, but its item decides. (A long double's item is itself.)
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
             return hash_of(item)
         for base in type(value).__mro__:
@@ -161,17 +159,17 @@ def _integer_or_bigger(number: int) -> int:
 def _json_float_hash(number: float) -> int:
     literal = json.dumps(number)
     if literal == "NaN":
-        return 0x7FC0_0000  # Float.NaN: the parser knows the bare word.
+        return 0x7FC0_0000  # Float.NaN: Storm's parser accepts the bare word NaN.
     if literal.endswith("Infinity"):
-        return java_hash.string_hash(literal)  # This one it takes for a string without quotes.
-    # The parser reads a double where the literal is sure to fit one, which it tells by its length.
+        return java_hash.string_hash(literal)  # The parser reads Infinity as a string without quotes.
+    # The parser reads a double only if the literal's length shows that it is sure to fit one.
     if len(literal) <= 18:
         return java_hash.double_hash(number)
     return java_hash.big_decimal_hash(Decimal(literal))
 
 
 def _json_key(key: Any) -> Any:
-    # json.dumps makes strings of keys of these types. Others it refuses, so Storm never saw them.
+    # json.dumps converts keys of these types to strings. It refuses other types, so Storm never received them.
     return json.dumps(key) if isinstance(key, int | float | NoneType) else key
 
 

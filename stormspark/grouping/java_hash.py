@@ -1,10 +1,9 @@
 """``hashCode`` of Java's classes, computed from the Python values that stand for them (D2).
 
-Java's hashes are signed 32-bit numbers and wrap. A function here returns an int whose low 32 bits are Java's
-hash: sums, products and XORs of such ints keep that property, so only an end result has to be folded, by
-`to_int32`.
+Java's hashes are signed 32-bit numbers and wrap. A function here returns an int whose low 32 bits are Java's hash. Sums,
+products and XORs of such ints keep that property, so only a final result has to be folded, by `to_int32`.
 
-``BigInteger`` and ``BigDecimal`` hash as OpenJDK does it, since Java's documentation leaves that open. The
+``BigInteger`` and ``BigDecimal`` hash as OpenJDK does it, since Java's documentation does not define these hashes. The
 tests compare every class here with a real JDK.
 """
 
@@ -35,19 +34,19 @@ __all__ = [
 ]
 
 _MASK = 0xFFFF_FFFF
-#: Units that numpy takes at once.
+#: The number of units that numpy processes at once.
 _BLOCK = 4096
 #: 31**i, modulo 2**32. The array descends, so that its last n entries are the weights of n units.
 _POWERS = tuple(pow(31, i, 1 << 32) for i in range(_BLOCK + 1))
 _POWER_ARRAY = np.array(_POWERS[_BLOCK - 1 :: -1], dtype=np.uint32)
-#: Up to so many units, summing in Python takes less than numpy's fixed cost of about 2 us.
+#: Up to this many units, summing in Python takes less than numpy's fixed cost of about 2 us.
 _SHORT = 32
-#: What the bytes of big-endian UTF-16 weigh, read from the end: no unit has to be put together.
+#: The weights of the bytes of big-endian UTF-16, read from the end. With these no unit has to be assembled.
 _BYTE_WEIGHTS = tuple(weight * power for power in _POWERS[:_SHORT] for weight in (1, 256))
 
 
 def to_int32(number: int) -> int:
-    """Fold an int into the signed 32-bit number with the same low bits: what a Java ``int`` holds.
+    """Fold an int into the signed 32-bit number with the same low bits, which is what a Java ``int`` holds.
 
     >>> to_int32(2**31), to_int32(-1), to_int32(2**32 + 5)
     (-2147483648, -1, 5)
@@ -56,7 +55,7 @@ def to_int32(number: int) -> int:
 
 
 def string_hash(text: str) -> int:
-    r"""String: the sum of s[i] * 31**(n-1-i) over UTF-16 units; a character beyond the BMP counts as two.
+    r"""Hash a String: the sum of s[i] * 31**(n-1-i) over UTF-16 units. A character beyond the BMP counts as two.
 
     >>> to_int32(string_hash("storm")), to_int32(string_hash("\N{GRINNING FACE}"))
     (109770985, 1772899)
@@ -66,7 +65,7 @@ def string_hash(text: str) -> int:
         if len(ascii_units) <= _SHORT:
             return sum(map(mul, ascii_units[::-1], _POWERS))
         return _weighted_sum(np.frombuffer(ascii_units, dtype=np.uint8))
-    # surrogatepass: a lone surrogate is a unit like any other to Java.
+    # surrogatepass: to Java a lone surrogate is a unit like any other.
     units = text.encode("utf-16-be", "surrogatepass")
     if len(units) <= 2 * _SHORT:
         return sum(map(mul, units[::-1], _BYTE_WEIGHTS))
@@ -74,7 +73,7 @@ def string_hash(text: str) -> int:
 
 
 def _weighted_sum(units: NDArray[np.integer[Any]]) -> int:
-    """The sum of units[i] * 31**(n-1-i), block by block; numpy's unsigned arithmetic wraps as Java's does."""
+    """Sum units[i] * 31**(n-1-i), block by block; numpy's unsigned arithmetic wraps as Java's does."""
     total = 0
     for start in range(0, len(units), _BLOCK):
         block = units[start : start + _BLOCK].astype(np.uint32)
@@ -83,17 +82,17 @@ def _weighted_sum(units: NDArray[np.integer[Any]]) -> int:
 
 
 def boolean_hash(value: bool) -> int:
-    """Boolean: 1231 or 1237."""
+    """Hash a Boolean: 1231 or 1237."""
     return 1231 if value else 1237
 
 
 def long_hash(number: int) -> int:
-    """Long: its low half XOR its high half, so -1 gives 0. ``number`` must fit 64 bits, signed."""
+    """Hash a Long: its low half XOR its high half, so -1 gives 0. ``number`` must fit 64 bits, signed."""
     return number ^ (number >> 32)
 
 
 def big_integer_hash(number: int) -> int:
-    """BigInteger: the 31-rule over the 32-bit digits of its magnitude, times its sign."""
+    """Hash a BigInteger: the 31-rule over the 32-bit digits of its magnitude, times its sign."""
     magnitude = abs(number)
     digits = magnitude.to_bytes((magnitude.bit_length() + 31) // 32 * 4, "big")
     total = 0
@@ -103,7 +102,7 @@ def big_integer_hash(number: int) -> int:
 
 
 def big_decimal_hash(number: Decimal) -> int:
-    """BigDecimal: 31 * hash of the unscaled value + scale: 1.0 and 1.00 differ. ``number`` must be finite."""
+    """Hash a BigDecimal: 31 * hash of the unscaled value + scale, so 1.0 and 1.00 differ. ``number`` must be finite."""
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     unscaled = int("".join(map(str, digits)))
@@ -111,14 +110,14 @@ def big_decimal_hash(number: Decimal) -> int:
 
 
 def double_hash(number: float) -> int:
-    """Double: its bits, folded like a Long's. All NaNs are one; 0.0 and -0.0 differ."""
+    """Hash a Double: its bits, folded like a Long's. All NaNs have one hash; 0.0 and -0.0 differ."""
     if math.isnan(number):
         return 0x7FF8_0000
     return long_hash(int.from_bytes(struct.pack(">d", number), "big"))
 
 
 def list_hash(hashes: Iterable[int]) -> int:
-    """List, and array: start with 1, then 31 * total + hash for each element. Takes the elements' hashes.
+    """Hash a List or an array, given its elements' hashes: start with 1, then 31 * total + hash for each element.
 
     >>> to_int32(list_hash([])), to_int32(list_hash([7]))
     (1, 38)
@@ -130,7 +129,7 @@ def list_hash(hashes: Iterable[int]) -> int:
 
 
 def byte_array_hash(data: bytes | bytearray | memoryview) -> int:
-    r"""``Arrays.hashCode(byte[])``: the rule of lists, over signed bytes.
+    r"""Hash a ``byte[]`` as ``Arrays.hashCode`` does: the rule of lists, over signed bytes.
 
     >>> to_int32(byte_array_hash(b"\xff"))
     30
@@ -140,6 +139,6 @@ def byte_array_hash(data: bytes | bytearray | memoryview) -> int:
 
 
 def uuid_hash(value: UUID) -> int:
-    """UUID: its four 32-bit quarters, XORed."""
+    """Hash a UUID: its four 32-bit quarters, XORed."""
     halves = value.int ^ (value.int >> 64)
     return halves ^ (halves >> 32)

@@ -1,4 +1,4 @@
-"""``java.util.Random``: the numbers that Java's generator gives for a seed (D12)."""
+"""``java.util.Random``: the numbers that Java's generator returns for a seed (D12)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class JavaRandom:
         self._state = (seed ^ _MULTIPLIER) & _MASK
 
     def next_int(self, bound: int) -> int:
-        """``nextInt(bound)``: a number from 0 up to, not including, ``bound``, which is from 1 to 2**31 - 1."""
+        """Return ``nextInt(bound)``: a number from 0 to ``bound`` - 1. ``bound`` is from 1 to 2**31 - 1."""
         bits = self._next_31()
-        if bound & (bound - 1) == 0:  # a power of two: the high bits are the better ones
+        if bound & (bound - 1) == 0:  # A power of two: the high bits are more random than the low ones.
             return bound * bits >> 31
-        # The last values below 2**31 would give some remainders once more than others, so they are drawn anew.
+        # The last values below 2**31 would make some remainders more frequent than others, so they are drawn anew.
         while bits - bits % bound > _MOST - (bound - 1):
             bits = self._next_31()
         return bits % bound

@@ -1,7 +1,7 @@
 """``hashCode`` of ``java.time``'s classes, for Python's dates and times (D2).
 
-Like those of `stormspark.grouping.java_hash`, the functions return an int whose low 32 bits are Java's hash.
-Of ``datetime`` only the types are used: nothing here asks what time it is.
+As in `stormspark.grouping.java_hash`, the functions return an int whose low 32 bits are Java's hash. The module uses only
+the types of ``datetime`` and never reads the current time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def date_hash(day: date) -> int:
-    """LocalDate: year, month and day, packed."""
+    """Hash a LocalDate: year, month and day, packed."""
     return (day.year & 0xFFFF_F800) ^ ((day.year << 11) + (day.month << 6) + day.day)
 
 
 def time_hash(moment: time) -> int:
-    """LocalTime: nanoseconds of the day, folded like a Long's. OffsetTime: that XOR the offset's seconds."""
+    """Hash a LocalTime: nanoseconds of the day, folded like a Long's. OffsetTime: that XOR the offset's seconds."""
     seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
     local = long_hash((seconds * 1_000_000 + moment.microsecond) * 1000)
     offset = moment.utcoffset()
@@ -31,12 +31,15 @@ def time_hash(moment: time) -> int:
 
 
 def timedelta_hash(length: timedelta) -> int:
-    """Duration: whole seconds, rounded down and folded like a Long's, + 51 * the nanoseconds above them."""
+    """Hash a Duration: whole seconds, rounded down and folded like a Long's, + 51 * the remaining nanoseconds."""
     return long_hash(length.days * 86_400 + length.seconds) + 51 * 1000 * length.microseconds
 
 
 def datetime_hash(moment: datetime) -> int:
-    """LocalDateTime: date XOR time. With a time zone an Instant: the same for the same moment in any zone."""
+    """Hash a LocalDateTime: date XOR time.
+
+    With a time zone, hash an Instant: the hash is the same for the same moment in any zone.
+    """
     if moment.utcoffset() is None:
         return date_hash(moment) ^ time_hash(moment.time())
     # Instant's formula is that of the Duration since 1970.

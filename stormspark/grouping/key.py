@@ -1,9 +1,9 @@
-"""The key of a grouping: the fields that it names, found in a stream, and errors that name them (D1, D12)."""
+"""The key of a grouping: its fields, found in a stream, and errors that name them (D1, D12)."""
 
 # key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles it. When you
 # add, rename or retype one of them, change both files and check with `make compiled`.
-# `known` and `tasks_of_texts` are second names for the memo's own, for speed: an outlet reads them for each tuple
-# without a call of the chooser.
+# `known` and `tasks_of_texts` are the memo's own attributes again, for speed: an outlet reads them for each tuple
+# without calling the chooser.
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["MemoLookup", "checked_names"]
 
 
 def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
-    """The fields that a grouping was given, one name or several; raises `InvalidTopologyError`.
+    """Return the fields of a grouping, given as one name or several; raise `InvalidTopologyError`.
 
     >>> checked_names("word", "fields"), checked_names(["word", "n"], "fields")
     (('word',), ('word', 'n'))
     """
-    names = (fields,) if isinstance(fields, str) else tuple(fields)  # "word" is no list of four letters.
+    names = (fields,) if isinstance(fields, str) else tuple(fields)  # "word" is one name, not four letters.
     for name in names:
         if not isinstance(name, str):
             msg = f"a {kind} grouping takes names of fields, got {name!r} of type {type(name).__name__}"
@@ -37,10 +37,10 @@ def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
 
 
 class MemoLookup:
-    """Looks the key of a tuple up in a memo, and gives what that has: a chooser.
+    """A chooser that looks up the key of a tuple in a memo, and returns the memo's entry.
 
-    Raises `InvalidTopologyError` for a field that the stream doesn't declare; the call raises `ValueNotHashableError` naming the
-    field.
+    Raises `InvalidTopologyError` for a field that the stream doesn't declare. The call raises `ValueNotHashableError`,
+    naming the field.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class MemoLookup:
         positions = [_position(field, kind, context) for field in fields]
         self._memo, self._fields, self._context = memo, fields, context
         self._key_of = itemgetter(*positions)
-        #: Where the value is that alone is the key, and where such keys go as far as that is remembered: who sends on a stream
-        #: looks there first, without a call. -1 for a key of several values.
+        #: The position of the one value that is the key, or -1 for a key of several values; and the remembered places
+        #: of such keys. An outlet looks there first, without a call.
         self.position = positions[0] if len(positions) == 1 else -1
         self.known: dict[Any, Any] = memo.known
         #: See `KeyMemo.tasks_of_texts`.
         self.tasks_of_texts = memo.tasks_of_texts
 
     def __call__(self, values: Sequence[Any]) -> Any:
-        """Where the tuple goes."""
+        """Return the place of the tuple: its task, or its two tasks."""
         try:
             return self._memo[self._key_of(values)]
-        except TypeError:  # the key holds a list, which no dict looks up, or a value without a stable hash
+        except TypeError:  # The key holds a list, which dicts can't look up, or an unstable hash.
             return self._compute(values)
 
     def _compute(self, values: Sequence[Any]) -> Any:
@@ -71,7 +71,7 @@ class MemoLookup:
 
 
 def _position(field: str, kind: str, context: GroupingContext) -> int:
-    """Where ``field`` is among the source stream's fields."""
+    """Return the position of ``field`` among the source stream's fields."""
     if field not in context.fields:
         declared = ", ".join(map(repr, context.fields)) or "no fields"
         msg = (
@@ -85,7 +85,7 @@ def _position(field: str, kind: str, context: GroupingContext) -> int:
 def _placed(
     error: ValueNotHashableError, values: Sequence[Any], fields: tuple[str, ...], context: GroupingContext
 ) -> ValueNotHashableError:
-    """Say in ``error`` which field of which stream it was."""
+    """Return ``error`` with the field and the stream of the value that caused it."""
     hash_of = value_hasher(context.ints)
     for field in fields:
         try:

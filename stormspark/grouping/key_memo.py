@@ -1,12 +1,10 @@
-"""Which task each key went to: the memory that makes a fields grouping cost one dict look-up (D1).
+"""The memo of each key's place, with which a fields grouping costs one dict look-up per tuple (D1).
 
-What is remembered of a key is a matter of the subclass: its task here, its two tasks for a partial key
-grouping (D12).
+The subclass decides what a place is: a task here, two tasks for a partial key grouping (D12).
 
-Python's dicts take 1, 1.0 and True for one key, and 0.0 and -0.0 too, but Java hashes them differently. So a
-look-up by the bare key may only ever find strings, which equal nothing but strings; other keys are looked up
-together with their types; and floats, which even so would be mistaken, are never remembered, nor is what
-holds them.
+Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So a look-up
+by the bare key may only find strings, which equal nothing but strings. Other keys are looked up together with their
+types. Floats would be confused even then, so they are never remembered, nor are keys that contain them.
 """
 
 from __future__ import annotations
@@ -21,10 +19,10 @@ from stormspark.grouping.java_hash import list_hash, string_hash, to_int32
 
 __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 
-#: So many keys are remembered; at the next one all are forgotten, and those in use are soon back. A dictionary of
-#: words fits: with fewer than it has, every second look-up would be a computation, at thirty times the price.
+#: How many keys are remembered. At the next one all are forgotten, and the keys in use are soon remembered again. The
+#: limit holds a dictionary of words. With a lower one every second look-up would be computed, at thirty times the cost.
 MOST_KEYS = 500_000
-#: Longer keys (bytes of memory, roughly) aren't remembered, so that a memo can't grow beyond some 140 MB.
+#: Longer keys (bytes of memory, roughly) are not remembered, so that a memo can't grow beyond some 140 MB.
 LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
@@ -34,33 +32,33 @@ _T = TypeVar("_T")
 
 
 class KeyMemo(Generic[_T]):
-    """Maps the key of a tuple to where it goes, computing it where it isn't remembered.
+    """Maps the key of a tuple to its place, and computes the place if it is not remembered.
 
-    With one field the key is its value, with more the tuple of their values. ``memo[key]`` raises `TypeError`
-    if the key holds a list, dict or set, which dicts can't look up: ask `compute` then. Both raise
-    `ValueNotHashableError`, which is a `TypeError` too.
+    With one field the key is its value, with more it is the tuple of their values. ``memo[key]`` raises `TypeError` if the
+    key holds a list, dict or set, which dicts can't look up; call `compute` then. Both raise `ValueNotHashableError`,
+    which is a `TypeError` too.
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
         self._targets = targets
         self._single = fields == 1
         self._hash_of = value_hasher(ints)
-        #: By keys that are only strings: a key that is found here is done.
+        #: Places of keys that consist of strings only. A key that is found here needs no further look-up.
         self.known: dict[Any, _T] = {}
-        #: By types and key, for keys that are not only strings.
+        #: Places of all other keys, by types and key.
         self._typed: dict[tuple[Any, Any], _T] = {}
 
     def place(self, hashes: Iterable[int]) -> _T:
-        """Where a key goes whose values have these Java hashes, of which the low 32 bits count."""
+        """Return the place of a key whose values have these Java hashes, of which only the low 32 bits count."""
         raise NotImplementedError
 
     def compute(self, key: Any) -> _T:
-        """Where ``key`` goes, without the memory."""
+        """Compute the place of ``key`` without the memo."""
         return self.place((self._hash_of(key),) if self._single else map(self._hash_of, key))
 
     @property
     def tasks_of_texts(self) -> tuple[int, ...]:
-        """Among which `text_index` of a key of one text tells its place; () where that is told in another way."""
+        """The tasks that `text_index` of a key of one string is an index into; () if the place is found in another way."""
         return ()
 
     def __len__(self) -> int:
@@ -71,7 +69,7 @@ class KeyMemo(Generic[_T]):
         return self._missing(key) if place is None else place
 
     def _missing(self, key: Any) -> _T:
-        if self._single and type(key) is str:  # nearly always
+        if self._single and type(key) is str:  # The most frequent case.
             place = self.place((string_hash(key),))
             if len(key) <= LONGEST_KEY:
                 self._make_room()
@@ -116,12 +114,12 @@ class TaskMemo(KeyMemo[int]):
         return self._targets if self._single else ()
 
     def place(self, hashes: Iterable[int]) -> int:
-        """The task of a key."""
+        """Return the task of a key."""
         return self._targets[to_int32(list_hash(hashes)) % len(self._targets)]
 
 
 def _size(part: str | bytes | int | None) -> int:
-    """About how many bytes of memory a part of a key takes."""
+    """Return about how many bytes of memory a part of a key takes."""
     if isinstance(part, int):
         return part.bit_length() // 8
     return len(part) if part else 0
@@ -132,10 +130,10 @@ _memos: WeakValueDictionary[tuple[type, tuple[int, ...], str, int], Any] = WeakV
 
 
 def shared_memo(kind: type[_M], targets: tuple[int, ...], ints: str, fields: int) -> _M:
-    """Return the memo for these targets: one for all senders in the process, while any of them uses it.
+    """Return the memo for these targets. All senders in the process share it, and it lives while any of them uses it.
 
-    Senders of one worker meet the same keys, and a memo of its own for each would cost that many times the
-    memory. Sharing changes no answer: a place is a function of these arguments and the key.
+    The senders of one worker meet the same keys, so separate memos would multiply the memory. Sharing changes no result,
+    because a place depends only on these arguments and the key.
     """
     name = (kind, targets, ints, fields)
     memo: _M | None = _memos.get(name)

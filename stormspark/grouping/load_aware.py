@@ -1,4 +1,4 @@
-"""Load-aware shuffle: Storm's default shuffle, which stays near and avoids tasks that lag behind (D6)."""
+"""Load-aware shuffle: Storm's default shuffle, which prefers local tasks and avoids those that lag behind (D6)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stormspark.grouping.repartitioning import ByChooser
 __all__ = ["LoadAwareShuffleGrouping", "mean_load"]
 
 _MOST_WEIGHT = 100
-#: Loads up to so much above the least are as good as the least.
+#: A load that exceeds the least load by no more than this counts as the least.
 _TOLERANCE = 0.05
-#: A task within the tolerance gains this weight at each refresh, another one loses that much: slow to trust, fast to
-#: spare.
+#: The weight that a task within the tolerance gains at each refresh, and the weight that any other task loses. A task
+#: is relieved quickly and trusted slowly.
 _GAIN, _LOSS = 1, 10
 _LEAST_SLOTS = 1000
 _SLOTS_A_TASK = 5
@@ -26,14 +26,13 @@ _SLOTS_A_TASK = 5
 class LoadAwareShuffleGrouping(Grouping):
     """Prefer the targets in the sender's worker, and among the targets in use those with less load (D6).
 
-    The local targets alone are used while their mean load is at most ``topology.localityaware.higher.bound``
-    (0.8); then all are, until the local ones are below ``topology.localityaware.lower.bound`` (0.2) again.
-    The targets in use stand on a ring of max(1000, 5n) slots, as many as their weight says: at each refresh
-    of the loads it grows by 1 up to 100 for a target within 0.05 of the least load, and falls by 10 for
-    others. Storm knows a host's and a rack's targets between these two scopes; workers here are their own
-    host.
+    Only the local targets are used while their mean load is at most ``topology.localityaware.higher.bound`` (0.8). Above
+    it all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2).
+    The targets in use occupy a ring of max(1000, 5n) slots, in proportion to their weights. At each refresh of the loads
+    the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls by 10 for any other. Storm has
+    two more scopes between these, the targets of a host and those of a rack; here each worker is its own host.
 
-    With ``stay_local`` remote targets are used only where there is no local one: what Storm makes of a
+    With ``stay_local``, remote targets are used only if there is no local one. That is Storm's load-aware form of a
     local-or-shuffle grouping (D7).
 
     >>> from random import Random
@@ -52,28 +51,28 @@ class LoadAwareShuffleGrouping(Grouping):
 
     @property
     def follows_load(self) -> bool:
-        """True."""
+        """True, always."""
         return True
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """All targets; with ``stay_local`` the local ones where there are any."""
+        """Return all targets; with ``stay_local`` only the local ones, if there are any."""
         return (local_targets or targets) if self.stay_local else targets
 
     def chooser(self, context: GroupingContext) -> _Ring:
-        """A ring of the targets in use, that turns by one a tuple."""
+        """Return a ring of the targets in use, which advances by one slot per tuple."""
         return _Ring(self.candidates(context.targets, context.local_targets), context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows; no partition is near, and none has a load."""
+        """Run the chooser over the rows. No partition is local, and none has a load."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
-        """``load_aware_shuffle``, with ``stay_local`` ``local_or_load_aware_shuffle``."""
+        """Return ``load_aware_shuffle``, or ``local_or_load_aware_shuffle`` with ``stay_local``."""
         return f"local_or_{self.kind}" if self.stay_local else self.kind
 
 
 def mean_load(tasks: Sequence[int], loads: Mapping[int, float]) -> float:
-    """The mean load of ``tasks``; a task whose load is not known has none.
+    """Return the mean load of ``tasks``; a task whose load is unknown counts as 0.
 
     >>> mean_load((4, 5), {4: 0.5})
     0.25
@@ -82,7 +81,7 @@ def mean_load(tasks: Sequence[int], loads: Mapping[int, float]) -> float:
 
 
 class _Ring:
-    """The chooser of one sender: the targets in use and their weights, laid out as a ring."""
+    """The chooser of one sender: the targets in use in proportion to their weights, laid out as a ring."""
 
     def __init__(self, targets: tuple[int, ...], context: GroupingContext) -> None:
         self._targets = targets
@@ -99,7 +98,7 @@ class _Ring:
         return self._next()
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
-        """Choose the targets in use anew, then weigh them."""
+        """Choose the targets in use again, then adjust their weights."""
         in_use = self._choose_scope(loads)
         changed = in_use != self._in_use
         if changed:
@@ -112,7 +111,7 @@ class _Ring:
             weight = max(0, before - _LOSS) if spare else min(_MOST_WEIGHT, before + _GAIN)
             self._weights[task] = weight
             changed |= weight != before
-        # Storm shuffles the same ring anew each second. A ring that goes on turning is as good, and free.
+        # Storm shuffles the same ring again each second. A ring that just goes on turning is as even, and costs nothing.
         if changed:
             self._lay_out()
 
@@ -127,13 +126,13 @@ class _Ring:
 
     def _lay_out(self) -> None:
         slots = 1 if len(self._targets) == 1 else max(_LEAST_SLOTS, _SLOTS_A_TASK * len(self._targets))
-        # Never 0: the least loaded target has just grown, and all begin with weights.
+        # The total is never 0: the least loaded target has just gained weight, and all start with some.
         total = sum(self._weights[task] for task in self._in_use)
         ring: list[int] = []
         for task in self._in_use:
             ring += [task] * int(self._weights[task] / total * slots)
         random = self._random
-        while len(ring) < slots:  # what rounding down has left over goes to chance
+        while len(ring) < slots:  # Random targets fill the slots that rounding down has left over.
             ring.append(ring[random.randrange(len(ring))])
         random.shuffle(ring)
         self._next = cycle(ring).__next__

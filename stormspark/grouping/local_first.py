@@ -1,4 +1,4 @@
-"""Local-first grouping: JStorm's shuffle, which leaves the worker only when its targets are full (D7)."""
+"""Local-first grouping: JStorm's shuffle, which leaves the worker only when its targets are loaded (D7)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["LocalFirstGrouping"]
 class LocalFirstGrouping(Grouping):
     """Deal to the targets in the sender's worker while their mean load is below a bound, else to all (D7).
 
-    The bound is ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware shuffle this one is even
-    among the targets in use, and comes back as soon as the load is below the bound.
+    The bound is ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware shuffle, this grouping is even among
+    the targets in use, and returns to the local ones as soon as their load is below the bound.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
@@ -36,15 +36,15 @@ class LocalFirstGrouping(Grouping):
 
     @property
     def follows_load(self) -> bool:
-        """True."""
+        """True, always."""
         return True
 
     def chooser(self, context: GroupingContext) -> _LocalFirst:
-        """Choose the local targets in turn, or all of them."""
+        """Choose the local targets in turn, or all targets in turn."""
         return _LocalFirst(context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows; no partition is near, so all are chosen in turn."""
+        """Run the chooser over the rows. No partition is local, so all targets are chosen in turn."""
         return ByChooser(self, targets, ints)
 
 
@@ -62,6 +62,6 @@ class _LocalFirst:
         return self._choose(values)
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
-        """Stay or leave."""
+        """Use the local targets while their mean load is below the bound, else all targets."""
         if self._local:
             self._choose = self._nearby if mean_load(self._local, loads) < self._bound else self._anywhere

@@ -1,4 +1,4 @@
-"""Local-or-shuffle grouping: stay in the worker where it has a target (D7)."""
+"""Local-or-shuffle grouping: tuples stay in a worker that has a target (D7)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["LocalOrShuffleGrouping"]
 
 @dataclass(frozen=True)
 class LocalOrShuffleGrouping(Grouping):
-    """Shuffle among the targets in the sender's worker, or among all where there is none (D7).
+    """Shuffle among the targets in the sender's worker, or among all targets if it has none (D7).
 
-    The Spark side is no exchange at all: a row is already where it may stay.
+    On the Spark side there is no exchange: a row may stay where it is.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
@@ -30,7 +30,7 @@ class LocalOrShuffleGrouping(Grouping):
     single: ClassVar[bool] = True
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """The local targets, or all where there is none."""
+        """Return the local targets, or all targets if there is no local one."""
         return local_targets or targets
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:

@@ -1,4 +1,4 @@
-"""None grouping: the user does not care, so chance decides (D8)."""
+"""None grouping: the user has no preference, so tasks are drawn at random (D8)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["NoneGrouping"]
 class NoneGrouping(Grouping):
     """Send each tuple to a task drawn at random, each as likely as any other (D8).
 
-    That is what Storm does; Heron shuffles. Even only on average: `ShuffleGrouping` is even within one tuple.
+    Storm does this; Heron shuffles. The shares are even only on average, whereas `ShuffleGrouping` is even to within one
+    tuple.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))

@@ -1,4 +1,4 @@
-"""Partial key grouping: a key has two tasks, and each tuple goes to the one that got fewer (D12)."""
+"""Partial key grouping: a key has two tasks, and each tuple goes to the one that received fewer (D12)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["PartialKeyGrouping", "two_tasks"]
 
 @dataclass(frozen=True, init=False)
 class PartialKeyGrouping(Grouping):
-    """Send tuples with equal values in ``fields`` to one of the key's two tasks, the one sent fewer so far (D12).
+    """Send tuples with equal values in ``fields`` to one of the key's two tasks: the one sent fewer so far (D12).
 
-    So a frequent key's load is shared by two, and all tasks get nearly the same share. The two tasks are
-    those of Storm 2 and 3: `two_tasks` of the Java hashes of the key's values, which are those of a fields
-    grouping. Each sender counts what it sent itself, and of two equal counts the first task wins. A rule of
-    your own for either half is a `CustomStreamGrouping`.
+    So two tasks share a frequent key's load, and all tasks receive nearly the same share. The two tasks are those of Storm
+    2 and 3: `two_tasks` of the Java hashes of the key's values, which are the hashes of a fields grouping. Each sender
+    counts only its own tuples, and the first task wins if both counts are equal. To replace either rule by your own, write
+    a `CustomStreamGrouping`.
 
-    Without fields the key is the text of the first value, which is then a str, an int or a bool.
+    Without fields, the key is the first value as a string. That value must be a str, an int or a bool.
 
-    Raises as `FieldsGrouping`.
+    Raises as `FieldsGrouping` does.
 
     >>> from random import Random
     >>> context = GroupingContext("split", "default", ("word",), 1, (4, 5, 6), (), Random(7))
@@ -50,7 +50,7 @@ class PartialKeyGrouping(Grouping):
         return self.fields
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose between the key's two tasks; the tasks of keys seen before are remembered."""
+        """Choose between the key's two tasks; the tasks of earlier keys are remembered."""
         tasks_of: Callable[[Sequence[Any]], tuple[int, int]]
         if self.fields:
             memo = shared_memo(_TwoTasksMemo, context.targets, context.ints, len(self.fields))
@@ -68,11 +68,11 @@ class PartialKeyGrouping(Grouping):
         return choose
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows: what it sent before matters."""
+        """Run the chooser over the rows, because its choice depends on the tuples it sent before."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
-        """``partial_key(word, n)``.
+        """Return ``partial_key(word, n)``, with the grouping's fields.
 
         >>> PartialKeyGrouping(["word", "n"]).describe(), PartialKeyGrouping().describe()
         ('partial_key(word, n)', 'partial_key(first value)')
@@ -81,7 +81,7 @@ class PartialKeyGrouping(Grouping):
 
 
 def two_tasks(targets: Sequence[int], key: bytes) -> tuple[int, int]:
-    """The two tasks of a key, different ones where there are two: Storm's RandomTwoTaskAssignmentCreator (D12).
+    """Return the two tasks of a key, distinct if there are two: Storm's RandomTwoTaskAssignmentCreator (D12).
 
     >>> two_tasks((4, 5, 6), b"storm"), two_tasks((4,), b"storm")
     ((4, 6), (4, 4))
@@ -102,7 +102,7 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}  # one object for all keys of a pair
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
-        """The two tasks of a key: the hashes' bytes, high ones first, are its text."""
+        """Return the two tasks of the key whose bytes are those of the hashes, high bytes first."""
         pair = two_tasks(self._targets, b"".join((one & 0xFFFF_FFFF).to_bytes(4, "big") for one in hashes))
         return self._pairs.setdefault(pair, pair)
 
@@ -121,7 +121,7 @@ def _by_first_value(context: GroupingContext) -> Callable[[Sequence[Any]], tuple
                 f"bool, got {value!r} of type {type(value).__name__} (D12); name the fields of the key instead"
             )
             raise ValueNotHashableError(msg)
-        text = value if isinstance(value, str) else str(value).lower()  # Java writes true and false
-        return two_tasks(context.targets, text.encode("utf-8", "replace"))  # a lone surrogate is a ? to both
+        text = value if isinstance(value, str) else str(value).lower()  # Java writes true and false.
+        return two_tasks(context.targets, text.encode("utf-8", "replace"))  # Java writes a ?, too
 
     return tasks_of

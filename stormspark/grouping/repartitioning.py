@@ -1,6 +1,6 @@
-"""The Spark side of a grouping, as plain values: how a whole DataFrame is laid out for the consumer's tasks.
+"""The Spark side of a grouping, as plain values: the layout of a whole DataFrame for the consumer's tasks.
 
-Partition i is target task i, counted from the lowest task id. Nothing here knows Spark: the engine's
+Partition i is target task i, counted from the lowest task id. This module does not depend on Spark. The engine's
 ``repartition`` carries the values out, and mypy checks that it has a case for each class of `Repartitioning`.
 
 >>> from stormspark.grouping import FieldsGrouping, ShuffleGrouping
@@ -42,7 +42,7 @@ class RoundRobin:
 
 @dataclass(frozen=True)
 class ById:
-    """Put a row in the partition that is Storm's task index of its ``fields`` (D1).
+    """Put a row in the partition whose number is Storm's task index of its ``fields`` (D1).
 
     ``fields`` are column names in the grouping's order; ``ints`` is as in `fields_task_index`.
     """
@@ -59,8 +59,7 @@ class ById:
 class ByTask:
     """Put a row in the partition of the task that its column ``column`` names (D11).
 
-    ``targets`` are the consumer's task ids, ascending. A row that names no such task goes nowhere, as in
-    Storm (B9).
+    ``targets`` are the consumer's task ids, ascending. A row that names no such task is dropped, as in Storm (B9).
     """
 
     column: str
@@ -72,11 +71,11 @@ class ByTask:
 
 @dataclass(frozen=True)
 class ByChooser:
-    """Put a row in the partitions of the tasks that a chooser of ``grouping`` names: in one, in several or in none.
+    """Put a row in the partitions of the tasks that a chooser of ``grouping`` returns: one, several or none.
 
-    For what depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's code (D13). Each
-    partition of the DataFrame is a sender task, with a chooser of its own that sees the partition's rows in
-    their order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
+    Groupings use it if they depend on more than the row: on counts (D12), on chance (D8, D6) or on a user's code (D13). Each
+    partition of the DataFrame acts as a sender task. It has its own chooser, which sees the partition's rows in their
+    order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
     """
 
     grouping: Grouping
@@ -99,7 +98,7 @@ class CopyToEach:
 
 @dataclass(frozen=True)
 class SinglePartition:
-    """Put every row in one partition, which is the lowest task's; the other tasks have none (D10)."""
+    """Put every row in one partition, which is the lowest task's. The other tasks have none (D10)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Shuffle grouping: every task gets the same share (D5)."""
+"""Shuffle grouping: every task receives the same share (D5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ShuffleGrouping", "round_robin"]
 
 
 def round_robin(tasks: tuple[int, ...], random: Random) -> Callable[[Sequence[Any]], int]:
-    """Choose ``tasks`` in turn, in an order shuffled once, whatever the values are (D5).
+    """Choose ``tasks`` in turn, in an order that is shuffled once, whatever the values are (D5).
 
     >>> choose = round_robin((4, 5, 6), Random(1))
     >>> sorted(choose(()) for _ in range(6))
@@ -30,12 +30,11 @@ def round_robin(tasks: tuple[int, ...], random: Random) -> Callable[[Sequence[An
 
 @dataclass(frozen=True)
 class ShuffleGrouping(Grouping):
-    """Round robin over a list of the tasks that each sender shuffles once (D5).
+    """Use a round robin over the tasks, in an order that each sender shuffles once (D5).
 
-    Each sender's tuples are spread evenly within one, as in Storm with
-    ``topology.disable.loadaware.messaging``; Storm's default instead follows load and prefers near tasks
-    (`LoadAwareShuffleGrouping`, D6). Heron deals in the order of the ids from any of them on, which is as even
-    (D14). The Spark side is ``repartition(n)``.
+    Each sender spreads its tuples evenly, to within one, as Storm does with ``topology.disable.loadaware.messaging``.
+    Storm's default instead follows load and prefers local tasks (`LoadAwareShuffleGrouping`, D6). Heron takes the ids in
+    order, from an arbitrary one on, which is as even (D14). The Spark side is ``repartition(n)``.
 
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))
     >>> choose = ShuffleGrouping().chooser(context)
@@ -51,5 +50,5 @@ class ShuffleGrouping(Grouping):
         return round_robin(context.targets, context.random)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> RoundRobin:
-        """One partition a task, rows in turn."""
+        """Return one partition per task, with the rows in turn."""
         return RoundRobin(len(targets))

@@ -1,7 +1,7 @@
-"""Where a key goes that is one text, without a memory: for the compiled tuple path.
+"""The task index of a key that is one string, computed without a memo: for the compiled tuple path.
 
-In Python a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of this loop. Compiled, the loop takes less than
-the look-up, which reads two places in memory that are in no cache.
+In Python, a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of this loop. When compiled, the loop
+takes less time than the look-up, which reads two places in memory that are in no cache.
 """
 
 # text_index.pxd beside this module gives the function and its variables their C types, with which Cython compiles it.
@@ -16,9 +16,10 @@ COMPILED = not __file__.endswith(".py")
 
 
 def text_index(text: str, targets: int) -> int:
-    r"""The index among so many tasks of a key that is this text alone; the same as `fields_task_index` gives (D1).
+    r"""Return the task index, among ``targets`` tasks, of a key that is this string alone (D1).
 
-    A String's hash is the sum of s[i] * 31**(n-1-i) over UTF-16 units, and a list's of one element 31 more.
+    It equals `fields_task_index`. A String's hash is the sum of s[i] * 31**(n-1-i) over UTF-16 units, and the hash of a
+    list of one element is 31 more.
 
     >>> text_index("storm", 4), text_index("\N{GRINNING FACE}", 4)
     (0, 2)
@@ -31,6 +32,6 @@ def text_index(text: str, targets: int) -> int:
             unit = 0xDC00 + (unit & 0x3FF)
         total = 31 * total + unit
     total = 31 + total
-    # Of 32 bits the highest is the sign. No constant here has 32 bits, for which C would have no plain number.
+    # The highest of 32 bits is the sign. No constant here has 32 bits, because it would not be a plain number in C.
     low, sign = total & 0x7FFF_FFFF, (total >> 31) & 1
     return (low - 0x7FFF_FFFF * sign - sign) % targets

@@ -1,8 +1,7 @@
-"""Storm's state rules: maps that count each batch once, though batches are replayed, in any store (G8, G14-G16).
+"""Storm's state rules: maps that count each batch once although batches are replayed, in any store (G8, G14-G16).
 
-A batch has a number, its txid; batches are committed in the order of their numbers, and one that failed comes again
-under the same number until it is committed. What a map promises depends on what a replay brings (G16):
-
+A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
+the same number until it is committed. The promise of a map depends on what a replay brings (G16):
 | the spout | same number, same tuples | same number, other tuples | no numbers |
 | --- | --- | --- | --- |
 | is called | transactional | opaque | non-transactional |
@@ -10,8 +9,8 @@ under the same number until it is committed. What a map promises depends on what
 | `OpaqueMap` stores (txid, value before, value) | exactly once | exactly once | - |
 | `NonTransactionalMap` stores the value | at least once | - | at least once |
 
-A map does that over a `BackingMap`: two methods, which are all that a store needs. There are `SqlBackingMap` for databases,
-`CachedMap` in front of a store that is far away, and `MemoryMapState` for tests.
+A map works over a `BackingMap`: two methods, which are all that a store needs. `SqlBackingMap` is for databases,
+`CachedMap` goes in front of a remote store, and `MemoryMapState` is for tests.
 
 >>> counts = OpaqueMap(MemoryBackingMap())
 >>> def batch(txid, *words):

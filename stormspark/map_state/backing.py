@@ -1,4 +1,4 @@
-"""The two sides of a map of state: the store behind it, and what topologies call (G14)."""
+"""The two interfaces of a map of state: the store behind it, and the methods that topologies call (G14)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["BackingMap", "Key", "MapState", "Updater"]
 
 V = TypeVar("V")
 
-#: Mostly the tuple of a group's values.
+#: Usually the tuple of a group's values.
 Key: TypeAlias = Hashable
-#: Gets the value as it is, None if there is none, and returns the new one: Storm's ValueUpdater.
+#: Receives the current value, or None if there is none, and returns the new one: Storm's ValueUpdater.
 Updater: TypeAlias = Callable[[V | None], V]
 
 
 class BackingMap(Protocol[V]):
-    """A store, as a map needs it (G14, Storm's IBackingMap).
+    """A store with the two methods that a map needs (G14, Storm's IBackingMap).
 
     >>> class Shelf:
     ...     def __init__(self):
@@ -32,35 +32,39 @@ class BackingMap(Protocol[V]):
     """
 
     def multi_get(self, keys: Sequence[Key]) -> list[V | None]:
-        """The values of ``keys``, in their order; None where there is none."""
+        """Return the values of ``keys``, in their order; None for a key without a value."""
 
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
-        """Store values, durably when it returns. All or, if the process dies meanwhile, the first few in the order given."""
+        """Store values durably before returning.
+
+        If the process dies meanwhile, only the first few, in the given order, may be stored.
+        """
 
 
 class MapState(ABC, Generic[V]):
     """A map that batches update (G14).
 
-    One task writes a map, in calls of `begin_commit`, updates, `commit`. A batch that fails in between begins again. What a batch
-    changes is seen in it at once, and is stored by `commit`, each key once: Storm stores with every call, and then a batch that
-    updates a key in two calls is not counted exactly once if it dies between them.
+    One task writes a map, by the calls `begin_commit`, updates, `commit`. A batch that fails in between begins again. The
+    changes of a batch are visible in it at once. `commit` stores them, each key once. Storm stores with every call instead.
+    There, a batch that updates a key in two calls is not counted exactly once if it dies between them.
     """
 
     @abstractmethod
     def begin_commit(self, txid: int | None) -> None:
-        """The changes of batch ``txid`` come, None for one without a number. What an attempt before has not committed is gone.
+        """Begin the changes of batch ``txid``, or of one without a number if it is None.
 
-        To be called for every attempt of a batch, also where there is nothing to change: an `OpaqueMap` takes back here what an
-        earlier attempt has stored. Raises `StateError` if a later batch is stored.
+        Uncommitted changes of an earlier attempt are gone. Call this for every attempt at a batch, even if it changes
+        nothing: an `OpaqueMap` takes back here what an earlier attempt has stored. Raises `StateError` if a later batch is
+        stored.
         """
 
     @abstractmethod
     def commit(self, txid: int | None) -> None:
-        """Store what batch ``txid`` has changed. Raises `StateError` if it is not the one that has begun."""
+        """Store the changes of batch ``txid``. Raises `StateError` if that is not the batch that has begun."""
 
     @abstractmethod
     def multi_get(self, keys: Sequence[Key]) -> list[V | None]:
-        """The values of ``keys``, None where there is none."""
+        """Return the values of ``keys``; None for a key without a value."""
 
     @abstractmethod
     def multi_update(self, keys: Sequence[Key], updaters: Sequence[Updater[V]]) -> list[V]:
@@ -68,4 +72,4 @@ class MapState(ABC, Generic[V]):
 
     @abstractmethod
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
-        """Set values, whatever they were. Outside of a batch they are stored at once."""
+        """Set values, whatever they were before. Outside of a batch they are stored at once."""

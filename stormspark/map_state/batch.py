@@ -1,4 +1,4 @@
-"""What a batch has read and changed so far, until it is committed."""
+"""The values that a batch has read and changed so far, until it is committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 class Batch(Generic[S]):
-    """The stored form of values: read once, changed in memory, and written once, by `flush`."""
+    """The stored forms of values. Each is read once, changed in memory, and written once, by `end`."""
 
     def __init__(self, backing: BackingMap[S]) -> None:
         self._backing = backing
@@ -24,12 +24,12 @@ class Batch(Generic[S]):
         self.txid: int | None = None
 
     def begin(self, txid: int | None) -> None:
-        """Forget all and begin."""
+        """Forget all values and begin a batch."""
         self._forget()
         self._open, self.txid = True, txid
 
     def end(self, txid: int | None, first: dict[Key, S]) -> None:
-        """Write what has changed, behind ``first``."""
+        """Write ``first`` and then all changes, and end the batch."""
         if not self._open or txid != self.txid:
             begun = f"batch {self.txid} has begun" if self._open else "none has begun"
             msg = f"batch {txid} can't be committed, {begun}; call begin_commit({txid}) before its updates (G14)"
@@ -40,11 +40,11 @@ class Batch(Generic[S]):
         self._open, self.txid = False, None
 
     def changed_keys(self) -> Sequence[Key]:
-        """In the order in which they were changed first."""
+        """Return the changed keys, in the order in which they were changed first."""
         return list(self._changed)
 
     def read(self, keys: Sequence[Key]) -> None:
-        """Have the stored values of ``keys`` at hand; outside of a batch, as they are now."""
+        """Read the stored values of ``keys`` that are not in memory; outside of a batch, read them all again."""
         if not self._open:
             self._forget()
         missing = [key for key in dict.fromkeys(keys) if key not in self._read and key not in self._changed]
@@ -52,19 +52,19 @@ class Batch(Generic[S]):
             self._read.update(zip(missing, self._backing.multi_get(missing), strict=True))
 
     def stored(self, key: Key) -> S | None:
-        """As it was before the batch, or before an earlier attempt's changes of it were seen."""
+        """Return the value as stored before the batch, or by an earlier attempt at it."""
         return self._read.get(key)
 
     def changed(self, key: Key) -> S | None:
-        """As this attempt has made it; None if it has not."""
+        """Return the value as this attempt has changed it; None if it has not."""
         return self._changed.get(key)
 
     def change(self, key: Key, stored: S) -> None:
-        """The value to write."""
+        """Set the value to write."""
         self._changed[key] = stored
 
     def changes_are_done(self) -> None:
-        """One call's changes are complete: outside of a batch they are written now."""
+        """Note that one call's changes are complete. Outside of a batch they are written now."""
         if not self._open and self._changed:
             self._write(self._changed)
             self._forget()
@@ -77,7 +77,7 @@ class Batch(Generic[S]):
 
 
 def raise_behind(key: Key, txid: int, stored: int) -> NoReturn:
-    """A batch that is older than what is stored would be counted twice."""
+    """Raise `StateError`, because a batch older than what is stored would be counted twice."""
     msg = (
         f"batch {txid} is behind the state: key {key!r} was changed by batch {stored}. Does another topology write to this "
         "store, or did this one begin anew on an old store? Give it a store of its own, or an empty one (G15)"

@@ -1,4 +1,4 @@
-"""A bounded memory of a store that is far away (G14)."""
+"""A bounded cache in front of a remote store (G14)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LRU(MutableMapping[Key, V]):
         del self._entries[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._entries  # to look is no use
+        return key in self._entries  # a check does not count as use
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._entries)
@@ -48,10 +48,10 @@ class LRU(MutableMapping[Key, V]):
 
 
 class CachedMap(Generic[V]):
-    """A `BackingMap` that remembers the ``size`` keys used last, and that a key has no value.
+    """A `BackingMap` that caches the ``size`` keys used last, including keys that have no value.
 
-    Mostly between a store and an `OpaqueMap` or `TransactionalMap`. All that is put goes on to the store. Nobody else may write
-    these keys there: it would not be seen.
+    Use it between a store and an `OpaqueMap` or `TransactionalMap`. Every put goes on to the store. Nobody else may write
+    these keys there, because the cache would not notice.
     """
 
     def __init__(self, backing: BackingMap[V], size: int = 1000) -> None:
@@ -59,7 +59,7 @@ class CachedMap(Generic[V]):
         self._cache: LRU[V | None] = LRU(size)
 
     def multi_get(self, keys: Sequence[Key]) -> list[V | None]:
-        """See `BackingMap.multi_get`; asks the store, once, for the keys that are not remembered."""
+        """Return values as `BackingMap.multi_get` does; read keys that are not cached from the store, in one call."""
         known = {key: self._cache[key] for key in keys if key in self._cache}
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         if missing:
@@ -71,6 +71,6 @@ class CachedMap(Generic[V]):
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
         """See `BackingMap.multi_put`."""
         for key in keys:
-            self._cache.pop(key, None)  # unknown, if this breaks off
+            self._cache.pop(key, None)  # its value is unknown if the put fails
         self._backing.multi_put(keys, values)
         self._cache.update(zip(keys, values, strict=True))

@@ -1,4 +1,4 @@
-"""State in the memory of this process, for tests and for what may be lost (G14)."""
+"""State in the memory of this process, for tests and for values that may be lost (G14)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MemoryBackingMap:
 
 
 class MemoryMapState(SnapshottableMap[V]):
-    """An opaque map in memory. States of one ``name`` in one process share their contents: so it outlives a restarted task.
+    """An opaque map in memory. States of one ``name`` share their contents in a process, so it outlives a restarted task.
 
     >>> MemoryMapState("counts").multi_put([("storm",)], [3])
     >>> list(MemoryMapState("counts").get_tuples())
@@ -59,13 +59,13 @@ class MemoryMapState(SnapshottableMap[V]):
 
     @classmethod
     def forget_all(cls) -> None:
-        """Empty all states that have names. Those that are in use keep what they have."""
+        """Empty all named states. States that are in use keep their contents."""
         cls._named.clear()
 
     def begin_commit(self, txid: int | None) -> None:
         """See `MapState.begin_commit`."""
         if txid is None or txid != self._txid:
-            # The batch that removed them is final now. It may have put them again.
+            # The batch that removed these keys is final now. It may have put some of them again.
             for key in self._removed:
                 stored = self._rows.get(key)
                 if stored is not None and stored.curr is None:
@@ -74,12 +74,12 @@ class MemoryMapState(SnapshottableMap[V]):
         super().begin_commit(txid)
 
     def multi_remove(self, keys: Sequence[Key]) -> None:
-        """Remove keys: they have no value from now on, and their rows go when the next batch begins."""
+        """Remove keys. They have no value from now on, and their rows are deleted when the next batch begins."""
         self.multi_put(keys, [None] * len(keys))  # type: ignore[list-item]  # the lack of a value
         self._removed.extend(keys)
 
     def get_tuples(self) -> Iterator[tuple[Any, ...]]:
-        """What is stored: each key's values, and the value."""
+        """Yield each stored key's values, followed by its value."""
         for key, stored in dict(self._rows).items():
             if isinstance(key, tuple) and (key == _SNAPSHOT or (len(key) == 2 and key[0] == JOURNAL)):
                 continue
@@ -88,12 +88,12 @@ class MemoryMapState(SnapshottableMap[V]):
 
 
 class LRUMemoryMapState(MemoryMapState[V]):
-    """A `MemoryMapState` that holds the ``size`` keys used last: for what the stream itself bounds, as recent users."""
+    """A `MemoryMapState` that keeps the ``size`` keys used last, for data that the stream itself bounds: recent users."""
 
     _named: ClassVar[dict[str, MutableMapping[Key, Any]]] = {}
 
     def __init__(self, size: int, name: str | None = None) -> None:
-        self._size = size + 1  # and the journal
+        self._size = size + 1  # plus one for the journal
         super().__init__(name)
 
     def _new_rows(self) -> MutableMapping[Key, Any]:

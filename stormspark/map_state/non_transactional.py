@@ -1,4 +1,4 @@
-"""A map without memory of batches: at least once (G14, G16)."""
+"""A map that does not distinguish batches, so it counts at least once (G14, G16)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ V = TypeVar("V")
 
 
 class NonTransactionalMap(MapState[V]):
-    """Stores the values alone, with every call: what is replayed is counted again."""
+    """A map that stores only the values, with every call. A replayed batch is counted again."""
 
     def __init__(self, backing: BackingMap[V]) -> None:
         self._backing = backing
 
     def begin_commit(self, txid: int | None) -> None:
-        """Nothing: batches are not told apart."""
+        """Do nothing: batches are not distinguished."""
 
     def commit(self, txid: int | None) -> None:
-        """Nothing: all is stored already."""
+        """Do nothing: all changes are already stored."""
 
     def multi_get(self, keys: Sequence[Key]) -> list[V | None]:
         """See `MapState.multi_get`."""

@@ -1,10 +1,11 @@
 """A map for batches whose replays may bring other tuples: exactly once (G8, G15).
 
-The rule of Storm's OpaqueMap: a key holds the value before the batch that changed it last, so a replay begins from there. That is
-right for keys that the replay changes too. A key that only a failed attempt has changed would keep that change, and be
-counted again when its tuples come in a later batch. Storm leaves it so. Here the map also stores, before the values of a
-batch, which keys these are: its *journal*, an ordinary row of the store; and a batch that begins again first puts those keys back
-to the value before. That is one key more a batch, and one value that is as long as the keys of the batch.
+This is the rule of Storm's OpaqueMap: each key holds the value before the batch that changed it last, so a replay begins
+from there. That is right for keys that the replay changes too. A key that only a failed attempt changed would keep that
+change, and would be counted again when its tuples come in a later batch. Storm accepts this. Here the map also stores
+the changed keys of a batch, before their values. They are its *journal*, an ordinary row of the store. A batch that
+begins again first returns those keys to the value before. This costs one more key per batch, with a value as long as the
+batch's keys.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ JOURNAL: Final = "$journal"
 
 
 class OpaqueMap(MapState[V]):
-    """Stores (txid, value before, value); a batch that comes again begins from the values before it.
+    """A map that stores (txid, value before, value). A batch that comes again begins from the values before it.
 
-    ``partition`` tells apart the maps of several tasks in one store. A batch that is behind the stored one raises `StateError`.
-    None is the lack of a value: a batch that comes again without a key that was new leaves a row of None.
+    ``partition`` distinguishes the maps of several tasks in one store. A batch that is behind the stored one raises
+    `StateError`. None means that there is no value: if a batch comes again without a key that was new, a row of None is
+    left.
 
     >>> from stormspark.map_state import MemoryBackingMap
     >>> counts = OpaqueMap(MemoryBackingMap())
@@ -44,16 +46,16 @@ class OpaqueMap(MapState[V]):
     [9]
     """
 
-    # Any: the journal's row has a list where the others have a V.
+    # Any, because the journal's row has a list where the others have a V.
     def __init__(self, backing: BackingMap[OpaqueValue[Any]], partition: int = 0) -> None:
         self._backing = backing
         self._batch = Batch(backing)
         self._journal_key = (JOURNAL, partition)
-        #: As it is stored, once it is known: no one else writes it.
+        #: The stored journal, once it is known. Nobody else writes it.
         self._journal: OpaqueValue[Any] | None = None
 
     def begin_commit(self, txid: int | None) -> None:
-        """See `MapState.begin_commit`; takes back what an earlier attempt of the batch has stored."""
+        """See `MapState.begin_commit`. Takes back what an earlier attempt at the batch has stored."""
         if txid is not None:
             self._take_back(txid)
         self._batch.begin(txid)
@@ -62,10 +64,10 @@ class OpaqueMap(MapState[V]):
         """See `MapState.commit`."""
         journal: dict[Key, OpaqueValue[Any]] = {}
         if txid is not None:
-            # As text, so that it passes through whatever the store makes of keys and values.
+            # As strings, so that the store's own conversions of keys and values do not change them.
             keys = [encode_key(key).hex() for key in self._batch.changed_keys()]
             journal[self._journal_key] = OpaqueValue(txid, keys)
-        known, self._journal = self._journal, None  # unknown, if this breaks off
+        known, self._journal = self._journal, None  # unknown if the commit fails
         written = bool(self._batch.changed_keys())
         self._batch.end(txid, journal)
         self._journal = journal.get(self._journal_key, known) if written else known
@@ -98,7 +100,7 @@ class OpaqueMap(MapState[V]):
         return self._before(key) if changed is None else changed.curr
 
     def _before(self, key: Key) -> V | None:
-        """The value before this batch."""
+        """Return the value before this batch."""
         stored, txid = self._batch.stored(key), self._batch.txid
         if stored is None:
             return None

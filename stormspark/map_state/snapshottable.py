@@ -1,4 +1,4 @@
-"""A map of state that is one value too (G14)."""
+"""A map of state that can also be used as one value (G14)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SnapshottableMap(MapState[V]):
-    """A map whose key ``key`` can be read and updated by itself: the state of an aggregation without groups.
+    """A map whose entry ``key`` can be read and updated on its own: the state of an aggregation without groups.
 
     >>> from stormspark.map_state import MemoryBackingMap, OpaqueMap
     >>> total = SnapshottableMap(OpaqueMap(MemoryBackingMap()))
@@ -30,15 +30,15 @@ class SnapshottableMap(MapState[V]):
         self._key = key
 
     def get(self) -> V | None:
-        """The value, None if there is none."""
+        """Return the value; None if there is none."""
         return self.multi_get([self._key])[0]
 
     def set(self, value: V) -> None:
-        """Set it, whatever it was."""
+        """Set the value, whatever it was."""
         self.multi_put([self._key], [value])
 
     def update(self, updater: Updater[V]) -> V:
-        """Apply ``updater`` to it and return the new value."""
+        """Apply ``updater`` to the value and return the new one."""
         return self.multi_update([self._key], [updater])[0]
 
     def begin_commit(self, txid: int | None) -> None:

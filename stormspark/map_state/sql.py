@@ -1,13 +1,13 @@
-"""State in a database, by SQLAlchemy (G14): ``pip install 'stormspark[sql]'`` and the database's driver.
+"""State in a database, by SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
 
-The table is made if it is not there, with a row a key:
+The table is created if it does not exist. It has one row per key:
 
 | column | what it holds |
 | --- | --- |
 | key | the key as JSON: ``["storm"]`` |
-| txid | the batch that made the value; not where the state is non-transactional |
-| value | the value, by the serializer |
-| previous | the value before that batch; where the state is opaque |
+| txid | the batch that made the value; absent if the state is non-transactional |
+| value | the value, as the serializer writes it |
+| previous | the value before that batch; only if the state is opaque |
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from stormspark.map_state.values import OpaqueValue, StateType, TransactionalVal
 
 __all__ = ["Serializer", "SqlBackingMap"]
 
-#: Keys in one statement: every database takes so many parameters.
+#: The number of keys in one statement. Every database accepts this many parameters.
 _KEYS_AT_ONCE: Final = 500
 
 
 class Serializer(Protocol):
-    """Values as text or bytes: the modules ``json`` and ``pickle`` are serializers."""
+    """A converter of values to strings or bytes. The modules ``json`` and ``pickle`` are serializers."""
 
     def dumps(self, value: Any, /) -> str | bytes:
-        """Text or bytes, always the one or the other."""
+        """Return a string or bytes, always of the same type."""
 
     def loads(self, data: Any, /) -> Any:
-        """The value again."""
+        """Return the value again."""
 
 
 class SqlBackingMap:
@@ -59,16 +59,17 @@ class SqlBackingMap:
     ...     connection.execute(sql.text("SELECT txid, value, previous FROM word_counts WHERE key = '[\"storm\"]'")).one()
     (2, '8', '3')
 
-    Values are JSON, and come back as JSON has them: a tuple as a list. With ``serializer=pickle`` they may be anything, and
-    nobody else reads them. Keys are told apart as JSON tells them apart; a tuple and a list are one key. A key's JSON may have
-    ``key_length`` characters.
+    Values are JSON, and come back as JSON has them: a tuple comes back as a list. With ``serializer=pickle`` they may be
+    any object, but other programs can't read them. Keys are equal if their JSON is; a tuple and a list are one key. A key's
+    JSON may have ``key_length`` characters.
 
     An engine can't be pickled: make it in ``prepare``. Several tasks may share the table if their keys differ, as under a
-    fields grouping; each `OpaqueMap` then needs a ``partition`` of its own.
+    fields grouping. Each `OpaqueMap` then needs a ``partition`` of its own.
 
-    Tested on SQLite and PostgreSQL. Nothing in it is their own, and where other databases differ the columns' types follow them.
+    It is tested on SQLite and PostgreSQL. It uses nothing specific to them, and the columns' types are adapted to other
+    databases that differ.
 
-    Raises `StateError` if the table is there and has other columns: then it holds another kind of state.
+    Raises `StateError` if the table exists with other columns: then it holds another kind of state.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class SqlBackingMap:
         self._kind = kind
         self._serializer = serializer
         self._key_length = key_length
-        # Equal keys only: MySQL and SQL Server do not tell "Storm" from "storm" by default.
+        # Only equal keys may match. By default MySQL and SQL Server do not distinguish "Storm" from "storm".
         key = (
             sql.String(key_length)
             .with_variant(
@@ -106,7 +107,7 @@ class SqlBackingMap:
         self._table = sql.Table(table, sql.MetaData(), *columns)
         try:
             self._table.create(engine, checkfirst=True)
-        except sql.exc.DBAPIError:  # another task may have made it since we looked
+        except sql.exc.DBAPIError:  # Another task may have created it since the check.
             if not sql.inspect(engine).has_table(table):
                 raise
         there = {column["name"] for column in sql.inspect(engine).get_columns(table)}
@@ -129,12 +130,12 @@ class SqlBackingMap:
         return [found.get(text) for text in texts]
 
     def multi_put(self, keys: Sequence[Key], values: Sequence[Any]) -> None:
-        """See `BackingMap.multi_put`; all are stored, or none. Raises `SerializationError` for what the serializer refuses."""
+        """See `BackingMap.multi_put`. Stores all values or none. Raises `SerializationError` if the serializer fails."""
         rows = {
             text: self._row(text, value)
             for text, value in zip(map(self._key_text, keys), values, strict=True)
         }
-        # Delete and insert: each database has an UPSERT of its own.
+        # Delete and insert, because each database has its own form of UPSERT.
         with self._engine.begin() as connection:
             for some in _in_portions(list(rows)):
                 connection.execute(sql.delete(self._table).where(self._table.c.key.in_(some)))
@@ -189,7 +190,7 @@ class SqlBackingMap:
 
 
 def _key_as_hex(item: Any) -> Any:
-    """Dates, decimals, bytes and other keys that JSON does not know."""
+    """Convert dates, decimals, bytes and other keys that JSON does not know."""
     return {"$": encode_key(item).hex()}
 
 

@@ -15,9 +15,10 @@ V = TypeVar("V")
 
 
 class TransactionalMap(MapState[V]):
-    """Stores (txid, value); a key that the batch has changed already, in an earlier attempt, is left as it is.
+    """A map that stores (txid, value). It leaves a key as it is if an earlier attempt at the batch has changed it.
 
-    A batch that is behind the stored one raises `StateError`. In Storm only an opaque map does, and this one would count it.
+    A batch that is behind the stored one raises `StateError`. In Storm only an opaque map raises, and this one would count
+    the batch.
 
     >>> from stormspark.map_state import MemoryBackingMap
     >>> counts = TransactionalMap(MemoryBackingMap())
@@ -70,7 +71,7 @@ class TransactionalMap(MapState[V]):
         return self._batch.stored(key) if changed is None else changed
 
     def _is_done(self, key: Key) -> bool:
-        """An earlier attempt of this batch has stored the key, and all its changes of it at once."""
+        """Whether an earlier attempt at this batch has stored the key, with all its changes of it at once."""
         stored, txid = self._batch.stored(key), self._batch.txid
         if stored is None or stored.txid is None or txid is None or self._batch.changed(key) is not None:
             return False

@@ -1,4 +1,4 @@
-"""What is stored beside a value so that a replayed batch is known (G8, G15)."""
+"""The stored forms of values, from which a replayed batch is recognised (G8, G15)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class StateType(Enum):
-    """Which rule a state follows."""
+    """The rule that a state follows."""
 
     NON_TRANSACTIONAL = "non-transactional"
     TRANSACTIONAL = "transactional"
@@ -23,16 +23,16 @@ class StateType(Enum):
 class TransactionalValue(Generic[V]):
     """A value and the batch that made it."""
 
-    #: None where it was put outside of any batch.
+    #: None if it was put outside of any batch.
     txid: int | None
     value: V
 
 
 @dataclass(frozen=True, slots=True)
 class OpaqueValue(Generic[V]):
-    """A value, the batch that made it, and the value before that batch; None is the lack of one."""
+    """A value, the batch that made it, and the value before that batch. None means that there is no value."""
 
-    #: None where it was put outside of any batch.
+    #: None if it was put outside of any batch.
     txid: int | None
     curr: V | None
     prev: V | None = None

@@ -1,4 +1,4 @@
-"""Latencies as log-linear histograms: small, mergeable, at most 1.6 % off, with an exact mean."""
+"""Log-linear histograms of latencies: small, mergeable, at most 1.6 % off, with an exact mean."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 __all__ = ["Histogram", "LatencySummary"]
 
-_BITS = 6  # 64 buckets an octave: under 1.6 % error
+_BITS = 6  # 64 buckets per octave: under 1.6 % error
 _SUB = 1 << _BITS
-_MANY = 100  # from so many on numpy is quicker
+_MANY = 100  # from this many values on, numpy is quicker
 
 
 def _bucket(seconds: float) -> int:
@@ -24,9 +24,9 @@ def _bucket(seconds: float) -> int:
 
 
 def _buckets(seconds: np.ndarray) -> np.ndarray:
-    """`_bucket` of each."""
+    """Return `_bucket` of each value."""
     microseconds = np.maximum(seconds * 1e6, 0.0)
-    # A fraction of 1/2 to 1 and an exponent of 2: the first seven bits of the fraction are an octave's first and its bucket.
+    # frexp returns a fraction of 1/2 to 1 and an exponent. The fraction's first seven bits select the bucket in its octave.
     fraction, exponent = np.frexp(microseconds)
     octave = exponent.astype(np.int64) - 1 - _BITS
     above = (octave + 1) * _SUB + (fraction * (2 * _SUB)).astype(np.int64) - _SUB
@@ -35,7 +35,7 @@ def _buckets(seconds: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LatencySummary:
-    """Mean and percentiles in milliseconds; all None where nothing was measured."""
+    """Mean and percentiles in milliseconds; all None if nothing was measured."""
 
     mean: float | None = None
     p50: float | None = None
@@ -57,13 +57,13 @@ class Histogram:
     seconds: float = 0.0
 
     def add(self, seconds: float, count: int = 1) -> None:
-        """Note ``count`` things that took ``seconds`` each."""
+        """Count ``count`` durations of ``seconds`` each."""
         self.buckets[_bucket(seconds)] += count
         self.count += count
         self.seconds += seconds * count
 
     def add_all(self, seconds: Sequence[float]) -> None:
-        """Note that things took so many seconds.
+        """Count many durations, in seconds.
 
         >>> histogram = Histogram()
         >>> histogram.add_all([0.001, 0.002, 0.003])
@@ -79,13 +79,13 @@ class Histogram:
         self.seconds += sum(seconds)
 
     def merge(self, other: Histogram) -> None:
-        """Add all that ``other`` has counted."""
+        """Add all counts of ``other``."""
         self.buckets.update(other.buckets)
         self.count += other.count
         self.seconds += other.seconds
 
     def since(self, earlier: Histogram) -> Histogram:
-        """What was counted after ``earlier``, a snapshot of this histogram.
+        """Return the counts that were added after ``earlier``, a snapshot of this histogram.
 
         >>> histogram = Histogram()
         >>> histogram.add(0.001)
@@ -99,9 +99,7 @@ class Histogram:
         )
 
     def percentile(self, share: float) -> float | None:
-        """The duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None when
-        empty.
-        """
+        """Return the duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None if empty."""
         wanted = self.count * share
         seen = 0
         for index in sorted(self.buckets):
@@ -111,7 +109,7 @@ class Histogram:
         return None
 
     def summary(self) -> LatencySummary:
-        """Freeze mean, median and 99th percentile, in milliseconds."""
+        """Return mean, median and 99th percentile, frozen, in milliseconds."""
         if not self.count:
             return LatencySummary()
         return LatencySummary(
@@ -122,7 +120,7 @@ class Histogram:
 
 
 def _middle(index: int) -> float:
-    """The middle of a bucket, in microseconds."""
+    """Return the middle of a bucket, in microseconds."""
     if index < _SUB:
         return index + 0.5
     octave = index // _SUB - 1

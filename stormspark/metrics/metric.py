@@ -1,6 +1,7 @@
-"""Metrics that components register: Storm's of the first kind, which are read and reset, and of the second, which go on (J18).
+"""Metrics that components register (J18).
 
-Both are read once a bucket, by ``read``. What is None then is not told.
+Storm's metrics of the first kind are reset when they are read; those of the second kind go on. Both are read once per
+bucket, by ``read``. A reading of None is not reported.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ __all__ = [
 
 
 class DataPoint(NamedTuple):
-    """One reading of a metric of one task. ``at_ms`` is epoch milliseconds, ``bucket_secs`` how often it is read."""
+    """One reading of a metric of one task.
+
+    ``at_ms`` is in epoch milliseconds, and ``bucket_secs`` is the interval of the readings.
+    """
 
     component: str
     task: int
@@ -45,15 +49,15 @@ class DataPoint(NamedTuple):
 
 
 class Metric(ABC):
-    """Anything with a value to be read (Storm's IMetric)."""
+    """A metric, which has a value that can be read (Storm's IMetric)."""
 
     @abstractmethod
     def get_value_and_reset(self) -> Any:
-        """The value since the last reading; None where there is nothing to tell."""
+        """Return the value since the last reading; None if there is nothing to report."""
 
 
 class CountMetric(Metric):
-    """Counts; begins at 0 after each reading.
+    """A count that begins at 0 after each reading.
 
     >>> words = CountMetric(); words.incr(); words.incr_by(4)
     >>> words.get_value_and_reset(), words.get_value_and_reset()
@@ -72,13 +76,13 @@ class CountMetric(Metric):
         self._value += count
 
     def get_value_and_reset(self) -> int:
-        """The count since the last reading."""
+        """Return the count since the last reading, and reset it."""
         value, self._value = self._value, 0
         return value
 
 
 class MultiCountMetric(Metric):
-    """A `CountMetric` for each of several keys.
+    """A `CountMetric` per key.
 
     >>> words = MultiCountMetric(); words.scope("storm").incr(); words.scope("spark").incr_by(2)
     >>> words.get_value_and_reset()
@@ -89,16 +93,16 @@ class MultiCountMetric(Metric):
         self._counts: defaultdict[str, CountMetric] = defaultdict(CountMetric)
 
     def scope(self, key: str) -> CountMetric:
-        """The counter of ``key``."""
+        """Return the counter of ``key``."""
         return self._counts[key]
 
     def get_value_and_reset(self) -> dict[str, int]:
-        """The counts by key since the last reading."""
+        """Return the counts by key since the last reading, and reset them."""
         return {key: count.get_value_and_reset() for key, count in self._counts.items()}
 
 
 class AssignableMetric(Metric):
-    """Holds whatever was assigned last.
+    """A metric that holds the value assigned last.
 
     >>> AssignableMetric(3).get_value_and_reset()
     3
@@ -108,16 +112,16 @@ class AssignableMetric(Metric):
         self.value = value
 
     def set_value(self, value: Any) -> None:
-        """Assign."""
+        """Assign a value."""
         self.value = value
 
     def get_value_and_reset(self) -> Any:
-        """The value, which stays."""
+        """Return the value, which is not reset."""
         return self.value
 
 
 class StateMetric(Metric):
-    """The value that a function gives when it is asked.
+    """A metric whose value a function returns at each reading.
 
     >>> queue = [1, 2]
     >>> StateMetric(lambda: len(queue)).get_value_and_reset()
@@ -128,12 +132,14 @@ class StateMetric(Metric):
         self._value_of = value_of
 
     def get_value_and_reset(self) -> Any:
-        """What the function says now."""
+        """Return the function's current value."""
         return self._value_of()
 
 
 class CombinedMetric(Metric):
-    """Combines updates into a value of their own kind (Storm's ICombiner); begins at ``identity`` after each reading.
+    """A metric that combines updates into one value of the same type (Storm's ICombiner).
+
+    It begins at ``identity`` after each reading.
 
     >>> largest = CombinedMetric(max, 0); largest.update(3); largest.update(2)
     >>> largest.get_value_and_reset(), largest.get_value_and_reset()
@@ -145,51 +151,51 @@ class CombinedMetric(Metric):
         self._identity = self._value = identity
 
     def update(self, value: Any) -> None:
-        """Combine ``value`` in."""
+        """Combine ``value`` with the current one."""
         self._value = self._combine(self._value, value)
 
     def get_value_and_reset(self) -> Any:
-        """The combined value since the last reading."""
+        """Return the combined value since the last reading, and reset it."""
         value, self._value = self._value, self._identity
         return value
 
 
 class Reducer(ABC):
-    """How a `ReducedMetric` collects updates and what comes out (Storm's IReducer)."""
+    """The rule by which a `ReducedMetric` collects updates and computes its result (Storm's IReducer)."""
 
     @abstractmethod
     def init(self) -> Any:
-        """Nothing collected yet."""
+        """Return the accumulator before any update."""
 
     @abstractmethod
     def reduce(self, accumulated: Any, value: Any) -> Any:
-        """``accumulated`` with ``value``."""
+        """Return ``accumulated`` with ``value`` added."""
 
     @abstractmethod
     def extract(self, accumulated: Any) -> Any:
-        """The result; None where there is none."""
+        """Return the result; None if there is none."""
 
 
 class MeanReducer(Reducer):
-    """The mean of the updates; None where there were none."""
+    """The mean of the updates; None if there were none."""
 
     def init(self) -> tuple[float, int]:
-        """Sum and count."""
+        """Return an empty sum and count."""
         return 0.0, 0
 
     def reduce(self, accumulated: tuple[float, int], value: float) -> tuple[float, int]:
-        """Add one."""
+        """Add one value."""
         total, count = accumulated
         return total + value, count + 1
 
     def extract(self, accumulated: tuple[float, int]) -> float | None:
-        """The mean."""
+        """Return the mean."""
         total, count = accumulated
         return total / count if count else None
 
 
 class ReducedMetric(Metric):
-    """Reduces updates to one value, for example their mean.
+    """A metric that reduces updates to one value, for example their mean.
 
     >>> size = ReducedMetric(MeanReducer()); size.update(1); size.update(4)
     >>> size.get_value_and_reset(), size.get_value_and_reset()
@@ -201,18 +207,18 @@ class ReducedMetric(Metric):
         self._accumulated = reducer.init()
 
     def update(self, value: Any) -> None:
-        """Reduce ``value`` in."""
+        """Add ``value`` to the updates."""
         self._accumulated = self._reducer.reduce(self._accumulated, value)
 
     def get_value_and_reset(self) -> Any:
-        """The reduced value since the last reading."""
+        """Return the reduced value since the last reading, and reset it."""
         value = self._reducer.extract(self._accumulated)
         self._accumulated = self._reducer.init()
         return value
 
 
 class MultiReducedMetric(Metric):
-    """A `ReducedMetric` for each of several keys.
+    """A `ReducedMetric` per key.
 
     >>> size = MultiReducedMetric(MeanReducer); size.scope("in").update(2)
     >>> size.get_value_and_reset()
@@ -224,13 +230,13 @@ class MultiReducedMetric(Metric):
         self._metrics: dict[str, ReducedMetric] = {}
 
     def scope(self, key: str) -> ReducedMetric:
-        """The metric of ``key``."""
+        """Return the metric of ``key``."""
         if key not in self._metrics:
             self._metrics[key] = ReducedMetric(self._make_reducer())
         return self._metrics[key]
 
     def get_value_and_reset(self) -> dict[str, Any]:
-        """The values by key, without those that have none."""
+        """Return the values by key, without keys that have none."""
         values = {key: metric.get_value_and_reset() for key, metric in self._metrics.items()}
         return {key: value for key, value in values.items() if value is not None}
 
@@ -239,7 +245,7 @@ class MultiReducedMetric(Metric):
 
 
 class Counter(Metric):
-    """Counts up and down for the life of its task.
+    """A count that goes up and down for the life of its task.
 
     >>> open_files = Counter(); open_files.inc(3); open_files.dec(); open_files.get_value_and_reset()
     2
@@ -257,16 +263,16 @@ class Counter(Metric):
         self.count -= count
 
     def get_value_and_reset(self) -> int:
-        """The count; nothing is reset."""
+        """Return the count, which is not reset."""
         return self.count
 
 
 class Gauge(StateMetric):
-    """The value of a function, when it is asked."""
+    """A metric whose value a function returns at each reading."""
 
 
 class Meter(Metric):
-    """How often something happened: in all, and a second since its task began. ``clock`` gives seconds.
+    """The number of events, in total and per second since the metric was made. ``clock`` returns seconds.
 
     >>> now = [0.0]
     >>> requests = Meter(lambda: now[0]); requests.mark(10); now[0] = 4.0
@@ -279,17 +285,17 @@ class Meter(Metric):
         self.count = 0
 
     def mark(self, count: int = 1) -> None:
-        """It happened ``count`` times."""
+        """Count ``count`` events."""
         self.count += count
 
     def get_value_and_reset(self) -> dict[str, float]:
-        """Count and rate; nothing is reset."""
+        """Return count and rate, which are not reset."""
         seconds = self._clock() - self._began
         return {"count": self.count, "mean_rate": self.count / seconds if seconds > 0 else 0.0}
 
 
 class Timer(Metric):
-    """How long something took: count, mean and percentiles in milliseconds for the life of its task.
+    """The durations of something: count, mean and percentiles in milliseconds, for the life of its task.
 
     >>> lookups = Timer(); lookups.update(0.002)
     >>> lookups.get_value_and_reset()["count"]
@@ -300,16 +306,16 @@ class Timer(Metric):
         self._histogram = Histogram()
 
     def update(self, seconds: float) -> None:
-        """It took so many ``seconds``."""
+        """Add one duration, in seconds."""
         self._histogram.add(seconds)
 
     def get_value_and_reset(self) -> dict[str, float]:
-        """The summary; nothing is reset."""
+        """Return the summary, which is not reset."""
         return {"count": self._histogram.count, **asdict(self._histogram.summary())}
 
 
 class Distribution(Metric):
-    """How numbers from 0 on are distributed: count, mean and percentiles for the life of its task (Storm's histogram).
+    """The distribution of numbers from 0 on: count, mean and percentiles, for the life of its task (Storm's histogram).
 
     >>> sizes = Distribution()
     >>> for size in (10, 20, 30): sizes.update(size)
@@ -321,9 +327,9 @@ class Distribution(Metric):
         self._histogram = Histogram()
 
     def update(self, number: float) -> None:
-        """Take ``number`` in."""
-        self._histogram.add(number / 1000)  # the histogram's summary is in thousandths of what it takes
+        """Add ``number``."""
+        self._histogram.add(number / 1000)  # the histogram's summary is in thousandths of its input
 
     def get_value_and_reset(self) -> dict[str, float]:
-        """The summary; nothing is reset."""
+        """Return the summary, which is not reset."""
         return {"count": self._histogram.count, **asdict(self._histogram.summary())}

@@ -1,4 +1,4 @@
-"""When a topology has nothing left to do."""
+"""Detecting that a topology has nothing left to do."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _WORK = ("emitted", "executed", "acked", "failed", "restarts")
 
 
 class Quiet:
-    """Tells when nothing is open or waits, and two batches more have ended in which nothing happened.
+    """Detects that nothing is open or waits, and that nothing happened in the last two batches.
 
-    Two after the first look at which all is quiet, because a spout that has just heard of a fail, or begun anew, may emit
-    again. Show it a snapshot now and then; between two batches nothing changes, and it does not take that for silence.
+    It waits for two batches after the first quiet look, because a spout that has just heard of a fail, or begun anew, may
+    emit again. Pass it a snapshot now and then. Looks between two batches do not count as quiet batches.
 
     >>> quiet = Quiet()
     >>> snapshots = [TopologyStatistics("t", "local", 1.0, batches, None, {}) for batches in (1, 1, 2, 3, 4)]
@@ -24,11 +24,11 @@ class Quiet:
     def __init__(self) -> None:
         self._seen: tuple[int, ...] | None = None
         self._since: int | None = None
-        #: Nothing happened since the last look, but trees are open or tuples wait.
+        #: Whether nothing happened since the last look although trees are open or tuples wait.
         self.waits = False
 
     def reached(self, now: TopologyStatistics) -> bool:
-        """Note one more snapshot; true once there is nothing left to do."""
+        """Note one more snapshot; return true once there is nothing left to do."""
         work = tuple(now.total(name) for name in _WORK)
         left = now.total("pending") + now.backlog
         self.waits = work == self._seen and left > 0

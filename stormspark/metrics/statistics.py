@@ -1,8 +1,8 @@
-"""What a run has done: counters a task, and the summary of a topology that engines hand out.
+"""The statistics of a run: the counters of each task, and the summary of a topology that engines return.
 
-The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute
-calls, a spout's acked and failed = trees that ended so, a bolt's = tuples it acked and failed. Storm samples
-these (J13); here they are exact (W21).
+The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls. A spout's
+acked and failed count the trees that ended that way, and a bolt's count the tuples that it acked and failed. Storm
+samples these (J13); here they are exact (W21).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from stormspark.metrics.metric import DataPoint
 
 __all__ = ["ComponentStatistics", "TaskCounters", "TopologyStatistics", "summarise"]
 
-#: Of the changes of limits so many are in the JSON summary, the last ones.
+#: The JSON summary holds this many of the last changes of limits.
 _CHANGES_SHOWN = 100
 
 
 @dataclass
 class TaskCounters:
-    """Running totals of one task; plain attributes, because the tuple path adds to them."""
+    """Running totals of one task. They are plain attributes, because the tuple path adds to them."""
 
     emitted: int = 0
     transferred: int = 0
@@ -34,26 +34,26 @@ class TaskCounters:
     failed_by_bolt: int = 0
     timed_out: int = 0
     worker_lost: int = 0
-    pending: int = 0  # a gauge: trees of a spout that are open now
+    pending: int = 0  # a gauge: a spout's open trees
     queued: int = 0  # a gauge: tuples that wait for this task
     restarts: int = 0
     errors: int = 0
     dead_letters: int = 0  # rows of a source that were given up
     shed: int = 0  # tuples that a bolt above its high mark did not take
-    #: How long a spout was not asked for tuples, and why (F6).
+    #: How long a spout was not asked for tuples, by reason (F6).
     skipped_backpressure_ms: float = 0.0
     skipped_max_spout_ms: float = 0.0
     skipped_inactive_ms: float = 0.0
-    queued_bytes: int = 0  # a gauge: of what waits for this task, an estimate
-    #: Spout: from emit to ack. Bolt: in execute.
+    queued_bytes: int = 0  # a gauge: the estimated size of the tuples that wait for this task
+    #: For a spout, from emit to ack; for a bolt, in execute.
     latency: Histogram = field(default_factory=Histogram)
 
     def work_done(self) -> int:
-        """A number that changes with whatever a task does."""
+        """Return a number that changes whenever the task does something."""
         return self.emitted + self.executed + self.acked + self.failed + self.restarts
 
     def merge(self, other: TaskCounters) -> None:
-        """Add the totals of another task, or of an earlier life of this one."""
+        """Add the totals of another task, or of an earlier incarnation of this one."""
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.latency.merge(other.latency)
@@ -64,7 +64,7 @@ _COUNTS = tuple(name for name in TaskCounters.__dataclass_fields__ if name != "l
 
 @dataclass(frozen=True)
 class ComponentStatistics:
-    """One component of a running or ended topology."""
+    """The statistics of one component of a running or ended topology."""
 
     kind: str
     tasks: int
@@ -87,11 +87,11 @@ class ComponentStatistics:
     skipped_inactive_ms: float
     queued_bytes: int
     last_error: str | None
-    #: Spout: from emit to ack. Bolt: in execute.
+    #: For a spout, from emit to ack; for a bolt, in execute.
     histogram: Histogram
     #: The latest reading of each user metric: by name, then by task (J18).
     metrics: Mapping[str, Mapping[int, DataPoint]] = field(default_factory=dict)
-    #: Spout: what was told of the last tree that failed, or of timeouts; not of each (W4).
+    #: For a spout, the logged description of the last failed tree or of timeouts. Not every failure is described (W4).
     last_failure: str | None = None
 
     @property
@@ -100,7 +100,7 @@ class ComponentStatistics:
         return self.histogram.summary()
 
     def as_json(self) -> dict[str, Any]:
-        """The component's entry of the JSON summary; a spout's latency is complete, a bolt's execute (J15)."""
+        """Return the component's entry of the JSON summary: complete latency for a spout, execute latency for a bolt (J15)."""
         result = {name: value for name, value in vars(self).items() if name not in ("histogram", "metrics")}
         if self.metrics:
             result["metrics"] = {
@@ -113,7 +113,7 @@ class ComponentStatistics:
 
 @dataclass(frozen=True)
 class TopologyStatistics:
-    """A whole topology at one moment. ``seconds`` is wall time since it began to run."""
+    """The statistics of a whole topology at one moment. ``seconds`` is wall time since it began to run."""
 
     topology: str
     engine: str
@@ -121,11 +121,11 @@ class TopologyStatistics:
     batches: int
     batch_ms: LatencySummary
     components: Mapping[str, ComponentStatistics]
-    #: Tuples and acks that wait anywhere: in queues, and in frames for the next batch.
+    #: The tuples and acks that wait anywhere: in queues, and in frames for the next batch.
     backlog: int = 0
-    #: Who is held because of whom, and what waits; None where nobody looks.
+    #: Which spouts are held because of which bolts, and what waits; None if there is no controller.
     pressure: Pressure | None = None
-    #: Where the time of a batch goes, by phase (``docs/batches.md``); empty where there is but one.
+    #: The time of a batch by phase (``docs/batches.md``); empty if there is only one.
     phases: Mapping[str, LatencySummary] = field(default_factory=dict)
 
     def total(self, name: str, kind: str | None = None) -> int:
@@ -133,7 +133,7 @@ class TopologyStatistics:
         return sum(getattr(c, name) for c in self.components.values() if kind in (None, c.kind))
 
     def as_json(self) -> dict[str, Any]:
-        """The JSON summary of ``stormspark run --json``. ``backpressure`` is described in ``docs/backpressure.md``."""
+        """Return the JSON summary of ``stormspark run --json``. ``docs/backpressure.md`` describes ``backpressure``."""
         return {
             "topology": self.topology,
             "engine": self.engine,
@@ -148,7 +148,7 @@ class TopologyStatistics:
 
 
 def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
-    """Who was slowed down because of whom, and what waits against the marks; of the limits over time the last ones."""
+    """Return who was slowed down because of whom, the waiting tuples against the marks, and the last changes of limits."""
     return {
         "limit_changes": pressure.limit_changes,
         "spouts": {
@@ -168,7 +168,7 @@ def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
 
 
 def _json_value(value: Any) -> Any:
-    """A metric's value may be anything."""
+    """Return a metric's value, or its repr if JSON can't express it."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):
@@ -184,7 +184,7 @@ def summarise(
     metrics: Mapping[str, Mapping[int, DataPoint]] | None = None,
     last_failure: str | None = None,
 ) -> ComponentStatistics:
-    """Add the counters of a component's tasks up and freeze them."""
+    """Add up the counters of a component's tasks and freeze them."""
     total = TaskCounters()
     for one in counters:
         total.merge(one)

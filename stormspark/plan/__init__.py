@@ -1,4 +1,4 @@
-"""From a topology as written to a physical plan: a visible list of phases, each one function."""
+"""Planning: from a declared topology to a physical plan, by a visible list of phases, each one function."""
 
 from stormspark.plan.advice import advice, log_advice
 from stormspark.plan.explain import explain_mermaid, explain_text

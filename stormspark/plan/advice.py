@@ -1,5 +1,6 @@
-"""What is legal in a plan but most likely not meant, or slower than it need be: said once, when a topology
-starts.
+"""Advice about parts of a plan that are legal but probably not meant, or slower than need be.
+
+It is logged once, when a topology starts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
-    """One sentence for each thing that the user should hear about, with what to do.
+    """Return one sentence for each thing that the user should know, with what to do about it.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology
@@ -47,7 +48,7 @@ def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
-    """Storm's keys that nothing here can follow, once for each reason."""
+    """Storm's keys that have no effect here, in one sentence per reason."""
     keys: dict[str, list[str]] = {}
     for key in merged(plan.conf, *(c.own_conf for c in plan.components.values())):
         if _is_useless(key):
@@ -58,7 +59,7 @@ def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
-    """What a component sets for itself, and Storm drops without a word (A21)."""
+    """Keys that a component sets for itself, and that Storm silently ignores (A21)."""
     for component in plan.components.values():
         dropped = [
             key
@@ -97,7 +98,7 @@ def _of_loops(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _loops(components: Iterable[str], edges: Iterable[EdgePlan]) -> Iterator[list[str]]:
-    """A way round for each set of components that can all reach each other, from its first one back to it.
+    """Yield one cycle for each set of components that can all reach each other, from its first one back to it.
 
     >>> from stormspark.grouping import ShuffleGrouping
     >>> edges = [EdgePlan(a, "default", b, ShuffleGrouping(), False) for a, b in ("sa", "ab", "bc", "ca", "cc")]
@@ -146,7 +147,7 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
-    """What Storm switches off, or drops, and we do not unless we are told to in our words (F5, F7, X51)."""
+    """Settings with which Storm switches backpressure off or drops tuples, and which do not do that here (F5, F7, X51)."""
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
         yield (
@@ -171,7 +172,7 @@ def _place(component: ComponentPlan) -> str:
 
 
 def log_advice(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say it in the log, for topologies that a program submits; returns ``plan``."""
+    """Log the advice, for topologies that a program submits; return ``plan``."""
     for sentence in advice(plan):
         _log.warning("topology %s: %s", plan.topology, sentence)
     return plan

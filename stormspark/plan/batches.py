@@ -1,11 +1,11 @@
-"""Which bolts hear of the end of a batch, in which superstep of which round (G5-G7).
+"""Planning when a batch ends for each bolt: in which superstep of which round (G5-G7).
 
-A bolt's batch ends where all that can send to it has ended and nothing is under way: round by round, and within a round in its
-**stage**, the superstep by which everything that was sent on crossing edges has arrived. Committers, and all bolts after them,
-have a round of their own after the one of all others.
+A bolt's batch ends when it has ended for all senders of the bolt and nothing is under way. That happens round by
+round, and within a round in the bolt's **stage**: the superstep by which everything sent on crossing edges has arrived.
+Committers, and all bolts after them, have a round of their own, after the round of all others.
 
-What breaks it: a loop. What goes round in it has no last superstep, so no batch bolt may come after, or be inside of, a loop that
-another one feeds.
+A loop breaks this, because the tuples in it have no last superstep. So no batch bolt may be inside a loop, or come
+after a loop that another batch bolt feeds.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ __all__ = ["check_batches", "knows_batches", "schedule_ends"]
 
 
 def knows_batches(topology: Topology) -> bool:
-    """Whether any component is told of batches: then they are transactions."""
+    """Whether any component is informed of batches. Its topology's batches are then transactions."""
     return any(component.kind_of_batch for component in topology.components.values())
 
 
 def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Raise `InvalidTopologyError` for a batch bolt whose batch would have no end: in a loop, or after one that a batch bolt
-    feeds.
+    """Raise `InvalidTopologyError` for a batch bolt whose batch would have no end.
+
+    Such a bolt is in a loop, or comes after a loop that a batch bolt feeds.
     """
     topology = context.topology
     if not any(_ends(component) for component in topology.components.values()):
@@ -67,17 +68,17 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Decide in which superstep of which round each batch bolt hears of the end of a batch."""
+    """Decide in which superstep of which round each batch bolt is informed of the end of a batch."""
     rounds = _ending_rounds(context.topology, plan.edges)
     stage_of = stages(plan.components, plan.edges)
     return replace(plan, ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in rounds.items()})
 
 
 def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
-    """In which of the rounds that end a batch each batch bolt hears of it: 1, or, for committers and what is after them, the
-    last.
+    """Return, for each batch bolt, in which of the rounds that end a batch it is informed.
 
-    With committers alone that is 1 too: nobody has to end before them.
+    It is round 1, but round 2 for committers and all bolts after them. If there are no other batch bolts, committers
+    use round 1 too, because nothing has to end before them.
     """
     successors: dict[str, list[str]] = {component: [] for component in topology.components}
     for edge in edges:

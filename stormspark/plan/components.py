@@ -1,6 +1,6 @@
-"""From declared components and subscriptions to those of a plan, with the settings that hold for each component.
+"""Planning the components and edges from what was declared, with the settings that hold for each component.
 
-Settings are read here, once for each configuration, and kept in the plan.
+Settings are read here, once per configuration, and kept in the plan.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ __all__ = ["enter_components"]
 
 
 def enter_components(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Enter components, subscriptions and worker hooks into the plan; raises `InvalidTopologyError` for settings that do not go
-    together.
+    """Enter components, subscriptions and worker hooks into the plan.
+
+    Raises `InvalidTopologyError` for settings that contradict each other.
     """
     settings = Settings.read(plan.conf)
     components = context.topology.components.values()
@@ -62,13 +63,13 @@ def _component(
 def _settings(
     component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
 ) -> Settings:
-    """The settings of the component's tasks: its own configuration lies over the topology's, as far as it may (A20, A21).
+    """Return the settings of the component's tasks: the topology's, overridden where the component may (A20, A21).
 
-    A component that sets nothing has the topology's settings, the same object, so a pickled plan holds that one once.
+    A component that sets nothing shares the topology's settings object, so a pickled plan holds that object once.
     """
     if not component.conf:
         return of_topology
-    # Also the keys that do not hold for one component have to go together with the topology's.
+    # Even the keys that a component can't set for itself must not contradict the topology's.
     with_all_keys = Settings.read(merged(topology_conf, component.conf))
     conf = for_component(component.conf)
     if len(conf) == len(component.conf):

@@ -1,4 +1,4 @@
-"""What the phases of planning are given beside the plan that they work on."""
+"""The context of planning, which each phase receives together with the plan."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["PlanningContext"]
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The topology as it was declared. Its configuration, with what a command line lays over it, is the plan's."""
+    """The topology as it was declared. The plan holds the configuration, including a command line's overrides."""
 
     topology: Topology
     _own: dict[str, Settings] = field(default_factory=dict, repr=False)
 
     def own_settings(self, component: ComponentDeclaration) -> Settings:
-        """What the component's own configuration says, without the topology's. It is read when a phase first asks.
+        """Return the settings of the component's own configuration alone. They are read at the first call.
 
-        Raises `InvalidTopologyError` for settings that do not go together.
+        Raises `InvalidTopologyError` for settings that contradict each other.
         """
         if component.id not in self._own:
             self._own[component.id] = Settings.read(component.conf) if component.conf else Settings()

@@ -1,4 +1,4 @@
-"""Which edges can cross workers: the others need no exchange."""
+"""Finding the edges that can cross workers. All other edges need no exchange."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["find_crossings"]
 def find_crossings(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Mark each subscription for which some sender may choose a task of another worker.
 
-    A local-or-shuffle edge does not cross where each worker with a sender has a target too, a global one does
-    not where all senders live beside the lowest target, and with one worker nothing does.
+    A local-or-shuffle edge does not cross if each worker with a sender has a target too. A global edge does not cross
+    if all senders live in the worker of the lowest target. With one worker no edge crosses.
     """
     by_component: dict[str, list[TaskPlan]] = {}
     for task in plan.tasks.values():

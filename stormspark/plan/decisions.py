@@ -1,4 +1,4 @@
-"""One line for people about what each phase of planning decided (``stormspark explain --phases``)."""
+"""One readable line per phase about what it decided (``stormspark explain --phases``)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 
 
 def of_rules(plan: PhysicalPlan) -> str:
-    """Of `check_rules`."""
+    """Describe the decision of `check_rules`."""
     return f"topology {plan.topology!r} breaks none of Storm's rules"
 
 
 def of_components(plan: PhysicalPlan) -> str:
-    """Of `enter_components`."""
+    """Describe the decision of `enter_components`."""
     kinds = [component.kind for component in plan.components.values()]
     own = [component.id for component in plan.components.values() if component.conf]
     return (
@@ -39,32 +39,32 @@ def of_components(plan: PhysicalPlan) -> str:
 
 
 def of_transactions(plan: PhysicalPlan) -> str:
-    """Of `decide_transactions`."""
+    """Describe the decision of `decide_transactions`."""
     batches = "a batch is one transaction" if plan.exactly_once else "batches are not transactions"
     with_state = [f"{one.id} ({one.kind_of_state})" for one in plan.components.values() if one.kind_of_state]
     return f"{batches}; components with state: {_listed(with_state)}"
 
 
 def of_windows(plan: PhysicalPlan) -> str:
-    """Of `check_windows`."""
+    """Describe the decision of `check_windows`."""
     kept = [component.id for component in plan.components.values() if component.windowed]
     return f"every window can work; bolts whose windows are state: {_listed(kept)}"
 
 
 def of_batch_bolts(plan: PhysicalPlan) -> str:
-    """Of `check_batches`."""
+    """Describe the decision of `check_batches`."""
     told = [one.id for one in plan.components.values() if one.kind_of_batch not in ("", "part")]
     return f"every batch has an end; bolts that hear of it: {_listed(told)}"
 
 
 def of_load(plan: PhysicalPlan) -> str:
-    """Of `follow_load`."""
+    """Describe the decision of `follow_load`."""
     following = [edge for edge in plan.edges if isinstance(edge.grouping, LoadAwareShuffleGrouping)]
     return f"subscriptions whose shuffle follows load: {_edges(following)}"
 
 
 def of_tasks(plan: PhysicalPlan) -> str:
-    """Of `create_tasks`."""
+    """Describe the decision of `create_tasks`."""
     executors = sum(component.parallelism for component in plan.components.values())
     return (
         f"{counted(len(plan.tasks), 'task')} in {counted(executors, 'executor')}, ids {id_ranges(plan.tasks)}"
@@ -72,7 +72,7 @@ def of_tasks(plan: PhysicalPlan) -> str:
 
 
 def of_packing(plan: PhysicalPlan) -> str:
-    """Of `pack_tasks`."""
+    """Describe the decision of `pack_tasks`."""
     hosted = [len(plan.tasks_of_worker(worker)) for worker in range(plan.workers)]
     least, most = min(hosted), max(hosted)
     each = counted(most, "task") if least == most else f"{least} to {most} tasks"
@@ -80,17 +80,17 @@ def of_packing(plan: PhysicalPlan) -> str:
 
 
 def of_crossing(plan: PhysicalPlan) -> str:
-    """Of `find_crossings`."""
+    """Describe the decision of `find_crossings`."""
     return f"subscriptions that can cross workers: {_edges(edge for edge in plan.edges if edge.crosses)}"
 
 
 def of_supersteps(plan: PhysicalPlan) -> str:
-    """Of `cut_supersteps`."""
+    """Describe the decision of `cut_supersteps`."""
     return f"a tuple tree needs {counted(plan.supersteps, 'exchange')} to reach its leaves"
 
 
 def of_ends(plan: PhysicalPlan) -> str:
-    """Of `schedule_ends`."""
+    """Describe the decision of `schedule_ends`."""
     ends = [
         f"{bolt} in superstep {superstep} of round {number}"
         for bolt, (number, superstep) in plan.ends_of_batches.items()

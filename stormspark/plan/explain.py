@@ -1,4 +1,4 @@
-"""A plan for people: as text and as a Mermaid graph (``stormspark explain``)."""
+"""A plan in readable form: as text and as a Mermaid graph (``stormspark explain``)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ __all__ = ["counted", "explain_mermaid", "explain_text", "id_ranges"]
 
 
 def explain_text(plan: PhysicalPlan) -> str:
-    """Components with their tasks and streams, edges with their groupings, workers with their tasks, and the
-    supersteps.
+    """Return the components, edges, workers and supersteps of a plan as text.
+
+    Components are listed with their tasks and streams, edges with their groupings, and workers with their tasks.
     """
     lines = [
         f"topology {plan.topology}: {counted(len(plan.components), 'component')}, {counted(len(plan.tasks), 'task')}, "
@@ -47,7 +48,7 @@ def explain_text(plan: PhysicalPlan) -> str:
 
 
 def explain_mermaid(plan: PhysicalPlan) -> str:
-    """The graph of components; a thick arrow is an edge that can cross workers."""
+    """Return the graph of components; a thick arrow is an edge that can cross workers."""
     names = {name: f"c{number}" for number, name in enumerate(plan.components)}
     lines = ["flowchart LR"]
     for component in plan.components.values():
@@ -78,7 +79,7 @@ def _tasks(component: ComponentPlan) -> str:
 
 
 def id_ranges(ids: Iterable[int]) -> str:
-    """Ascending ids, runs shortened.
+    """Return ascending ids with runs shortened.
 
     >>> id_ranges([3, 4, 5, 9])
     '3-5, 9'
@@ -93,7 +94,7 @@ def id_ranges(ids: Iterable[int]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun, in the singular for 1."""
+    """Return a number with its noun, which is singular for 1."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

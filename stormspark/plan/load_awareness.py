@@ -1,4 +1,4 @@
-"""Storm's shuffle for those who ask for it: with ``topology.disable.loadaware.messaging: false`` it follows load (D6)."""
+"""Storm's load-aware shuffle, for configurations with ``topology.disable.loadaware.messaging: false`` (D6)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _load_aware(grouping: Grouping) -> Grouping:
 
 
 def follow_load(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Put the load-aware grouping in the place of each plain one, where the configuration says aloud what Storm's default is.
+    """Replace each plain shuffle by the load-aware one, if the configuration sets Storm's default explicitly.
 
-    Without the key nothing changes: plain round robin is our default, because it is even (W17).
+    Without the key nothing changes. Plain round robin is our default, because it is even (W17).
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology

@@ -1,4 +1,4 @@
-"""Which worker hosts which executor: Storm's even scheduler (J23)."""
+"""Assigning executors to workers, as Storm's even scheduler does (J23)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def pack_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def pack(tasks: Iterable[TaskPlan], workers: int) -> dict[int, TaskPlan]:
-    """Deal executors out to workers in turn, in the order of their first task; an executor's tasks stay
-    together.
+    """Deal executors out to workers in turn, in the order of their first task. An executor's tasks stay together.
 
     >>> tasks = [TaskPlan(number + 1, "a", number, number // 2, worker=0) for number in range(6)]
     >>> [task.worker for task in pack(tasks, 2).values()]

@@ -1,8 +1,9 @@
-"""The phases of planning, in order: `PHASES` is what planning does.
+"""The phases of planning. `PHASES` lists them in order.
 
-Each phase is one function ``(plan, context) -> plan``, in the module of its subject. It decides one thing and enters that into
-the plan, or raises `InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. It has one worker until tasks are
-packed, so no edge crosses and no superstep follows the first: each phase returns a plan that is right as far as it goes.
+Each phase is one function ``(plan, context) -> plan``, in the module of its subject. It decides one thing and enters
+the decision into the plan, or raises `InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until
+tasks are packed, it has one worker, so no edge crosses and no superstep follows the first. So each phase returns a
+valid plan in which only later decisions are missing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["PHASES", "Phase", "plan_by_phases", "plan_topology"]
 
 @dataclass(frozen=True)
 class Phase:
-    """A step of planning. ``decision`` says in one line what it decided, for ``stormspark explain --phases``."""
+    """A step of planning. ``decision`` describes its decision in one line, for ``stormspark explain --phases``."""
 
     name: str
     run: Callable[[PhysicalPlan, PlanningContext], PhysicalPlan]
@@ -75,7 +76,7 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
 def plan_by_phases(
     topology: Topology, conf: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[Phase, PhysicalPlan]]:
-    """Plan as `plan_topology` does, and give the plan after each phase."""
+    """Plan as `plan_topology` does, and yield each phase with the plan that it returned."""
     context = PlanningContext(topology)
     plan = PhysicalPlan(
         topology=topology.name,

@@ -1,5 +1,6 @@
-"""The physical plan: frozen data that says which task runs where, and how batches are cut. It prints; see
-`explain`.
+"""The physical plan: frozen data about where each task runs and how batches are cut.
+
+`explain` prints it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["ComponentPlan", "EdgePlan", "PhysicalPlan", "StreamPlan", "TaskPlan"
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """An output stream of a component; ``direct`` streams are emitted to a named task (A10), typed ones have a schema."""
+    """An output stream. The producer names the task on ``direct`` streams (A10); typed streams have a schema."""
 
     id: str
     fields: tuple[str, ...]
@@ -41,8 +42,9 @@ class EdgePlan:
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """One instance of a component: task id (A18), index among its component's tasks, executor (A17) and
-    worker.
+    """One instance of a component.
+
+    It has a task id (A18), an index among its component's tasks, an executor (A17) and a worker.
     """
 
     id: int
@@ -54,11 +56,11 @@ class TaskPlan:
 
 @dataclass(frozen=True)
 class ComponentPlan:
-    """A spout or bolt: one pickled copy (A3), its streams, its configuration, and where the user declared it.
+    """A planned spout or bolt: one pickled copy (A3), its streams, its configuration, and the place of its declaration.
 
-    ``own_conf`` is the configuration that the user wrote for it, ``conf`` the part of that which holds for its tasks (A21), and
-    ``settings`` are read from ``conf`` laid over the topology's configuration. ``wanted_tasks`` is the number of tasks before
-    ``topology.max.task.parallelism`` (A16).
+    ``own_conf`` is the configuration that the user wrote for the component. ``conf`` is the part of it that holds for the
+    component's tasks (A21). ``settings`` are read from the topology's configuration, overridden by ``conf``.
+    ``wanted_tasks`` is the number of tasks before ``topology.max.task.parallelism`` caps it (A16).
     """
 
     id: str
@@ -72,12 +74,12 @@ class ComponentPlan:
     declared_at: str
     #: The class of a spout that Spark reads for; empty for every other component.
     kind_of_source: str = ""
-    #: How its tasks' state comes to them: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window`` (they have
-    #: windows, and nothing else), or empty: none.
+    #: How its tasks receive their state: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window`` (they
+    #: have windows and no other state), or empty if they have none.
     kind_of_state: str = ""
     #: Whether windows are part of that state (C41).
     windowed: bool = False
-    #: Of one that knows its batches; see `stormspark.spi.batches`.
+    #: How it takes part in batches, if it knows them; see `stormspark.spi.batches`.
     kind_of_batch: str = ""
     #: Whether it takes and emits whole batches of rows.
     vectorised: bool = False
@@ -97,10 +99,10 @@ class ComponentPlan:
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """All that a worker or an engine needs to know of a topology.
+    """Everything that a worker or an engine needs to know about a topology.
 
-    ``supersteps`` is S: the number of exchanges a tuple tree may need to reach its leaves. A batch runs
-    supersteps 0..S and, where S > 0, one more in which acks come home.
+    ``supersteps`` is S: the number of exchanges that a tuple tree may need to reach its leaves. A round runs supersteps
+    0 to S, and one more, in which acks come home, if S > 0 or Spark reads for a spout.
     """
 
     topology: str
@@ -112,41 +114,43 @@ class PhysicalPlan:
     workers: int
     supersteps: int
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
-    #: Whether a batch is one transaction: state, outputs and offsets of it all happen once, or not at all.
+    #: Whether a batch is one transaction: its state, outputs and offsets take effect once, or not at all.
     exactly_once: bool = False
-    #: Of bolts that hear of the end of a batch: in which of the rounds that end it, and in which superstep of that round.
+    #: Bolts that are informed of the end of a batch: in which of the rounds that end it, and in which superstep there.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def last_superstep(self) -> int:
-        """The superstep whose replies end the batch: S, plus one for the acks that come home if anything
-        crosses.
+        """The superstep whose replies end the round.
+
+        It is S, plus one for the acks that come home if any edge crosses or Spark reads for a spout.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
     @property
     def ending_rounds(self) -> int:
-        """How many rounds it takes to end a batch, after those that work it off."""
+        """How many rounds end a batch, after the rounds that work it off."""
         return max((number for number, _ in self.ends_of_batches.values()), default=0)
 
     @property
     def announces(self) -> bool:
-        """Whether somebody acts before the batch is committed, and so on what must be the same when it comes again."""
+        """Whether committers act before the batch is committed, so that an announcement must be the same in each attempt."""
         return any(component.kind_of_batch == "commit" for component in self.components.values())
 
     def phase(self, superstep: int) -> int:
-        """Which superstep of its round this is: they are counted on where a batch has several rounds."""
+        """Return the position of a superstep in its round. Supersteps are numbered across all rounds of a batch."""
         return superstep % (self.last_superstep + 1)
 
     @property
     def sources(self) -> tuple[ComponentPlan, ...]:
-        """The spouts that Spark reads for, by id. Their rows reach a worker in requests of their own, so its report needs an
-        exchange that waits for all of them.
+        """The spouts that Spark reads for, by id.
+
+        A worker receives their rows in separate requests. So its report needs an exchange that waits for all of them.
         """
         return tuple(
             sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)
         )
 
     def tasks_of_worker(self, worker: int) -> tuple[TaskPlan, ...]:
-        """The tasks that live in one worker, by task id."""
+        """Return the tasks that live in one worker, by task id."""
         return tuple(task for task in self.tasks.values() if task.worker == worker)

@@ -1,4 +1,4 @@
-"""Which components tuples can reach from which, and so which of them form a loop."""
+"""Reachability between components: which ones tuples can reach, and which of them form a loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["reachable", "strong_components"]
 
 
 def reachable(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
-    """The nodes that an edge or several lead to from ``start``: itself only where it is in a loop.
+    """Return the nodes that one or more edges lead to from ``start``. It contains ``start`` only in a loop.
 
     >>> edges = {"a": ["b"], "b": ["c"], "c": ["b"]}
     >>> sorted(reachable("a", edges)), sorted(reachable("b", edges))

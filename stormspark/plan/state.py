@@ -1,4 +1,4 @@
-"""Which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
+"""Deciding which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["decide_transactions"]
 
 
 def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Decide whether a batch is one transaction, and how each component's state comes to it.
+    """Decide whether a batch is one transaction, and how each component receives its state.
 
-    Raises `InvalidTopologyError` for what can't be: state without transactions, and tuples dropped or not tracked in one.
+    Raises `InvalidTopologyError` for impossible combinations: state without transactions, and transactions in which
+    tuples may be dropped or are not tracked.
     """
     _check_without_transactions(plan, context.topology)
     for component in context.topology.components.values():
@@ -40,7 +41,7 @@ def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> Physica
 
 
 def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exactly_once: bool) -> str:
-    """See `ComponentPlan.kind_of_state`; sinks and windows have state where batches are transactions."""
+    """Return `ComponentPlan.kind_of_state`. Sinks and windows have state if batches are transactions."""
     kind = _wanted_kind(component, settings)
     if kind == "sink":
         return "heron" if exactly_once else ""
@@ -48,8 +49,10 @@ def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exact
 
 
 def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
-    """Whether a batch is one transaction: where that is asked for, by our setting or Heron's, else where anybody has state, or
-    hears of batches.
+    """Whether a batch is one transaction.
+
+    It is if our setting or Heron's asks for it. Without our setting it also is if any component has state or knows
+    batches.
     """
     settings = plan.settings
     if settings.exactly_once is not None:
@@ -59,7 +62,7 @@ def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
 
 
 def _check_without_transactions(plan: PhysicalPlan, topology: Topology) -> None:
-    """Raise `InvalidTopologyError` where the configuration refuses transactions that the topology needs."""
+    """Raise `InvalidTopologyError` if the configuration forbids transactions that the topology needs."""
     if plan.settings.exactly_once is not False:
         return
     with_state = list(_with_state(plan, topology))
@@ -94,7 +97,10 @@ def _check_transactions(settings: Settings) -> None:
 
 
 def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
-    """State can be dealt out by its keys (``stormspark.state.keys``) where those are what all of a bolt's groupings go by."""
+    """Check ``stormspark.state.keys``: state can be distributed by its keys if all of a bolt's groupings use these keys.
+
+    Raises `InvalidTopologyError`.
+    """
     keys = own_settings.state_keys
     if keys is None:
         return

@@ -1,14 +1,13 @@
 """Cutting a topology into supersteps.
 
-A superstep is one exchange and one run of every worker to quiescence. So a tuple tree is through after as
-many exchanges as there are edges that can cross workers on the longest path that its tuples may take. The
-graph may have loops (A15): no number of exchanges is enough for these, so a loop's edges count once (each
-strongly connected component is one node, whose weight is the number of its crossing edges), and what goes
-round again waits for the next batch.
+A superstep is one exchange, after which every worker works off what it received. So a tuple tree is complete after as
+many exchanges as there are edges that can cross workers on the longest path of its tuples. The graph may have loops
+(A15), for which no number of exchanges is enough. A loop's edges therefore count once: each strongly connected component
+is one node, whose weight is the number of its crossing edges. Tuples that go round again wait for the next round.
 
-What breaks it: an edge that crosses but was not counted. Then tuples still arrive, one batch later; nothing
-is lost. Storm needs none of this, because there every hop is a message; a batch an exchange is the price of
-Spark, and chaining pays it back: edges that stay in a worker cost no exchange at all.
+If an edge crosses but was not counted, its tuples still arrive, one round later; nothing is lost. Storm needs no
+supersteps, because there every hop is a message. In Spark each exchange costs one more stage of the batch. Chaining
+avoids that cost: edges that stay in a worker need no exchange at all.
 """
 
 from __future__ import annotations
@@ -30,12 +29,15 @@ def cut_supersteps(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan
 
 
 def count_supersteps(edges: Iterable[EdgePlan]) -> int:
-    """S: the longest path counted in crossing edges, a loop counted once."""
+    """Return S: the number of crossing edges on the longest path, with the edges of a loop counted once."""
     return max(stages((), edges).values(), default=0)
 
 
 def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
-    """The superstep of a round by which all that its tuples bring has come to each component, a loop counted once."""
+    """Return, for each component, the superstep of a round by which all its input has arrived.
+
+    The edges of a loop count once.
+    """
     edges = list(edges)
     successors: dict[str, set[str]] = {component: set() for component in components}
     for edge in edges:
@@ -60,7 +62,7 @@ def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, in
 
 
 def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
-    """A position for each component such that every edge goes forward, but for those inside a loop.
+    """Return a position for each component such that every edge outside of loops leads forward.
 
     Inside a loop, components come in the order in which tuples from outside reach them.
     """
@@ -76,7 +78,7 @@ def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[
     positions: dict[str, int] = {}
     for group in TopologicalSorter(predecessors).static_order():
         members = [component for component in successors if group_of[component] == group]
-        # Begin where somebody outside sends to, then along the loop.
+        # Begin with components that receive tuples from outside of the loop, then follow the loop.
         entries = [
             one for one in members if any(e.target == one and group_of[e.source] != group for e in edges)
         ]

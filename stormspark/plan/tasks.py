@@ -1,4 +1,4 @@
-"""How many tasks and executors each component has, and which ids they get (A16-A18)."""
+"""Deciding how many tasks and executors each component has, and their ids (A16-A18)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
 
 
 class Size(NamedTuple):
-    """Numbers of tasks (instances) and of executors (in Storm: threads) of a component."""
+    """The numbers of tasks (instances) and of executors (in Storm: threads) of a component."""
 
     tasks: int
     executors: int
 
 
 class NumberedTask(NamedTuple):
-    """A task with its id, its index in its component and its executor's index in its component."""
+    """A task with its id, its index within the component and the index of its executor within the component."""
 
     id: int
     component: str
@@ -41,7 +41,7 @@ class NumberedTask(NamedTuple):
 
 
 def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Give each component its executors and tasks, and each task its id. Until they are packed, all of them are in worker 0."""
+    """Give each component its executors and tasks, and each task its id. Until packing, all tasks are in worker 0."""
     settings, declared = plan.settings, context.topology.components
     sizes = {one.id: size_component(one, context.own_settings(one), settings) for one in declared.values()}
     numbered = number_tasks(sizes, system_tasks(settings, plan.conf))
@@ -61,14 +61,14 @@ def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
-    """Storm's rule (A16): set_num_tasks, else ``topology.tasks``, else the parallelism."""
+    """Return the number of tasks by Storm's rule (A16): set_num_tasks, else ``topology.tasks``, else the parallelism."""
     return component.num_tasks or settings.tasks or component.parallelism
 
 
 def size_component(component: ComponentDeclaration, own_settings: Settings, settings: Settings) -> Size:
-    """The tasks that are wanted, capped by ``topology.max.task.parallelism``; and no more executors than tasks (A16).
+    """Return the wanted tasks, capped by ``topology.max.task.parallelism``, and at most as many executors (A16).
 
-    A cap among the component's ``own_settings`` wins over the topology's.
+    A cap among the component's ``own_settings`` overrides the topology's.
     """
     tasks = wanted_tasks(component, settings)
     cap = own_settings.max_task_parallelism or settings.max_task_parallelism
@@ -88,10 +88,10 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
 
 
 def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
-    """How many tasks Storm's own components have: ackers, event loggers, metrics consumers (A13, A18).
+    """Return the numbers of tasks of Storm's own components: ackers, event loggers, metrics consumers (A13, A18).
 
-    ``__system`` has task -1 and counts for nothing. A class that is registered as a consumer twice is told
-    apart by ``#2``.
+    ``__system`` has task -1 and does not count. The suffix ``#2`` distinguishes a consumer's class that is registered
+    a second time.
 
     >>> system_tasks(Settings(), {"topology.metrics.consumer.register": [{"class": "m:Log", "parallelism.hint": 2}]})
     {'__acker': 1, '__eventlogger': 0, '__metrics_m:Log': 2}
@@ -107,10 +107,10 @@ def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
 
 
 def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
-    """Give out task ids from 1 over all components in byte order of their ids, Storm's own among them (A18).
+    """Assign task ids from 1 over all components, Storm's own among them, in byte order of the components' ids (A18).
 
-    ``system`` are the tasks of Storm's own components, see `system_tasks`. Their ids stay unused here (the
-    ledger lives in the workers), but user tasks have the ids that Storm gives them.
+    ``system`` are the tasks of Storm's own components, see `system_tasks`. Their ids stay unused here, because the
+    ledger lives in the workers. This way user tasks have the ids that Storm assigns to them.
 
     >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, {"__acker": 2})
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]

@@ -1,5 +1,6 @@
-"""Storm's rules for a topology (J5, A10-A14, A24): what breaks them is told with the component, the stream, the
-user's line and what to do, all of it at once.
+"""Storm's rules for a topology (J5, A10-A14, A24).
+
+All violations are reported together, each with the component, the stream, the user's line and what to do.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["check_rules", "problems", "validate"]
 
-#: How a typed stream is declared.
+#: An example of how to declare a typed stream.
 _TYPED = 'declarer.declare(pa.schema({"word": pa.string()}))'
 _NAME = re.compile(r"[^/.:\\]+")
 
 
 def check_rules(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Raise `InvalidTopologyError` that lists every rule that the topology breaks, with its configuration as it will run."""
+    """Raise `InvalidTopologyError` listing every rule that the topology breaks with its final configuration."""
     validate(context.topology, plan.conf)
     return plan
 
@@ -32,7 +33,7 @@ def check_rules(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 def validate(topology: Topology, conf: Mapping[str, Any] | None = None) -> None:
     """Raise `InvalidTopologyError` that lists every rule that ``topology`` breaks.
 
-    ``conf`` is the topology's configuration as it will run, by default its own.
+    ``conf`` is the final configuration of the topology, by default its own.
     """
     found = list(problems(topology, topology.conf if conf is None else conf))
     if not found:
@@ -45,7 +46,7 @@ def validate(topology: Topology, conf: Mapping[str, Any] | None = None) -> None:
 
 
 def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
-    r"""Every rule that ``topology`` breaks, as a sentence.
+    r"""Yield every rule that ``topology`` breaks, as a sentence.
 
     >>> list(problems(Topology("a.b", {}), {}))  # doctest: +NORMALIZE_WHITESPACE
     ["a topology's name must not be empty nor contain / . : or \\, got 'a.b' (A14)",
@@ -73,7 +74,7 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
     if not wrong:
         try:
             settings = Settings.read(conf)
-        except InvalidTopologyError as error:  # each setting alone is right, two do not go together
+        except InvalidTopologyError as error:  # Each setting alone is valid, but two contradict each other.
             yield f"configuration of topology {topology.name!r}: {error}"
         else:
             yield from _of_limits(topology, settings)
@@ -145,7 +146,7 @@ def _of_input(
 
 
 def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
-    """What a cluster allows (J5): so many workers, so many executors, and with its strict validator no dots."""
+    """Check a cluster's limits (J5) on workers and executors, and its strict validator, which forbids dots."""
     if settings.workers_allowed is not None and settings.workers > settings.workers_allowed:
         yield (
             f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), and "

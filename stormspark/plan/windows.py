@@ -16,7 +16,8 @@ __all__ = ["check_windows"]
 def check_windows(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Raise `InvalidTopologyError` for the first windowed bolt that can't work.
 
-    Where batches are transactions, tuples are acked with their batch: how long a window holds them matters to nobody (C41).
+    Where batches are transactions, tuples are acked with their batch, so it does not matter how long a window holds
+    them (C41).
     """
     for component in context.topology.components.values():
         if component.window_time is None:
@@ -37,7 +38,7 @@ def _check(component: ComponentDeclaration, topology: Topology, plan: PhysicalPl
     windows = WindowSettings.read(conf)
     windows.check(
         event_time=time.event,
-        # Trees time out by the topology's setting, whatever a bolt's own configuration says.
+        # Trees time out by the topology's setting, even if the bolt's own configuration has another one.
         message_timeout_secs=None if plan.exactly_once else plan.settings.timeout_secs,
         max_spout_pending=None if plan.exactly_once else settings.max_spout_pending,
     )

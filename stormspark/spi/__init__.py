@@ -1,18 +1,18 @@
 """The kinds of components that front-ends make and the engine runs, and that users never see.
 
-A front-end (streamparse, multilang, the transactional API, a connector) turns what its user wrote into components. These are the
-kinds that it may choose from, beside those of `stormspark.api`:
+A front-end (streamparse, multilang, the transactional API, a connector) turns its user's code into components. It may
+choose from these kinds, and from those of `stormspark.api`:
 
     automatic      bolts whose tuples are acked when ``execute`` returns
-    outside        components that have something at work outside of their worker
-    batches        components that know the batch that they are in
+    outside        components that have work in progress outside of their worker
+    batches        components that know the current batch
     range_spout    spouts whose tasks read ranges of a source themselves
     recycling      reuse of objects of the tuple path that nobody kept
 
-The package is on the layer right above `stormspark.api`, because its classes extend `Bolt` and `SourceSpout` and are given
-`Tuple`. So ``api`` imports nothing of it. The two modules that ``api`` and the front-ends share are below ``api``:
-`stormspark.user_line` and `stormspark.pickling`. One class is split over both layers: a declaration says how its component takes
-part in batches, so the base of `BatchAware` is in `stormspark.api.batch_kind`.
+The package is on the layer right above `stormspark.api`, because its classes extend `Bolt` and `SourceSpout` and
+receive `Tuple`. So ``api`` imports nothing from it. The two modules that ``api`` and the front-ends share are below
+``api``: `stormspark.user_line` and `stormspark.pickling`. One class is split over both layers: a declaration says how
+its component takes part in batches, so the base of `BatchAware` is in `stormspark.api.batch_kind`.
 """
 
 from stormspark.spi.automatic import ACK, AutoAckBolt, Line, Send, Sender

@@ -1,7 +1,8 @@
-"""Bolts whose tuples are acked when ``execute`` returns, as a front-end's are: it makes of a user's bolt one of these.
+"""Bolts whose tuples are acked when ``execute`` returns. A front-end makes one of these from its user's bolt.
 
-What `BasicBolt` is for users, this is for front-ends. A tuple may still be failed, be acked earlier or be kept; the tuple object
-is of the front-end's own class, so that no second one has to be made for it; and emits may go straight to a stream.
+`AutoAckBolt` is for front-ends what `BasicBolt` is for users, with more freedom. It may fail a tuple, ack it earlier
+or keep it. Its tuples are objects of the front-end's own class, so no second object is made. Its emits may go straight
+to a stream.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from stormspark.api.tuples import Executor, Tuple, TupleSource
 
 __all__ = ["ACK", "AutoAckBolt", "Line", "Send", "Sender"]
 
-#: What ``execute`` gives back to have the tuple acked, unless it is acked or failed already.
+#: The result with which ``execute`` has its tuple acked, unless the tuple is already acked or failed.
 ACK: Final = object()
-#: Sends values, as many as the stream has fields, into the trees they belong to; gives the task ids.
+#: Sends values, one per field of the stream, into the trees they belong to; returns the task ids.
 Send: TypeAlias = Callable[[tuple[Any, ...], Any], list[int]]
-#: How to send on one of the task's streams; None for a stream that it has not, and while threads of users' own may emit.
+#: Returns the `Send` of one of the task's streams; None for an unknown stream, and while user threads may emit.
 Sender: TypeAlias = Callable[[str], Send | None]
 
 
 class Line(Protocol):
-    """One of the task's streams, as it is reached without a look-up."""
+    """One of the task's streams, which can be sent on without a look-up."""
 
     def send(self, values: tuple[Any, ...], roots: Any, /) -> list[int]:
         """See `Send`."""
 
 
 class AutoAckBolt(Bolt):
-    """A `Bolt` whose ``execute`` says by what it returns whether the tuple is acked: `ACK`, or None for "it settles it itself".
+    """A `Bolt` whose ``execute`` decides by its result about the tuple: `ACK` acks it, None leaves it to the bolt.
 
     >>> class Counting(AutoAckBolt):
     ...     seen = 0
@@ -42,18 +43,19 @@ class AutoAckBolt(Bolt):
     ...         self.line = line("default")
     """
 
-    #: Makes the tuples that ``execute`` is given. They are used again while nobody but the engine has them.
+    #: Makes the tuples that ``execute`` receives. A tuple is reused if nothing but the engine still refers to it.
     new_tuple: Callable[[tuple[Any, ...], TupleSource, Any], Tuple] = Tuple
-    #: What does the work of ``execute`` where that is called for each tuple; None: ``execute`` itself.
+    #: The object whose ``execute`` is called for each tuple; None for the bolt's own.
     executor: Executor | None = None
 
     @abstractmethod
     def execute(self, tup: Tuple) -> object:  # type: ignore[override]
-        """Process one tuple; `ACK` has it acked."""
+        """Process one tuple; return `ACK` to have it acked."""
 
     @abstractmethod
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """From now on, until the next call, streams are reached by these; ``line`` gives what `Sender` gives the ``send`` of.
+        """Called with the ways to reach the task's streams, which hold until the next call.
 
-        Called when it is prepared, and when that changes.
+        ``line`` returns the `Line` whose ``send`` is the one of `Sender`. Called when the bolt is prepared, and again when
+        the ways change.
         """

@@ -1,7 +1,7 @@
-"""Components that know the batch that they are in: what front-ends with batches of their own build on (G2, G6, G7).
+"""Components that know the current batch. Front-ends with batches of their own build on them (G2, G6, G7).
 
-Where batches are transactions, such a component is told when an attempt at a batch begins, and a bolt also when all of its
-tuples have come. Storm counts tuples between tasks for that (G7); here a batch is over where nothing waits any more.
+The worker calls such a component when an attempt at a batch begins, and a bolt also when all of its tuples have come.
+Storm counts tuples between tasks for that (G7); here a batch is over when no tuple waits any more.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: When a bolt's batch ends: with all others; or after all of these have ended well, on all workers.
+#: The moment at which a bolt's batch ends: together with all others, or once those have ended well on all workers.
 FINISH, COMMIT = "finish", "commit"
 
 
 class TransactionAttempt(NamedTuple):
-    """An attempt at a transaction: one that is run again has the same ``txid``, from 1, and another ``attempt_id`` (G2).
+    """An attempt at a transaction. A repeated attempt has the same ``txid``, from 1, and another ``attempt_id`` (G2).
 
     >>> first, again = TransactionAttempt(7, 0), TransactionAttempt(7, 1)
     >>> first.txid == again.txid, first == again
@@ -30,28 +30,32 @@ class TransactionAttempt(NamedTuple):
 
 
 class BatchAware(KnowsBatches):
-    """Mixed into a `Spout` or a `BasicBolt`; its methods are called between tuples, on the thread that runs the tasks."""
+    """A mixin for a `Spout` or a `BasicBolt`. The thread that runs the tasks calls its methods, between tuples."""
 
-    #: Whether what it has announced must be the same when the batch comes again.
+    #: Whether its announcement must be the same when the batch comes again.
     announces: ClassVar[bool] = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """An attempt begins, or goes on with this new instance.
+        """Called when an attempt begins, or when it goes on with this new instance.
 
-        ``announced`` is what `announcement` gave in an earlier attempt at this batch after which somebody may have acted on it.
+        ``announced`` is the `announcement` of an earlier attempt at this batch, if a committer may have acted on it.
         """
         raise NotImplementedError
 
     @property
     def takes_part(self) -> bool:
-        """Whether there is anything in this attempt for whose sake bolts have to hear of its end."""
+        """Whether this attempt brings tuples whose bolts have to be informed of its end."""
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """All tuples of this attempt have been executed here. Raises `FailedException` where the batch has to run again."""
+        """Called when all tuples of this attempt have been executed here.
+
+        Raises `FailedException` if the batch has to run again.
+        """
 
     def announcement(self) -> Any:
-        """What an attempt that comes later has to know: kept durably before a bolt whose batch `ends` with `COMMIT` hears of its
-        end. Anything that can be pickled; None: nothing.
+        """Return what a later attempt has to know, as any object that can be pickled; None for nothing.
+
+        It is kept durably before any bolt whose batch `ends` with `COMMIT` is informed of the batch's end.
         """
         return None

@@ -1,4 +1,4 @@
-"""Spouts whose tasks read the source themselves: Spark only hands out which ranges of it."""
+"""Spouts whose tasks read the source themselves; Spark only hands out the ranges to read."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ __all__ = ["RangeSpout"]
 
 
 class RangeSpout(SourceSpout):
-    """A source spout whose rows are ranges, which its tasks read themselves, in their workers: Kafka's
-    offsets.
+    """A source spout whose rows are ranges, such as Kafka's offsets. Its tasks read them in their workers.
 
-    So what is read crosses neither Spark nor a process, and what waits to be read is two numbers.
+    So the data that is read crosses neither Spark nor a process boundary, and a range that waits is just two numbers.
     """
 
     @abstractmethod
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """The first rows of a range, each as (message id, columns), at most ``limit``, and what is left of
-        it; None: nothing.
+        """Return the first rows of a range and the rest of it: at most ``limit`` rows, each as (message id, columns).
 
-        No rows and the same range mean that nothing could be had now, and the task asks again later. Returns
-        within some 50 ms where nothing comes.
+        The rest is None if nothing is left. No rows and the same range mean that nothing was available now; the task
+        tries again later. Returns within some 50 ms if no data comes.
         """
 
     @abstractmethod
     def size(self, range: tuple[Any, ...]) -> int:
-        """How many rows a range stands for, at most."""
+        """Return how many rows a range stands for, at most."""
 
     @abstractmethod
     def partition_of(self, range: tuple[Any, ...]) -> Hashable:
-        """The partition that a range is of: ranges of one partition are read one after another."""
+        """Return the partition of a range. The ranges of one partition are read one after another."""

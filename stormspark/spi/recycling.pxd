@@ -1,6 +1,6 @@
 cdef extern from *:
     """
-    /* What zip() does with the tuple that it gives, for a subclass of tuple. From 3.14 on tuples remember their hash. */
+    /* Reuses a tuple as zip() does, for a subclass of tuple. From 3.14 on tuples cache their hash, so a new one is made. */
     static CYTHON_INLINE PyObject *stormspark_refilled(PyObject *kind, PyObject *last, PyObject *values) {
     #if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
         if (Py_REFCNT(last) == 2 && (PyObject *)Py_TYPE(last) == kind && kind != (PyObject *)&PyTuple_Type

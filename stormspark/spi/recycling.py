@@ -1,7 +1,7 @@
-"""Objects of the tuple path that nobody has kept, used again: an object that nobody else holds can't be told from a new one.
+"""Reuse of objects of the tuple path that nobody kept. Such an object can't be told from a new one.
 
-Whether somebody holds it is told by its reference count. Compiled modules find C in place of these functions, in recycling.pxd;
-nothing of this one is compiled.
+The reference count shows whether anybody kept the object. Compiled modules use the C code of recycling.pxd in place
+of these functions; this module itself is never compiled.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ __all__ = ["refcount", "refilled"]
 def refilled(
     kind: Callable[[tuple[Any, ...]], tuple[Any, ...]], last: tuple[Any, ...] | None, values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """An object of ``kind``, which is a class of tuples, that has these values.
+    """Return an object of ``kind``, which is a class of tuples, that has these values.
 
-    In C it is ``last``, where that is of this class and nobody holds it but an attribute and a local variable of who calls.
+    The C code returns ``last`` with new values, if it is of this class and only an attribute and a local variable of
+    the caller refer to it.
 
     >>> refilled(tuple, None, ("storm", 3))
     ('storm', 3)

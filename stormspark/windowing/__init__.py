@@ -1,8 +1,9 @@
-"""Windows over tuples: what is in them, when they fire, when a tuple leaves (C23-C34). Times are integers, epoch milliseconds.
+"""Windows over tuples: their contents, when they fire, and when a tuple leaves (C23-C34).
 
-Pure: no clock, no timers, no tuples even. `ProcessingTimeWindows` is told the time with every item and whenever its period
-has passed; `EventTimeWindows` is told the items' own timestamps and the watermarks that `Watermarks` computes. Who calls
-them executes the windows that they give and acks the items that they say have expired.
+Times are integers, in epoch milliseconds. The package is pure: it has no clock and no timers, and does not depend on
+tuples. `ProcessingTimeWindows` receives the time with every item and whenever its period has passed. `EventTimeWindows`
+receives the items' own timestamps, and the watermarks that `Watermarks` computes. The caller executes the windows that
+they return, and acks the items that they report as expired.
 """
 
 from stormspark.windowing.event_time import EventTimeWindows

@@ -1,14 +1,14 @@
 """Windows by the tuples' own timestamps (C30-C33).
 
-Nothing fires before a watermark says that all up to it has come. Then the windows up to it fire, one after another:
+Nothing fires until a watermark says that all tuples up to it have come. Then the windows up to it fire in order:
 
-- A slide of a duration: windows end at the multiples of the slide, the first one at the multiple that the earliest timestamp
-  is rounded up to (C32). Where there is nothing, they go on at the next timestamp.
-- A slide of so many tuples: a window ends with every so manieth tuple (C33).
+- With a slide of a duration, windows end at the multiples of the slide. The first one ends at the multiple that the
+  earliest timestamp is rounded up to (C32). After a gap without tuples, windows go on at the next timestamp.
+- With a slide of n tuples, a window ends with every n-th tuple (C33).
 
-Tuples are counted, and stand in their window, in the order of their timestamps. So what a window holds does not depend on when
-the watermarks came. Storm takes the order of arrival and stops to look at the first tuple that is ahead by more than the lag;
-what comes behind it, as it does where one stream is ahead of another, leaves Storm's windows unseen.
+Tuples are counted, and ordered in their window, by their timestamps. So the contents of a window do not depend on when the
+watermarks came. Storm uses the order of arrival, and stops at the first tuple that is ahead by more than the lag. Tuples
+behind that one, as they come if one stream is ahead of another, leave Storm's windows unseen.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from stormspark.windowing.window import Held, Items, Window
 __all__ = ["EventTimeWindows"]
 
 _T = TypeVar("_T")
-#: A window of so many tuples is never empty again. Storm fires it at every slide, if there is something new or not; here
-#: it fires so often, and then on where there is something new: a timestamp that is far ahead must not keep a task busy for ever.
+#: A window whose length is a count is never empty again. Storm fires it at every slide, even if nothing is new. Here it fires
+#: this often, and then only if something is new: a timestamp far in the future must not keep a task busy for ever.
 _MOST_REPEATS = 1000
 
 
 class EventTimeWindows(Generic[_T]):
-    """Windows in event time, of ``items``: by default those that `Held` has in memory, which ``expire`` is told of.
+    """Windows in event time over ``items``. By default `Held` keeps the items in memory and calls ``expire``.
 
     >>> from stormspark.windowing import Duration
     >>> windows = EventTimeWindows(Duration(20), Duration(10), expire=lambda gone: None)
@@ -52,15 +52,16 @@ class EventTimeWindows(Generic[_T]):
         self._lengths = (length, slide)
         self._by_count = isinstance(slide, Count)
         self._repeats = isinstance(length, Count)
-        # With such windows a tuple whose window has fired is in no later one.
+        # In such windows, a tuple whose window has fired is in no later one.
         self._once = not (self._by_count or self._repeats) and slide.value >= length.value
-        self._watermark = 0  # event time begins in 1970: what is older is late
+        self._watermark = 0  # Event time begins in 1970: older tuples are late.
         self._next_end = 0
 
     def add(self, item: _T, timestamp: int) -> bool:
-        """Hold ``item``; false if it is late: it is older than the last watermark (C31).
+        """Hold ``item``; return false if it is late, that is, older than the last watermark (C31).
 
-        Or it is as old, and the only window that could have it has fired at just this watermark; Storm acks it unseen.
+        An item as old as the watermark is also late if the only window that could have it fired at just this watermark.
+        Storm acks such an item unseen.
         """
         if timestamp < self._watermark or (self._once and timestamp <= self._next_end - self._slide):
             return False
@@ -68,19 +69,19 @@ class EventTimeWindows(Generic[_T]):
         return True
 
     def advance(self, watermark: int) -> Iterator[Window[_T]]:
-        """Fire the windows up to ``watermark``. After each of them `drop` may be called."""
+        """Fire the windows up to ``watermark``. After each of them, `drop` may be called."""
         self._watermark = max(self._watermark, watermark)
         return self._by_counts(watermark) if self._by_count else self._by_ends(watermark)
 
     @property
     def progress(self) -> tuple[Any, ...]:
-        """What there is to know beside the items."""
+        """The state of these windows, apart from the items."""
         return self._watermark, self._next_end, self._lengths
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Go on from `progress` with the items that are held by now, maybe by another length or slide.
+        """Continue from `progress` with the items held by now. Length and slide may have changed.
 
-        What no window has had is in those of now, as if they had begun where the last window ended.
+        Items that no window has had are in the new windows, as if these had begun where the last window ended.
         """
         self._watermark, self._next_end, *lengths = progress
         if not lengths or lengths[0] == self._lengths:
@@ -97,7 +98,7 @@ class EventTimeWindows(Generic[_T]):
             self.items.drop()
 
     def drop(self) -> None:
-        """The items of the last window have failed: forget them."""
+        """Forget the items of the last window, because they have failed."""
         self.items.drop()
 
     def _by_counts(self, watermark: int) -> Iterator[Window[_T]]:
@@ -117,7 +118,7 @@ class EventTimeWindows(Generic[_T]):
                 self._next_end = end + slide
                 yield window
             elif (ahead := held.seen) < held.until(watermark):
-                # What is held from here on is later than `end`: on to the end of the next window that has something new.
+                # All items from here on are later than `end`. Continue with the end of the next window that has something new.
                 self._next_end = -(-held.time(ahead) // slide) * slide
             else:
                 if window is not None:

@@ -1,4 +1,4 @@
-"""How long a window is and how far it slides: so many tuples, or so much time (C23)."""
+"""The length and the slide of a window: a number of tuples, or a duration (C23)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Count", "Duration", "Length", "as_duration", "as_length"]
 
 @dataclass(frozen=True, order=True)
 class Count:
-    """So many tuples; raises `InvalidTopologyError` for less than one.
+    """A number of tuples; raises `InvalidTopologyError` for less than one.
 
     >>> Count(10).value
     10
@@ -33,9 +33,9 @@ class Count:
 
 @dataclass(frozen=True, order=True)
 class Duration:
-    """So many milliseconds; raises `InvalidTopologyError` for a negative number.
+    """A duration in milliseconds; raises `InvalidTopologyError` for a negative number.
 
-    A `datetime.timedelta` does wherever a duration is asked for.
+    Wherever a duration is expected, a `datetime.timedelta` will do, too.
 
     >>> Duration(1500) == Duration.of(1500) == Duration.seconds(1.5)
     True
@@ -54,27 +54,27 @@ class Duration:
 
     @classmethod
     def of(cls, milliseconds: int) -> Self:
-        """So many milliseconds, as in Storm."""
+        """Return a duration of this many milliseconds, as in Storm."""
         return cls(milliseconds)
 
     @classmethod
     def seconds(cls, n: float) -> Self:
-        """So many seconds, to the nearest millisecond."""
+        """Return a duration of ``n`` seconds, to the nearest millisecond."""
         return cls(_milliseconds(n, 1000))
 
     @classmethod
     def minutes(cls, n: float) -> Self:
-        """So many minutes."""
+        """Return a duration of ``n`` minutes."""
         return cls(_milliseconds(n, 60_000))
 
     @classmethod
     def hours(cls, n: float) -> Self:
-        """So many hours."""
+        """Return a duration of ``n`` hours."""
         return cls(_milliseconds(n, 3_600_000))
 
     @classmethod
     def days(cls, n: float) -> Self:
-        """So many days."""
+        """Return a duration of ``n`` days."""
         return cls(_milliseconds(n, 86_400_000))
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def _milliseconds(n: float, unit: int) -> int:
 
 
 def as_length(value: object, what: str) -> Length:
-    """``value`` as a length that a window can have; raises `InvalidTopologyError`, which names ``what``.
+    """Return ``value`` as a length that a window can have; raise `InvalidTopologyError`, which names ``what``.
 
     >>> as_length(timedelta(seconds=2), "length")
     Duration(value=2000)
@@ -105,7 +105,10 @@ def as_length(value: object, what: str) -> Length:
 def as_duration(
     value: object, what: str, wanted: str = "a Duration or a datetime.timedelta", *, least: int = 0
 ) -> Duration:
-    """``value`` as a duration of at least so many milliseconds; raises `InvalidTopologyError`, which names ``what``."""
+    """Return ``value`` as a duration of at least ``least`` milliseconds.
+
+    Raises `InvalidTopologyError`, which names ``what``.
+    """
     if isinstance(value, timedelta):
         milliseconds = round(value / timedelta(milliseconds=1))
     elif isinstance(value, Duration):

@@ -1,12 +1,12 @@
-"""Items of windows in pages, to be kept elsewhere: what a batch has to write follows what came and left in it.
+"""Items of windows in pages that are kept elsewhere, so that a batch writes only what came and left in it.
 
-`PagedItems` does what `Held` does. An item goes into the newest page, whatever its time is, and leaves in the order of times.
-What has left is always a beginning of that order: an item that comes is never before one that has left (in event time it would
-be late). So one key, the ``cut``, says what has left. A page is written anew while it is not full yet, and when a quarter of
-it is left.
+`PagedItems` behaves like `Held`. An item goes into the newest page, whatever its time is, and leaves in the order of times.
+The items that have left are always a beginning of that order: a new item never comes before one that has left (in
+event time it would be late). So one key, the ``cut``, says what has left. A page is written again while it is not full
+yet, and when only a quarter of it is left.
 
-A page that is not in memory is loaded when a window needs it. To go through a window, pages are opened by their first times. So
-as many are open at once as there are pages whose times overlap.
+A page that is not in memory is loaded when a window needs it. To walk through a window, pages are opened in the order of
+their first times. So as many pages are open at once as have overlapping times.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from stormspark.windowing.window import Window
 __all__ = ["ItemsOfPages", "PagedItems", "Rows"]
 
 _T = TypeVar("_T")
-#: Time and number: items of one time stand in the order in which they came.
+#: Time and number. Items of the same time are in the order of arrival.
 Key: TypeAlias = tuple[int, int]
-#: A page has so many items.
+#: The number of items per page.
 _PAGE = 256
 _BEFORE_ALL: Key = (-1, -1)
 
 
 class Rows(NamedTuple, Generic[_T]):
-    """Items of a page, in order: their times, their numbers in the order of arrival, and themselves."""
+    """Items of a page, in order: their times, their numbers in the order of arrival, and the items themselves."""
 
     times: list[int]
     numbers: list[int]
@@ -43,24 +43,25 @@ class Rows(NamedTuple, Generic[_T]):
 @dataclass(eq=False, slots=True)
 class _Page(Generic[_T]):
     number: int
-    #: None while it is not in memory.
+    #: None while the page is not in memory.
     rows: Rows[_T] | None
     size: int
     left: int
-    #: Of what has not left.
+    #: The keys of the first and the last item that have not left.
     first: Key
     last: Key
     in_order: bool = True
-    #: Whether it was never written as it is now, and whether it was ever written.
+    #: Whether its present contents were never written, and whether it was ever written.
     changed: bool = True
     written: bool = False
 
 
 class PagedItems(Generic[_T]):
-    """Items for windows of ``length``; ``load`` gives the rows of a page that was written, ``most`` items are kept in memory.
+    """Items for windows of ``length``, in pages of ``page`` items.
 
-    What was added since the last call of `changes` is in memory besides. None: all are. With a ``most`` the windows are
-    `ItemsOfPages`, and do not say what is new and what has expired. A ``page`` has so many items.
+    ``load`` returns the rows of a page that was written. At most ``most`` items are kept in memory, and besides them those
+    added since the last call of `changes`. None keeps all items in memory. With a ``most``, windows hold `ItemsOfPages`,
+    and do not know which items are new or expired.
 
     >>> from stormspark.windowing import Count, ProcessingTimeWindows
     >>> written = {}
@@ -81,15 +82,15 @@ class PagedItems(Generic[_T]):
         self._most = most
         self._page = page
         self._pages: list[_Page[_T]] = []
-        self._open: _Page[_T] | None = None  # the one that items go into
-        self._gone: list[int] = []  # pages that were written, and of which nothing is left
+        self._open: _Page[_T] | None = None  # the page that new items go into
+        self._gone: list[int] = []  # pages that were written and are empty now
         self._count = 0
         self._next_number = self._next_page = 0
         self._cut = _BEFORE_ALL
-        #: Of those in memory that are written as they are, how many items each has; the one that was used last comes last.
+        #: The pages in memory whose contents are written. The one used last comes last.
         self._loaded: OrderedDict[int, _Page[_T]] = OrderedDict()
         self._in_memory = 0
-        self._version = 0  # of what is held
+        self._version = 0  # of the held items
 
     def __len__(self) -> int:
         return self._count
@@ -118,7 +119,7 @@ class PagedItems(Generic[_T]):
         self._version += 1
 
     def until(self, time: float) -> int:
-        """How many items have that time or an earlier one."""
+        """Return how many items have this time or an earlier one."""
         count = 0
         for page in self._pages:
             if page.last[0] <= time:
@@ -128,7 +129,7 @@ class PagedItems(Generic[_T]):
         return count
 
     def time(self, position: int) -> int:
-        """The time of an item."""
+        """Return the time of an item."""
         for times, _, _ in self._runs():
             if position < len(times):
                 return times[position]
@@ -153,17 +154,17 @@ class PagedItems(Generic[_T]):
         return Window(items, items[before:], tuple(expired), start, end)
 
     def compact(self, end: int) -> None:
-        """Nothing: the next window tells what has expired before it, so that has to be kept till then."""
+        """Do nothing: the next window reports what expired before it, so these items must be kept until then."""
 
     def drop(self) -> None:
-        """The items of the last window leave."""
+        """Remove the items of the last window."""
         self._leave(self.seen)
         self.seen = 0
 
     # -- keeping it elsewhere --------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
-        """Pages that are to be written, by number, and those that are gone, since the last call."""
+        """Return the pages to write, with their numbers, and the pages that are gone, since the last call."""
         changed = []
         for page in self._pages:
             if page.left * 4 >= page.size * 3:
@@ -180,21 +181,21 @@ class PagedItems(Generic[_T]):
         return changed, gone
 
     def close(self, number: int) -> None:
-        """Page ``number`` is large as it is: nothing more goes in."""
+        """Add no more items to page ``number``, because it is large already."""
         if self._open is not None and self._open.number == number:
             self._open = None
 
     @property
     def progress(self) -> tuple[Any, ...]:
-        """What there is to know beside the pages."""
+        """The state of these items, apart from the pages."""
         return self.seen, self._cut, self._next_number, self._next_page
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Go on from `progress`; then `hold` is to be called for each page."""
+        """Continue from `progress`. Then `hold` has to be called for each page."""
         self.seen, self._cut, self._next_number, self._next_page = progress
 
     def hold(self, number: int, rows: Rows[_T]) -> None:
-        """This page was written; pages are told in the order of their numbers."""
+        """Hold a page that was written. Pages have to be passed in the order of their numbers."""
         keys = list(zip(rows.times, rows.numbers, strict=True))
         left = bisect_right(keys, self._cut)
         page = _Page(number, rows, len(keys), left, keys[min(left, len(keys) - 1)], keys[-1])
@@ -208,11 +209,11 @@ class PagedItems(Generic[_T]):
 
     @property
     def version(self) -> int:
-        """Another one whenever something has come or left."""
+        """A number that changes whenever an item has come or left."""
         return self._version
 
     def first(self, count: int) -> Iterator[_T]:
-        """The first items, page by page."""
+        """Return an iterator over the first items, page by page."""
         return islice((item for _, _, items in self._runs() for item in items), count)
 
     def _first(self, count: int) -> list[_T]:
@@ -243,7 +244,7 @@ class PagedItems(Generic[_T]):
         return expired
 
     def _stays(self, page: _Page[_T]) -> bool:
-        """Whether anything is left of a page that something leaves."""
+        """Whether any item of a page is left after the cut has moved."""
         if page.last > self._cut:
             times, numbers, _ = self._ordered(page)
             page.left = bisect_right(range(page.size), self._cut, key=lambda at: (times[at], numbers[at]))
@@ -258,9 +259,9 @@ class PagedItems(Generic[_T]):
         return False
 
     def _runs(self) -> Iterator[Rows[_T]]:
-        """All that is held, in order, some items at a time."""
+        """Yield all held items in order, some at a time."""
         pages = sorted(self._pages, key=attrgetter("first"))
-        # Of pages that overlap; numbers differ, so items are never compared.
+        # Rows of pages that overlap. Their numbers differ, so items are never compared.
         merged: list[tuple[int, int, _T]] = []
         for page, following in zip_longest(pages, pages[1:]):
             if merged:
@@ -294,7 +295,7 @@ class PagedItems(Generic[_T]):
         return rows
 
     def _remember(self, page: _Page[_T]) -> None:
-        """It is in memory, and need not be."""
+        """Note a page that is in memory and may be unloaded."""
         self._loaded[page.number] = page
         self._in_memory += page.size
         while self._most is not None and self._in_memory > self._most and len(self._loaded) > 1:
@@ -308,9 +309,9 @@ class PagedItems(Generic[_T]):
 
 
 class ItemsOfPages(Sequence[_T]):
-    """The items of a window, read page by page; for as long as that window is executed.
+    """The items of a window, read page by page while that window is executed.
 
-    After that it raises RuntimeError, since they may have left.
+    After that it raises RuntimeError, since the items may have left.
     """
 
     def __init__(self, held: PagedItems[_T], count: int) -> None:
@@ -330,7 +331,7 @@ class ItemsOfPages(Sequence[_T]):
     def __getitem__(self, position: slice) -> tuple[_T, ...]: ...
 
     def __getitem__(self, position: int | slice) -> _T | tuple[_T, ...]:
-        """One item, for which all before it are passed by, or a tuple of several."""
+        """Return one item, which reads all items before it, or a tuple of several."""
         self._check()
         if isinstance(position, slice):
             wanted = range(self._count)[position]

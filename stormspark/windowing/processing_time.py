@@ -1,4 +1,4 @@
-"""Windows by the time at which tuples arrive (C29), and those of so many tuples (C34)."""
+"""Windows by the time at which tuples arrive (C29), and windows by numbers of tuples (C34)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _COMPACT_EVERY = 100  # items, as in Storm (C33)
 
 
 class ProcessingTimeWindows(Generic[_T]):
-    """Windows in processing time. ``period`` is the time in milliseconds after which `evaluate` is to be called, again and
-    again at a fixed rate; None where `add` says when. ``items`` are by default those that `Held` has in memory, which
-    ``expire`` is told of.
+    """Windows in processing time.
+
+    ``period`` is the interval in milliseconds at which `evaluate` is to be called, at a fixed rate. It is None if `add`
+    says when. By default `Held` keeps the ``items`` in memory and calls ``expire``.
 
     >>> gone = []
     >>> windows = ProcessingTimeWindows(Count(3), Count(2), gone.extend)
@@ -41,14 +42,14 @@ class ProcessingTimeWindows(Generic[_T]):
         self._length = length.value
         self._lengths = (length, slide)
         self._tumbling = type(length) is type(slide) and slide.value >= length.value
-        # A duration that a timer evaluates grows with the timer's drift: what will be too old is not known beforehand.
+        # A window that a timer evaluates grows with the timer's drift, so its oldest item is not known beforehand.
         self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
         self._added = 0  # since the last evaluation
         self._uncompacted = 0
         self._last_end: float = -math.inf
 
     def add(self, item: _T, now: int) -> bool:
-        """Hold ``item``; true if a window is due, so `evaluate` is to be called."""
+        """Hold ``item``; return true if a window is due, so that `evaluate` is to be called."""
         self.items.add(item, now)
         self._added += 1
         if self._added >= self._slide:
@@ -60,16 +61,16 @@ class ProcessingTimeWindows(Generic[_T]):
         return False
 
     def evaluate(self, now: int) -> Window[_T] | None:
-        """The window that ends now; None if there is nothing in it.
+        """Return the window that ends now; None if it is empty.
 
-        By a timer it ends one millisecond ago, because more may come in this one. Then one of a duration begins where the last
-        one began, plus the slide, however late or early the timer is: so tumbling windows leave nothing out and have nothing
-        twice. The first one takes all there is (C29).
+        With a timer, the window ends one millisecond ago, because more items may come in this one. A window of a duration
+        then begins where the last one began, plus the slide, however late or early the timer is. So tumbling windows omit
+        nothing and repeat nothing. The first window takes all items (C29).
         """
         self._uncompacted = 0
         held = self.items
         if self.period is None:
-            # More than a slide only where there was another slide before: one window after another then, with each item.
+            # There is more than a slide only if the slide was longer before. Then one window follows with each item.
             self._added = max(0, self._added - int(self._slide))
             return held.window(now, len(held) - self._added)
         self._added = 0
@@ -82,13 +83,13 @@ class ProcessingTimeWindows(Generic[_T]):
 
     @property
     def progress(self) -> tuple[Any, ...]:
-        """What there is to know beside the items."""
+        """The state of these windows, apart from the items."""
         return self._added, self._last_end, self._lengths
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Go on from `progress` with the items that are held by now, maybe by another length or slide.
+        """Continue from `progress` with the items held by now. Length and slide may have changed.
 
-        What no window has had is in those of now.
+        Items that no window has had are in the new windows.
         """
         self._added, self._last_end, *lengths = progress
         if lengths and lengths[0] != self._lengths:
@@ -97,5 +98,5 @@ class ProcessingTimeWindows(Generic[_T]):
                 self.items.drop()
 
     def drop(self) -> None:
-        """The items of the last window have failed: forget them."""
+        """Forget the items of the last window, because they have failed."""
         self.items.drop()

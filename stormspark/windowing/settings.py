@@ -31,7 +31,7 @@ LATE_TUPLE_STREAM: Final = "topology.bolts.late.tuple.stream"
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """What a windowed bolt's configuration says; ``lag_ms`` and ``watermark_interval_ms`` count in event time only.
+    """The window settings of a bolt. ``lag_ms`` and ``watermark_interval_ms`` apply to event time only.
 
     >>> WindowSettings.read({LENGTH_COUNT: 10})
     WindowSettings(length=Count(value=10), slide=Count(value=1), lag_ms=0, watermark_interval_ms=1000, late_stream=None)
@@ -45,9 +45,9 @@ class WindowSettings:
 
     @classmethod
     def read(cls, conf: Mapping[str, Any]) -> Self:
-        """Take the settings out of ``conf``; where a count and a duration stand in it, the count wins, as in Storm.
+        """Read the settings from ``conf``. If it has both a count and a duration, the count wins, as in Storm.
 
-        Raises `InvalidTopologyError` where there is no length, or a value is no positive integer.
+        Raises `InvalidTopologyError` if there is no length, or if a value is not a positive integer.
         """
         length = _length(conf, LENGTH_COUNT, LENGTH_DURATION)
         if length is None:
@@ -73,8 +73,8 @@ class WindowSettings:
     ) -> None:
         """Raise `InvalidTopologyError` for settings that can't work (C26).
 
-        A tuple is acked when it leaves its last window, so it is pending for length + slide: not longer than the message
-        timeout (None: there is none), and not more tuples than may be pending (None or 0: no limit).
+        A tuple is acked when it leaves its last window, so it is pending for length + slide. This must not exceed the
+        message timeout (None: there is none), nor the number of tuples that may be pending (None or 0: no limit).
         """
         if self.late_stream is not None and not event_time:
             msg = (

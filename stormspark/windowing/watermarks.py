@@ -1,4 +1,4 @@
-"""How far event time has come (C30)."""
+"""Watermarks: the progress of event time (C30)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["Watermarks"]
 
 
 class Watermarks:
-    """The watermark is the least, over all input streams, of the greatest timestamp seen, minus ``lag`` milliseconds.
+    """Computes the watermark: the least, over all streams, of the greatest timestamp seen, minus ``lag`` milliseconds.
 
-    There is none before every stream has delivered something, so a quiet stream holds up all windows, as in Storm.
+    There is no watermark until every stream has delivered something. So a quiet stream holds up all windows, as in Storm.
 
     >>> marks = Watermarks(["orders", "payments"], lag=5)
     >>> marks.track("orders", 110); marks.advanced()
@@ -26,13 +26,13 @@ class Watermarks:
         self._last = 0  # event time begins in 1970
 
     def track(self, stream: Hashable, timestamp: int) -> None:
-        """A tuple of ``stream`` has come, late or not."""
+        """Note a tuple of ``stream``, late or not."""
         greatest = self._greatest.get(stream)
         if greatest is None or timestamp > greatest:
             self._greatest[stream] = timestamp
 
     def advanced(self) -> int | None:
-        """The watermark if it is higher than the last one that was given, else None; called once an interval."""
+        """Return the watermark if it is higher than the last one returned, else None. Called once per interval."""
         seen = [timestamp for timestamp in self._greatest.values() if timestamp is not None]
         if not seen or len(seen) < len(self._greatest):
             return None
@@ -44,11 +44,11 @@ class Watermarks:
 
     @property
     def progress(self) -> tuple[Any, ...]:
-        """What there is to know, to go on later."""
+        """The state that is needed to continue later."""
         return self._last, {stream: time for stream, time in self._greatest.items() if time is not None}
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Go on from `progress`; streams that are not there any more hold nobody up, those that are new have to deliver."""
+        """Continue from `progress`. Streams that no longer exist hold nothing up; new ones have to deliver first."""
         self._last, greatest = progress
         for stream in self._greatest:
             self._greatest[stream] = greatest.get(stream)

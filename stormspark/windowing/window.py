@@ -1,4 +1,4 @@
-"""What is held for windows, in the order of time, and the step that cuts a window out of it."""
+"""Items held for windows, in the order of time, and the step that cuts a window out of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Window(Generic[_T]):
-    """One evaluation (C24): its items, those among them that no window had before, and those that have left since the last
-    evaluation. ``start`` is exclusive and None for a window of so many tuples, ``end`` is inclusive.
+    """The result of one evaluation (C24).
+
+    ``new`` are the items that no window had before. ``expired`` are those that have left since the last evaluation.
+    ``start`` is exclusive, and None for a window whose length is a count. ``end`` is inclusive.
     """
 
     items: Sequence[_T]
@@ -28,7 +30,7 @@ class Window(Generic[_T]):
 
 
 class Items(Protocol[_T]):
-    """What is held for windows: in memory (`Held`), or in pages (`PagedItems`)."""
+    """Items held for windows: in memory (`Held`), or in pages (`PagedItems`)."""
 
     seen: int
 
@@ -38,28 +40,28 @@ class Items(Protocol[_T]):
         """Hold ``item``."""
 
     def until(self, time: int) -> int:
-        """How many items have that time or an earlier one."""
+        """Return how many items have this time or an earlier one."""
 
     def time(self, position: int) -> int:
-        """The time of an item."""
+        """Return the time of an item."""
 
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
-        """Let expire what is too old at ``end``, and cut out the window of the first ``reach`` items."""
+        """Expire items that are too old at ``end``, and return the window of the first ``reach`` items."""
 
     def compact(self, end: int) -> None:
-        """Let expire what no window from ``end`` on can have, if that is worth it."""
+        """Expire items that no window from ``end`` on can have, if that is worth the effort."""
 
     def drop(self) -> None:
-        """The items of the last window leave."""
+        """Remove the items of the last window."""
 
 
 class Held(Generic[_T]):
-    """Items by their times; those of one time in the order in which they came. ``expire`` is given what leaves, each item once.
+    """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each leaving item once.
 
     Invariant: the first ``seen`` items are exactly those that a window has had and that the next one may have again.
 
-    All work is linear in what is added and in what windows hold: out of order items are put in order when it matters, all at
-    once, and the places of those that have left are given back when they are half of all.
+    All work is linear in the number of added items and in the sizes of windows. Items out of order are sorted only when
+    their order matters, all at once. The places of items that have left are freed when they are half of all places.
     """
 
     __slots__ = ("_expire", "_expired", "_first", "_in_order", "_items", "_length", "_times", "seen")
@@ -70,7 +72,7 @@ class Held(Generic[_T]):
         self._expire = expire
         self._times: list[int] = []
         self._items: list[_T] = []
-        self._first = 0  # those before it have left
+        self._first = 0  # items before this position have left
         self._in_order = True
         self._expired: list[_T] = []
 
@@ -86,25 +88,25 @@ class Held(Generic[_T]):
         self._items.append(item)
 
     def until(self, time: int) -> int:
-        """How many items have that time or an earlier one."""
+        """Return how many items have this time or an earlier one."""
         self._put_in_order()
         return bisect_right(self._times, time, self._first) - self._first
 
     def time(self, position: int) -> int:
-        """The time of an item."""
+        """Return the time of an item."""
         self._put_in_order()
         return self._times[self._first + position]
 
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
-        """Let expire what is too old at ``end``, and cut out the window of the first ``reach`` items; None if none is left (C28).
+        """Expire items that are too old at ``end``, and return the window of the first ``reach`` items; None if empty (C28).
 
-        A window of a duration has what is later than ``after``, by default its length before ``end``.
+        A window of a duration has the items later than ``after``, which is by default ``end`` minus the length.
         """
         gone = self._too_old(end, reach, after)
         before = max(0, self.seen - gone)
         self._leave(gone)
         self.seen = left = reach - gone
-        # Storm forgets what has expired before a window that turns out to be empty, and so do we (C28).
+        # Like Storm, forget what expired before a window that turns out to be empty (C28).
         expired, self._expired = tuple(self._expired), []
         if not left:
             return None
@@ -113,13 +115,13 @@ class Held(Generic[_T]):
         return Window(items, items[before:], expired, start, end)
 
     def compact(self, end: int) -> None:
-        """Let expire what no window from ``end`` on can have (C33)."""
+        """Expire items that no window from ``end`` on can have (C33)."""
         gone = self._too_old(end, len(self), None)
         self.seen = max(0, self.seen - gone)
         self._leave(gone)
 
     def drop(self) -> None:
-        """The items of the last window leave, without a word to ``expire``: they have failed."""
+        """Remove the items of the last window without calling ``expire``, because they have failed."""
         self._forget(self.seen)
         self.seen = 0
 

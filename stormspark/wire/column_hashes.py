@@ -1,6 +1,6 @@
-"""Storm's hash of every value of an Arrow column at once: what a fields grouping of whole batches goes by (D1-D3).
+"""Storm's hash of every value of an Arrow column at once, for the fields grouping of whole record batches (D1-D3).
 
-The hashes are those of `stormspark.grouping.hashing`, so rows and tuples with equal keys go to the same tasks.
+The hashes equal those of `stormspark.grouping.hashing`, so rows and tuples with equal keys go to the same tasks.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from stormspark.grouping.hashing import value_hasher
 
 __all__ = ["column_hashes"]
 
-#: The greatest Long of Java.
+#: The greatest Java Long.
 _LONGEST = 2**63 - 1
 
 
 def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
-    """Hash each value of an Arrow column as `value_hash` does the Python value it stands for (D2, D3).
+    """Hash each value of an Arrow column as `value_hash` hashes the Python value that it stands for (D2, D3).
 
-    Null stands for None, a struct for a dict, a map too. The result is unsigned. Raises as `value_hash`.
+    Null stands for None, and structs and maps stand for dicts. The result is unsigned. Raises as `value_hash` does.
 
     >>> column_hashes(pa.array(["a", None, "b"]))
     array([97,  0, 98], dtype=uint32)
     """
     kind = column.type
     if pa.types.is_integer(kind):
-        # A null's hash is 0, and so is that of the number 0.
+        # The hash of a null is 0, which is also the hash of the number 0.
         numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
         if numbers.dtype != np.uint64 or numbers.max(initial=0) <= np.uint64(_LONGEST):
             return long_hashes(numbers.astype(np.int64, copy=False), ints)
-        return _hashes_one_by_one(column, ints)  # a BigInteger among them
+        return _hashes_one_by_one(column, ints)  # Some of them are BigIntegers.
     if pa.types.is_boolean(kind):
         hashes = boolean_hashes(column.fill_null(False).to_numpy(zero_copy_only=False))
         return _without_nulls(hashes, column)
     if pa.types.is_floating(kind) and ints != "json":
         return _without_nulls(double_hashes(_doubles(column)), column)
-    # Not for floats, where a dictionary may take 0.0 and -0.0 for one; and there is none of these others.
+    # Floats are excluded because a dictionary may merge 0.0 and -0.0. The other types have no dictionary.
     if (
         pa.types.is_floating(kind)
         or pa.types.is_nested(kind)
@@ -66,12 +66,12 @@ def _is_extension(kind: pa.DataType) -> bool:
 
 
 def _doubles(column: pa.Array) -> NDArray[np.float64]:
-    """The numbers, with 0 for null; every shorter float is a double too."""
+    """Return the numbers, with 0 for null. Every shorter float is exact as a double."""
     return column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # type: ignore[no-any-return]
 
 
 def _text_hashes(texts: pa.Array) -> NDArray[np.uint32] | None:
-    """The hashes of strings without nulls, or None if they are no strings or not only ASCII."""
+    """Return the hashes of strings without nulls, or None if they are not strings or not only ASCII."""
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)) or texts.null_count:
         return None
     _, offset_buffer, data = texts.buffers()
@@ -88,7 +88,7 @@ def _hashes_one_by_one(column: pa.Array, ints: str) -> NDArray[np.uint32]:
 
 
 def _without_nulls(hashes: NDArray[np.uint32], column: pa.Array) -> NDArray[np.uint32]:
-    """The hashes with 0 where ``column`` is null."""
+    """Return the hashes with 0 wherever ``column`` is null."""
     if column.null_count:
         hashes[column.is_null().to_numpy(zero_copy_only=False)] = 0
     return hashes

@@ -1,9 +1,9 @@
-"""The row that Spark carries between workers.
+"""The rows that Spark carries between workers: frames.
 
-A frame holds thousands of tuples (or acks), so that Spark's cost a row disappears; Heron batches for the same
-reason. Spark promises no order between rows fetched from different map tasks, so each frame says who sent it
-and its place among the frames of that sender; `frames_from` puts them in order again. That is what keeps
-tuples between one sender task and one receiver task in order (E31).
+A frame holds thousands of tuples (or acks), so that Spark's per-row cost disappears; Heron batches for the same reason.
+Spark promises no order between rows fetched from different map tasks. So each frame carries its sender and its sequence
+number among the sender's frames, and `frames_from` restores the order. That keeps tuples between one sender task and
+one receiver task in order (E31).
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ __all__ = ["FRAME_DDL", "FRAME_SCHEMA", "Frame", "FrameKind", "frames_from", "fr
 
 
 class FrameKind(IntEnum):
-    """What the payload of a frame is."""
+    """The kind of a frame's payload."""
 
-    TICK = 0  # a row of the topology's own source: begins superstep 0, has no payload
+    TICK = 0  # a row of the topology's own source: it begins superstep 0 and has no payload
     TUPLES = 1  # tuples for tasks of the target worker
     ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
-    REPORT = 3  # what a worker tells the driver at the end of a batch; target is the worker itself
+    REPORT = 3  # a worker's report to the driver at the end of a round; target is the worker itself
     ROWS = 5  # rows of a source for task ``sender``: partition ``sequence``, an Arrow IPC stream
-    BATCHES = 6  # rows for vectorised tasks of the target worker, or of theirs for others, as Arrow
+    BATCHES = 6  # rows for vectorised tasks of the target worker, or from such tasks to others, as Arrow
     UNSETTLED = (
-        7  # the sender has work left of a batch that is a transaction: nobody may prepare it in this round
+        7  # the sender has work left in a batch that is a transaction: no worker may prepare in this round
     )
     LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6); no count
 
 
 class Frame(NamedTuple):
-    """One row. ``target`` and ``sender`` are worker indices; ``count`` is the number of tuples or acks
-    inside.
+    """One frame, which is one row of the shuffle.
+
+    ``target`` and ``sender`` are worker indices; ``count`` is the number of tuples or acks inside.
     """
 
     target: int
     kind: int
     sender: int
     sequence: int
-    count: int  # type: ignore[assignment]  # a tuple's method of that name is not needed
+    count: int  # type: ignore[assignment]  # hides a tuple's method of that name, which is not needed
     payload: bytes
 
 
-#: The columns of a frame for Spark; `FRAME_SCHEMA` is the same for Arrow.
+#: The columns of a frame for Spark; `FRAME_SCHEMA` has the same for Arrow.
 FRAME_DDL = "target int, kind int, sender int, sequence bigint, count bigint, payload binary"
 FRAME_SCHEMA = pa.schema(
     [
@@ -60,7 +61,7 @@ FRAME_SCHEMA = pa.schema(
 
 
 def frames_to_batch(frames: Sequence[Frame]) -> pa.RecordBatch:
-    """Lay frames out as one Arrow batch.
+    """Convert frames to one Arrow record batch.
 
     >>> frames_to_batch([Frame(1, FrameKind.ACKS, 0, 7, 2, b"..")]).num_rows
     1
@@ -71,7 +72,7 @@ def frames_to_batch(frames: Sequence[Frame]) -> pa.RecordBatch:
 
 
 def frames_from(batches: Iterable[pa.RecordBatch]) -> list[Frame]:
-    """Read frames back, in the order (sender, sequence).
+    """Convert record batches back to frames, in the order (sender, sequence).
 
     >>> two = [Frame(1, FrameKind.TUPLES, 0, 8, 1, b"b"), Frame(1, FrameKind.TUPLES, 0, 7, 1, b"a")]
     >>> [frame.payload for frame in frames_from([frames_to_batch(two)])]
