@@ -1,1 +1,1 @@
-"""The driver's side of a topology's batches, the same for both engines: it knows the workers by their reports only."""
+"""The driver's side of a topology's batches, the same for both engines. It knows the workers only by their reports."""

@@ -1,4 +1,4 @@
-"""The rounds of a batch that is a transaction, until it is committed or has to run again: one loop for both engines."""
+"""The loop over the rounds of a transaction, until it is committed or has to run again. Both engines use it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["BatchDriver", "BatchEngine"]
 
 
 class BatchEngine(Protocol):
-    """What an engine does for its `BatchDriver`. Whatever one of these methods raises ends the attempt."""
+    """The methods of an engine that its `BatchDriver` calls. An error in any of them ends the attempt."""
 
     def plain_orders(self) -> RoundOrders:
-        """The orders for a round that begins now, as far as they are the engine's: its limits, its target, the last commit."""
+        """Return the engine's part of the orders for a round that begins now: its limits, its target, the last commit."""
 
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
         """Run every superstep once, and return the report of each worker."""
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep what another attempt at the batch has to know: in the next round committers act on it."""
+        """Store durably what another attempt at the batch has to know, because committers act on it in the next round."""
 
     def round_ended(self, transaction: Transaction) -> None:
-        """A round has ended, and the batch did not abort. The engine may give up here a batch that takes too long."""
+        """Note that a round has ended without an abort. The engine may end the attempt here if the batch takes too long."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit the batch. ``files`` are the changes of each worker."""
@@ -40,7 +40,7 @@ class BatchDriver:
 
     def __init__(self, plan: PhysicalPlan, engine: BatchEngine, failed_rows: FailedRows) -> None:
         self._plan, self._engine, self._failed_rows = plan, engine, failed_rows
-        #: The attempt that runs, or ran last.
+        #: The current attempt, or the last one.
         self.transaction: Transaction | None = None
 
     def attempt(self, batch: int, earlier: EarlierAttempts) -> Sequence[WorkerReport]:

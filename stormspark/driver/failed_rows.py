@@ -1,4 +1,4 @@
-"""Rows of sources that fail in attempt after attempt at a transaction: at some point they are given up."""
+"""A count of failures per row of a source, so that a row that fails attempt after attempt at a transaction is given up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["FailedRows"]
 
 
 class FailedRows:
-    """Rows of sources whose trees fail in attempt after attempt at a batch; ``most`` attempts, 0: never mind how many."""
+    """The rows of sources whose trees failed in attempts at the current batch, and how often.
+
+    A row is given up after ``most`` failed attempts; 0: never.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -19,14 +22,14 @@ class FailedRows:
         self._attempts: Counter[tuple[int, Hashable]] = Counter()
 
     def add(self, batch: int, rows: Mapping[int, Iterable[Hashable]]) -> None:
-        """These failed in an attempt at ``batch``, by task."""
+        """Count rows that failed in an attempt at ``batch``, by task."""
         if batch != self._batch:
             self._batch = batch
             self._attempts.clear()
         self._attempts.update((task, comparable(row)) for task, of_task in rows.items() for row in of_task)
 
     def forget(self, committed: int) -> None:
-        """That batch and all before it are committed: their rows don't come again.
+        """Drop the rows of batch ``committed`` and all earlier ones, because they don't come again.
 
         >>> rows = FailedRows(1)
         >>> rows.add(7, {3: ["a"]}); rows.forget(7); rows.given_up(7)
@@ -36,7 +39,7 @@ class FailedRows:
             self._attempts.clear()
 
     def given_up(self, batch: int) -> Mapping[int, tuple[Hashable, ...]]:
-        """The rows of ``batch`` that are not emitted any more, by task.
+        """Return the rows of ``batch`` that are not emitted any more, by task.
 
         >>> rows = FailedRows(2)
         >>> rows.add(7, {3: ["a", "b"]}); rows.add(7, {3: ["b"]}); rows.given_up(7), rows.given_up(8)

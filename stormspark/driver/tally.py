@@ -1,8 +1,8 @@
-"""What is known of a topology's work outside of its workers, on either engine: the reports of all lives of all workers, added up.
+"""The tally of a topology: the driver's sum over the reports of all incarnations of all workers. Both engines use it.
 
-Counters in a report are totals since its process began, so the latest report of each (worker, incarnation) is
-all that is needed, a report that comes twice harms nothing, and a dead incarnation's last totals stay in the
-sum. Its gauges do not: what was pending or queued in it is no more.
+Counters in a report are totals since its process began. So only the latest report of each (worker, incarnation) is needed,
+and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Its gauges do not, because
+the trees and tuples that were pending or queued in it no longer exist.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Tally"]
 
 
 class Tally:
-    """Thread-safe. Time runs from the making of it to `stop`."""
+    """The tally of one topology. Thread-safe. Its time runs from its construction to `stop`."""
 
     def __init__(
         self, plan: PhysicalPlan, engine: str, pressure: Callable[[], Pressure] | None = None
     ) -> None:
         self._plan, self._engine, self._pressure = plan, engine, pressure
         self._lock = threading.Lock()
-        #: Of the life that each worker has now; and of all its earlier lives together, by task.
+        #: The counters of each worker's current incarnation; and those of all earlier incarnations together, by task.
         self._counters: dict[int, Mapping[int, TaskCounters]] = {}
         self._past: dict[int, TaskCounters] = {}
         self._living: dict[int, int] = {}
@@ -42,7 +42,7 @@ class Tally:
         self._ended: float | None = None
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
-        """Note the end of a batch that took ``seconds``."""
+        """Add the reports of a batch that took ``seconds``."""
         with self._lock:
             self._batch_times.add(seconds)
             for report in reports:
@@ -62,18 +62,18 @@ class Tally:
                     named[point.task] = point
 
     def add_phases(self, seconds: Mapping[str, float]) -> None:
-        """Note how long phases of a batch took."""
+        """Add how long the phases of a batch took."""
         with self._lock:
             for phase, took in seconds.items():
                 self._phases.setdefault(phase, Histogram()).add(took)
 
     def stop(self) -> None:
-        """The topology has ended: time stands still from now on."""
+        """Stop the time, because the topology has ended."""
         with self._lock:
             self._ended = self._ended or time.monotonic()
 
     def statistics(self) -> TopologyStatistics:
-        """A frozen snapshot of it all."""
+        """Return a frozen snapshot of all statistics."""
         with self._lock:
             by_component: dict[str, list[TaskCounters]] = {name: [] for name in self._plan.components}
             for counters in (self._past, *self._counters.values()):

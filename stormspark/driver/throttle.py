@@ -1,4 +1,4 @@
-"""The controller of backpressure for one topology, fed by its workers' reports; on either engine."""
+"""The throttle of one topology: it feeds the controller of backpressure with the workers' reports. Both engines use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Throttle", "upstream_spouts"]
 
 
 class Throttle:
-    """Thread-safe."""
+    """The controller of one topology's spouts. Thread-safe."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         settings = plan.settings
@@ -33,13 +33,14 @@ class Throttle:
         )
 
     def begin(self) -> None:
-        """Workers are new: nothing is known of how fast they are."""
+        """Begin with new workers, of which nothing is known yet about how fast they are."""
         with self._lock:
             self._controller.begin()
 
     def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
-        """A round has ended that took ``seconds``; the ``first`` one of an attempt, for which workers may have had to be started,
-        which says nothing of tuples.
+        """Take in the reports of a round that took ``seconds``.
+
+        The ``first`` round of an attempt may include the start of workers; that time says nothing about tuples.
         """
         loads = merge_loads(reports)
         worked = max((report.worked for report in reports), default=0.0)
@@ -52,7 +53,7 @@ class Throttle:
 
     @property
     def limits(self) -> Limits | None:
-        """What spouts may emit in the next round; None: what they like."""
+        """The limits of the spouts in the next round; None: there are none."""
         with self._lock:
             return self._controller.limits if self._slows else None
 
@@ -63,17 +64,17 @@ class Throttle:
             return self._controller.round_target
 
     def limit_of(self, spout: str) -> int | None:
-        """What all tasks of a spout together may."""
+        """Return the limit of all tasks of a spout together; None: there is none."""
         with self._lock:
             return self._controller.limit_of(spout) if self._slows else None
 
     def is_behind(self, spouts: Iterable[str]) -> bool:
-        """Whether so much waits behind one of these source spouts that no more should be read now."""
+        """Return whether so much waits behind one of these source spouts that no more rows should be read now."""
         with self._lock:
             return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
 
     def pressure(self) -> Pressure:
-        """All of it, for people."""
+        """Return the controller's whole state, for people."""
         with self._lock:
             pressure = self._controller.pressure()
         if self._slows:
@@ -83,7 +84,7 @@ class Throttle:
 
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:
-    """The spouts whose tuples reach a bolt, directly or through others, by bolt."""
+    """Return, for each bolt, the spouts whose tuples reach it, directly or through other bolts."""
     reached: dict[str, set[str]] = {component: set() for component in plan.components}
     for component in plan.components.values():
         if component.kind == "spout":

@@ -1,1 +1,1 @@
-"""A Storm worker: hosts tasks, runs each superstep to quiescence, knows no Spark."""
+"""A Storm worker. It hosts tasks, runs each superstep until nothing is left to do, and knows no Spark."""

@@ -1,4 +1,4 @@
-"""``python -m stormspark.worker``: a worker process; started by `stormspark.worker.host.launch`, never by hand."""
+"""The program ``python -m stormspark.worker``: a worker process. `stormspark.worker.host.launch` starts it, never a person."""
 
 from stormspark.worker.host.process import main
 

@@ -1,4 +1,4 @@
-"""What arrives at a worker: frames of other workers, and rows of sources."""
+"""The entry of a worker: it takes in frames of other workers, and rows of sources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Arrivals"]
 
 
 class Arrivals:
-    """Of one worker: puts what a frame brings where it belongs."""
+    """The arrivals of one worker. They unpack each frame, and put its content where it belongs."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Arrivals:
         self._departures, self._loads = departures, loads
 
     def take(self, frame: Frame, batch: int) -> None:
-        """Take in one frame of that batch."""
+        """Take in one frame of batch ``batch``."""
         wiring, ledger, scene = self._wiring, self._ledger, self._scene
         if frame.kind == FrameKind.TUPLES:
             scene.peer = frame.sender
@@ -73,7 +73,7 @@ class Arrivals:
         return self._plan.components[source.component].streams[source.stream].schema
 
     def refresh_loads(self, frames: Iterable[Frame]) -> None:
-        """Tell choosers that follow load how much waits, before what the frames bring (D6)."""
+        """Give choosers that follow load the current numbers of waiting tuples, before the frames are taken in (D6)."""
         if not self._loads.followed:
             return
         for frame in frames:

@@ -1,4 +1,4 @@
-"""Hooks that configuration asks for: ``topology.auto.task.hooks`` (J21) and ``topology.debug``."""
+"""Task hooks that the configuration turns on: ``topology.auto.task.hooks`` (J21) and ``topology.debug``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["DebugHook", "load_hook"]
 
 
 def load_hook(name: str) -> TaskHook:
-    """An instance of the hook class ``module:Class`` or ``module.Class``; raises `InvalidTopologyError` if there is none."""
+    """Make an instance of the hook class ``module:Class`` or ``module.Class``; raises `InvalidTopologyError` if that fails."""
     module, _, cls = name.partition(":") if ":" in name else name.rpartition(".")
     try:
         hook = getattr(importlib.import_module(module), cls)()
@@ -36,31 +36,31 @@ def load_hook(name: str) -> TaskHook:
 
 
 class DebugHook(TaskHook):
-    """Logs every emit, ack and fail of a task (``topology.debug``)."""
+    """A hook that logs every emit, ack and fail of a task (``topology.debug``)."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Log where the task logs."""
+        """Log to the same logger as the task."""
         self._log: logging.Logger = context.logger
 
     def emit(self, info: EmitInfo) -> None:
-        """Log it."""
+        """Log an emit."""
         self._log.info("%s emits on %s to %s: %r", self._name, info.stream, list(info.out_tasks), info.values)
 
     def spout_ack(self, info: SpoutAckInfo) -> None:
-        """Log it."""
+        """Log an ack that the spout got."""
         self._log.info("%s: acked %r after %.1f ms", self._name, info.message_id, info.complete_latency_ms)
 
     def spout_fail(self, info: SpoutFailInfo) -> None:
-        """Log it."""
+        """Log a fail that the spout got."""
         self._log.info("%s: failed %r after %.1f ms", self._name, info.message_id, info.fail_latency_ms)
 
     def bolt_ack(self, info: BoltAckInfo) -> None:
-        """Log it."""
+        """Log an ack of a bolt."""
         self._log.info("%s acks %r", self._name, info.tuple)
 
     def bolt_fail(self, info: BoltFailInfo) -> None:
-        """Log it."""
+        """Log a fail of a bolt."""
         self._log.info("%s fails %r", self._name, info.tuple)

@@ -1,4 +1,4 @@
-"""What waits in a worker, in tuples and in bytes, and whether it is so much that spouts must pause (W1)."""
+"""The backlog of a worker, in tuples and in bytes, and whether it is so high that spouts must pause (W1)."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ __all__ = ["Backlog"]
 
 
 class Backlog:
-    """Of one worker. ``sheds``: bolts drop or fail what does not fit, so spouts do not pause for their queues."""
+    """The backlog of one worker. ``sheds``: bolts drop or fail excess tuples, so spouts do not pause for their queues."""
 
     def __init__(self, settings: Settings, wiring: Wiring, departures: Departures, *, sheds: bool) -> None:
         self._bolts, self._vectorised = wiring.bolts, wiring.vectorised_bolts
         self._departures, self._sheds = departures, sheds
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
-        #: What a tuple weighed in the queue of each bolt when it was last weighed, and how many have been weighed.
+        #: For each bolt, the bytes of a tuple in its queue when that was last weighed; and how often any was weighed.
         self._tuple_bytes: dict[int, int] = {}
         self._weighed = 0
 
     @property
     def waiting(self) -> int:
-        """Tuples in inboxes and lanes, and all that waits in sealed frames."""
+        """How many tuples wait in inboxes and lanes, with everything that waits in sealed frames."""
         return sum(bolt.waiting for bolt in self._bolts) + self._departures.waiting
 
     def is_full(self) -> bool:
-        """Whether spouts must pause, by what waits now.
+        """Return whether spouts must pause now.
 
-        Where bolts shed what does not fit, spouts pause for nobody's queue, only for what has to leave this worker first.
+        If bolts shed tuples that do not fit, spouts do not pause for a bolt's queue, but only for tuples that have to leave
+        this worker.
         """
         departures = self._departures
-        # Lanes as they were when they were last looked at: to look at all of them each time would cost more than the tuples do.
+        # Lanes count as of the last look at them: to look at all of them each time would cost more than the tuples do.
         waiting, size = departures.sealed_count, departures.sealed_bytes
         waiting += sum(lanes.tuples for lanes in departures.lanes.values())
         size += sum(lanes.bytes for lanes in departures.lanes.values())
@@ -43,25 +44,25 @@ class Backlog:
             waiting += sum(bolt.waiting for bolt in self._bolts)
             size += self._queued_bytes()
         if departures.batch_lanes or self._vectorised:
-            # The rows of record batches are no objects: only their bytes count.
+            # The rows of record batches are not objects, so only their bytes count.
             rows, bytes_of_rows = self._rows()
             waiting, size = waiting - rows, size + bytes_of_rows
         too_many = self._tuple_marks.observe(waiting)
         return self._byte_marks.observe(size) or too_many
 
     def _queued_bytes(self) -> int:
-        """About how many bytes wait for bolts that are not vectorised."""
+        """Estimate how many bytes wait for bolts that are not vectorised."""
         behind = [bolt for bolt in self._bolts if bolt.waiting and bolt not in self._vectorised]
         if not behind:
             return 0
-        # Another bolt each time: to weigh the tuples of all of them would cost more than the tuples do.
+        # A different bolt each time: to weigh the tuples of all bolts would cost more than the tuples do.
         self._weighed += 1
         one = behind[self._weighed % len(behind)]
         self._tuple_bytes[one.id] = one.size_of_one()
         return sum(bolt.waiting * self._tuple_bytes.get(bolt.id, 0) for bolt in behind)
 
     def _rows(self) -> tuple[int, int]:
-        """How much of what waits is rows of record batches, and the bytes of those that are not in sealed frames."""
+        """Return how many rows of record batches wait, and the bytes of those that are not in sealed frames."""
         bolts = () if self._sheds else self._vectorised
         lanes = self._departures.batch_lanes.values()
         rows = sum(bolt.rows_waiting for bolt in bolts) + sum(map(len, lanes))

@@ -1,4 +1,4 @@
-"""The user code that a worker is in now: whose it is, and since when."""
+"""The call of user code that a worker is in now: whose code it is, and since when it runs."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ _LONG_SECONDS = 0.1
 
 
 class CurrentCall:
-    """The thread that runs the tasks writes it; another thread, which wonders why the worker is silent, reads it.
+    """The current call of a worker. The thread that runs the tasks writes it; another thread reads it, to explain a long silence.
 
-    ``logs``, if there are any, learn whose log file receives what is printed from now on.
+    ``logs``, if there are any, are switched to the log file of the task that is entered.
     """
 
     def __init__(self, clock: Callable[[], float], logs: TaskLogs | None = None) -> None:
         self._clock, self._logs = clock, logs
-        #: Whose code runs, and since when; None while no user code runs.
+        #: The name of the task whose code runs, and since when; None while no user code runs.
         self.at: tuple[str, float] | None = None
-        #: The worker is starting, which may take long.
+        #: Whether the worker is starting, which may take long.
         self.opening = False
         #: The thread that runs the tasks.
         self.thread = get_ident()
         self._inside: Task | None = None
-        #: The call that `look` found, and when a call of that task was last seen to return. Only the other thread writes this, so
-        #: that it can't undo what the thread of the tasks writes at the same time.
+        #: The call that `look` found, and when a call of that task was last seen to return. Only the other thread writes
+        #: this, so that it can't undo what the thread of the tasks writes at the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
-        """From now on the code of ``task`` runs; None: nobody's."""
+        """Note that the code of ``task`` runs from now on; None: no user code does."""
         self._inside = task
         self.at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 
     def enter_other(self, name: str | None) -> None:
-        """From now on code runs that belongs to no task, like a user's class that is unpickled; None: it has returned."""
+        """Note that user code of no task runs from now on, like a class that is unpickled; None: it has returned."""
         self.at = None if name is None else (name, self._clock())
 
     def returned(self, task: Task, now: float) -> None:
-        """A chunk of calls of this task, the one that was entered, has returned."""
+        """Note that a chunk of calls of this task has returned. It must be the task that was entered."""
         self.at = (task.name, now)
 
     def runs_in(self, thread: int) -> bool:
-        """Whether this thread is in user code now."""
+        """Return whether this thread is in user code now."""
         return thread == self.thread and self.at is not None
 
     # -- on the other thread -------------------------------------------------------------------------------------
 
     def busy(self) -> Busy | None:
-        """Which call the worker is in, and for how long; None if it is in none.
+        """Return which call the worker is in, and for how long; None if it is in none.
 
-        An instance begins not only when its worker starts: it also begins after an exception, at an activation, and when a batch
-        comes again.
+        An instance starts not only together with its worker, but also after an exception, at an activation, and when a batch
+        runs again.
         """
         at, task = self.at, self._inside
         if at is None:
@@ -71,9 +71,9 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """Cut a long loop over many calls short, or see its calls return, so that `busy` gives the time of a single call.
+        """Cut a long loop over many calls short, or note that its calls return, so that `busy` returns the time of a single call.
 
-        To be called some times per second.
+        Another thread calls this some times per second.
         """
         at, task = self.at, self._inside
         if at is None or task is None or self._clock() - self._since(at) < _LONG_SECONDS:
@@ -82,6 +82,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Since when the call runs that was found as ``at``."""
+        """Return since when the call runs that was found as ``at``."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

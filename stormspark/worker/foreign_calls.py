@@ -1,13 +1,13 @@
 """Emits, acks and fails that users make in threads of their own (A28, C18, W26).
 
-A task's collector belongs to the thread that runs the tasks: the tuple path takes no locks. What another thread
-calls is checked there, waits in the task's mailbox, and is done by the worker between two tuples; so an emit
-from there returns no task ids. A mailbox has a cap: above it the calling thread waits, which slows it down as
-backpressure slows a spout (Storm lets the queue grow).
+A task's collector belongs to the thread that runs the tasks, because the tuple path takes no locks. A call in another thread is
+checked there and waits in the task's mailbox; the worker carries it out between two tuples. So an emit in such a thread
+returns no task ids. A mailbox has a cap. Above it the calling thread waits, which slows it down as backpressure slows down a
+spout (Storm lets the queue grow).
 
-Telling the threads apart costs a call each time, which nobody should pay who has no threads. So collectors begin to ask
-(``guarded``) when the first thread is started by user code: `Thread.start` is wrapped for that. Threads that are not Python's, or
-not started by a task of the worker, are not seen.
+To find out which thread calls costs one call each time, and topologies without threads should not pay for it. So collectors
+check (``guarded``) only after user code has started its first thread: `Thread.start` is wrapped for that. Threads that are
+not Python's, or that no task of the worker has started, go unnoticed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = [
     "watch_for_threads",
 ]
 
-#: Calls that may wait for a task.
+#: How many calls may wait for a task.
 _MOST = 10_000
-#: A thread that waits for so long is told of.
+#: How long a thread waits for room before that is reported.
 _PATIENCE_SECS = 1.0
 
 
@@ -58,16 +58,18 @@ class Mailbox:
 
     @property
     def at_hand(self) -> int:
-        """Of the calls that wait, those that belong to what the task does now: they, and what was called before them."""
+        """How many of the waiting calls have to be done for the tuple that the task is at now: the calls from its time, and all
+        earlier ones.
+        """
         return self._at_hand
 
     @property
     def is_taking(self) -> bool:
-        """Whether it is inside of `take`."""
+        """Whether `take` runs now."""
         return self._taking
 
     def post(self, call: Callable[[], object], *, is_at_work: Callable[[], bool] = lambda: False) -> None:
-        """Leave a call, of any thread; waits while the box is full. ``is_at_work``: whether the task may wait for the call."""
+        """Add a call, in any thread; wait while the box is full. ``is_at_work``: whether the task may wait for the call."""
         with self._changed:
             since, told = time.monotonic(), False
             while len(self._calls) >= self._most and not self._closed:
@@ -84,8 +86,9 @@ class Mailbox:
                     self._at_hand = len(self._calls)
 
     def take(self, most: int | None = None) -> int:
-        """Do what waits now, or so much of it, on the task's thread; returns how many calls that was. What one raises comes out,
-        the rest stays.
+        """Carry out the waiting calls, at most ``most`` of them, on the task's thread; return how many that was.
+
+        An error in a call is raised, and the calls after it stay.
         """
         waiting = len(self._calls) if most is None else min(most, len(self._calls))
         self._taking = True
@@ -102,7 +105,7 @@ class Mailbox:
         return waiting
 
     def close(self) -> None:
-        """The instance has ended: what waits is nobody's any more, and so is what comes."""
+        """Drop the waiting calls and all later ones, because the instance has ended."""
         with self._changed:
             self._closed = True
             self._calls.clear()
@@ -111,21 +114,23 @@ class Mailbox:
 
 
 class _Collector(Protocol):
-    """What another thread has called."""
+    """The collector that another thread has called."""
 
     _task: Any
 
 
 def post(collector: _Collector, call: Callable[[], object]) -> None:
-    """Leave a call in the mailbox of the collector's task, unless its instance has ended: nobody knows its tuples any more."""
+    """Put a call into the mailbox of the collector's task; drop it if the instance has ended, since nobody knows its tuples."""
     task = collector._task
     if task.has(collector):
         task.mailbox.post(call, is_at_work=lambda: task.executes)
 
 
 def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
-    """Leave an ack or a fail of another thread in the mailbox. On the task's own thread: false, once all has been done that other
-    threads called before, while it was at work: an ack comes after the emits that were made before it.
+    """Put an ack or a fail of another thread into the mailbox, and return true.
+
+    On the task's own thread return false, but first carry out the calls that other threads made while the task was at work:
+    an ack must come after the emits that were made before it.
     """
     task = collector._task
     if get_ident() != task.thread:
@@ -138,7 +143,7 @@ def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
 
 
 def refuse_other_threads(task: Any) -> None:
-    """Emits of a `BasicBolt` are anchored to whatever tuple is at hand; raises `EmitError` on another thread than the task's."""
+    """Raise `EmitError` on any thread but the task's: emits of a `BasicBolt` are anchored to the tuple at hand."""
     if get_ident() != task.thread:
         msg = (
             f"{task.name}: a BasicBolt emits inside execute, on the thread that called it; use a Bolt, whose collector may be "
@@ -148,13 +153,13 @@ def refuse_other_threads(task: Any) -> None:
 
 
 class _Watched(Protocol):
-    """A worker."""
+    """The side of a worker that is used here."""
 
     def runs_user_code(self, thread: int) -> bool:
-        """Whether this thread is in a task's code now."""
+        """Return whether this thread is in a task's code now."""
 
     def guard(self) -> None:
-        """User code has threads from now on."""
+        """Prepare all tasks for calls from other threads."""
 
 
 _watched: WeakSet[_Watched] = WeakSet()
@@ -162,9 +167,9 @@ _start = threading.Thread.start
 
 
 def watch_for_threads(worker: _Watched) -> None:
-    """Have ``worker.guard()`` called before the first thread runs that user code of it starts."""
+    """Call ``worker.guard()`` before the first thread runs that user code of this worker starts."""
     _watched.add(worker)
-    # Python tells of new threads by an audit event only from 3.12 on.
+    # Only Python 3.12 and later have an audit event for new threads.
     threading.Thread.start = _watched_start  # type: ignore[assignment, method-assign]
 
 

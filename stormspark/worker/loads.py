@@ -1,10 +1,10 @@
-"""How loaded tasks are: what choosers that follow load are told, and what workers tell each other for it (D6).
+"""The loads of tasks, for choosers that follow load. Workers send each other the numbers for it (D6).
 
-A task's load is the tuples that wait for it, as a part of ``topology.executor.receive.buffer.size``. Of a task
-here a worker knows them; of one elsewhere it knows those in its own lanes, and what the other worker told it
-with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second.
+A task's load is the number of tuples that wait for it, as a part of ``topology.executor.receive.buffer.size``. A worker knows
+that number for its own tasks. For a task of another worker it adds up the tuples in its own lanes and the number that the
+other worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second old.
 
-A plan in which no grouping follows load has nothing to tell and nobody to be told, and this costs it nothing.
+If no grouping of the plan follows load, no worker sends or computes any, and this costs nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Loads"]
 
 
 class Loads:
-    """The loads as worker ``index`` knows them."""
+    """The loads that worker ``index`` knows."""
 
     def __init__(self, plan: PhysicalPlan, index: int) -> None:
         edges = [edge for edge in plan.edges if edge.grouping.follows_load]
@@ -31,25 +31,28 @@ class Loads:
         self._told: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
-        #: The workers that want to hear from this one.
+        #: The workers that need the loads of tasks of this one.
         self.listeners = sorted(senders - {index}) if self._mine else []
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:
-        """Tell ``choose``, a sender's chooser for ``edge``, of the loads from now on, if it wants to know."""
+        """Give ``choose``, a sender's chooser for ``edge``, the loads from now on, if it follows load."""
         if edge.grouping.follows_load and isinstance(choose, LoadFollower):
             self._followers.append(choose)
 
     @property
     def followed(self) -> bool:
-        """Whether anything here wants to know the loads."""
+        """Whether any chooser here follows load."""
         return bool(self._followers)
 
     def take(self, payload: bytes) -> None:
-        """Take in what another worker tells."""
+        """Take in the numbers of another worker."""
         self._told.update(pickle.loads(payload))
 
     def refresh(self, waiting_of: Callable[[int], int], in_lanes: Mapping[int, int]) -> None:
-        """Tell the choosers: ``waiting_of`` gives what waits for a task here, ``in_lanes`` what waits for tasks elsewhere."""
+        """Update the choosers. ``waiting_of`` counts the tuples that wait for a task here.
+
+        ``in_lanes`` counts those in lanes to tasks of other workers.
+        """
         waiting = Counter(self._told)
         waiting.update(in_lanes)
         loads = {
@@ -60,5 +63,5 @@ class Loads:
             follower.refresh_load(loads)
 
     def telling(self, waiting_of: Callable[[int], int]) -> bytes:
-        """What `take` in another worker takes: the tuples that wait for tasks here."""
+        """Return the payload for `take` in another worker: how many tuples wait for each task here."""
         return pickle.dumps({task: waiting_of(task) for task in self._mine}, 5)

@@ -1,4 +1,4 @@
-"""Waiting for what bolts have at work outside of the worker; see `stormspark.spi.outside`."""
+"""How a worker waits for the tuples that bolts work on outside of it; see `stormspark.spi.outside`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stormspark.worker.departures import Departures
 
 __all__ = ["OutsideWork", "Watch"]
 
-#: How long more answers are gathered.
+#: How long the worker lets more answers gather.
 _GATHER_SECONDS = 0.0003
 #: How long the worker takes in answers before it returns to its bolts. Each switch costs time.
 _TAKE_IN_SECONDS = 0.002
@@ -25,14 +25,14 @@ _WORTH_A_TURN = 25
 
 
 class Watch:
-    """Polls the files of some bolts, those that they had at the last `set`."""
+    """A poll of the files of some bolts: the files that they had at the last `set`."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
         self._bolts: dict[int, BoltTask] = {}
 
     def set(self, bolts: Iterable[BoltTask]) -> None:
-        """Watch these from now on, as far as they work."""
+        """Watch these bolts from now on, without those that have stopped the topology."""
         files = {bolt.fileno(): bolt for bolt in bolts if bolt.fatal is None}
         files.pop(-1, None)
         if files != self._bolts:
@@ -42,9 +42,9 @@ class Watch:
                 self._poll.register(file, select.POLLIN)
 
     def take_in(self, seconds: float, enter: Callable[[BoltTask], None]) -> int | None:
-        """Take in what has come, or comes within some seconds; None if nothing has, else how many tuples are done.
+        """Process answers that are there, or that come within ``seconds``.
 
-        ``enter`` is told whose code runs.
+        Returns how many tuples that settles; None if no answer came. ``enter`` is called with the bolt whose code runs.
         """
         came = self._poll.poll(seconds * 1000)
         if not came:
@@ -57,7 +57,7 @@ class Watch:
         return done
 
     def gather(self, bolts: Iterable[BoltTask]) -> None:
-        """Let more come of these before the next look, unless one asks: who does is waiting."""
+        """Let more answers gather before the next look, unless somebody outside waits for an answer from one of these bolts."""
         if not any(bolt.asks for bolt in bolts):
             time.sleep(_GATHER_SECONDS)
 
@@ -68,24 +68,25 @@ class OutsideWork:
     def __init__(self, clock: Callable[[], float], call: CurrentCall, departures: Departures) -> None:
         self._clock, self._call, self._departures = clock, call, departures
         self._watch = Watch()
-        #: Known once the bolts are prepared.
+        #: The bolts that work outside; set once the bolts are prepared.
         self.bolts: list[BoltTask] = []
 
     @property
     def at_work(self) -> int:
-        """Tuples that bolts have outside of this process."""
+        """How many tuples bolts work on outside of this process."""
         return sum(bolt.outside for bolt in self.bolts)
 
     @property
     def wants_answers(self) -> bool:
-        """Whether tuples wait for a bolt that has no room: then its answers are wanted, and no more tuples for it."""
+        """Whether tuples wait for a bolt that has no room. Such a bolt needs answers, and no more tuples."""
         return any(bolt.waiting and not bolt.ready for bolt in self.bolts)
 
     def wait(self, until: float) -> bool:
-        """Wait for what is at work outside, and take in what comes; false if there is nothing, or no time.
+        """Wait for answers from outside, and process them; false if no bolt is at work there, or if there is no time.
 
-        Returns after some milliseconds, or when all is done, so that bolts go on with what has come. As long as somebody waits
-        for answers there, only that is listened to: it is cheaper to take in all at once what others send.
+        Returns after some milliseconds, or earlier if all is done, so that bolts can go on with the results. As long as
+        somebody outside waits for an answer, only those bolts are watched: it is cheaper to process the others' answers all
+        at once.
         """
         busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()
@@ -98,7 +99,7 @@ class OutsideWork:
         while now < turn_ends:
             done = watch.take_in(turn_ends - now, enter)
             if done is None:
-                for bolt in busy:  # nothing came: it may ask how far things are
+                for bolt in busy:  # no answer came, so the bolt may check how far its work is
                     enter(bolt)
                     bolt.take_in()
                 break
@@ -121,7 +122,7 @@ class OutsideWork:
         return True
 
     def take_in(self) -> None:
-        """Take in what has come, without waiting."""
+        """Process answers that are there, without waiting."""
         self._watch.set(self.bolts)
         self._watch.take_in(0, self._call.enter)
         for bolt in self.bolts:

@@ -1,4 +1,4 @@
-"""Random numbers of 64 bits, drawn by the thousand: edges of trees, and records of the durable acker."""
+"""Random numbers of 64 bits, drawn many at a time: for edges of trees, and for records of the durable acker."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["edge_ids", "record_ids"]
 
 
 def edge_ids(random: Random, count: int) -> Sequence[int]:
-    """Numbers from 0 to 2**64 - 1."""
+    """Draw numbers from 0 to 2**64 - 1."""
     return array("Q", random.randbytes(8 * count))
 
 
 def record_ids(random: Random, count: int) -> Sequence[int]:
-    """Numbers from -2**63 to 2**63 - 1, as Spark's longs are."""
+    """Draw numbers from -2**63 to 2**63 - 1, the range of Spark's longs."""
     return array("q", random.randbytes(8 * count))

@@ -1,4 +1,4 @@
-"""Tuples that can't go where they should: their trees fail, and the task that is concerned reports why."""
+"""Tuples that can't reach their receiver: their trees fail, and a task reports why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Refusals"]
 
 
 class Refusals:
-    """Of one worker. Lanes and receivers are given its methods before the tasks exist, so `follow` names the tasks."""
+    """The refusals of one worker. Lanes and receivers get its methods before the tasks exist, so `follow` adds the tasks."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -22,11 +22,11 @@ class Refusals:
         self._later: list[tuple[int | None, Roots, str]] = []
 
     def follow(self, tasks: Mapping[int, Task], bolts: Sequence[BoltTask]) -> None:
-        """These are the worker's tasks."""
+        """Take over the worker's tasks."""
         self._tasks, self._bolts = tasks, bolts
 
     def unsent(self, task: int, roots: Iterable[Roots], reason: str) -> None:
-        """Tuples that ``task`` has emitted can't go to another worker."""
+        """Fail tuples that ``task`` has emitted and that can't go to another worker."""
         sender = self._tasks[task]
         sender.report_error(reason)
         verdict = Verdict(Outcome.FAILED, reason, sender.component.id, sender.id)
@@ -34,7 +34,7 @@ class Refusals:
             sender.fail_delivery(of_one, verdict, "to send")
 
     def refuse(self, task: int | None, roots: Roots, reason: str) -> None:
-        """A tuple can't be given to bolt ``task``. Without a task a whole frame is lost, and the first bolt reports it."""
+        """Fail a tuple that bolt ``task`` can't get. Without a task a whole frame is lost, and the first bolt reports it."""
         bolt = self._bolts[0] if task is None else self._tasks[task]
         if task is not None:
             bolt.counters.failed += 1
@@ -43,16 +43,16 @@ class Refusals:
         bolt.report_error(f"a tuple was not given to it, and its trees fail: {reason}")
 
     def refuse_later(self, task: int | None, roots: Roots, reason: str) -> None:
-        """The same for a row whose sender is in the middle of an emit, before its trees begin: see `flush`."""
+        """Refuse a row at the next `flush`, because its sender is in the middle of an emit, before its trees begin."""
         self._later.append((task, roots, reason))
 
     def flush(self) -> None:
-        """Nobody is in the middle of an emit now: refuse what waits for that."""
+        """Refuse the rows that `refuse_later` has kept. Call it while no task is in the middle of an emit."""
         if self._later:
             later, self._later = self._later, []
             for refused in later:
                 self.refuse(*refused)
 
     def clear(self) -> None:
-        """What waits belongs to a batch that comes again."""
+        """Drop the rows that wait to be refused, because their batch runs again."""
         self._later.clear()

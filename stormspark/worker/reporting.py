@@ -1,4 +1,4 @@
-"""What a worker tells the driver at the end of a round."""
+"""The reporter of a worker: it makes the report to the driver at the end of a round."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Reporter"]
 
 
 class Reporter:
-    """Of one worker; ``incarnation`` tells its lives apart. ``transaction`` is None where batches are none."""
+    """The reporter of one worker in one incarnation. ``transaction`` is None unless batches are transactions."""
 
     def __init__(
         self,
@@ -44,14 +44,14 @@ class Reporter:
         self._wiring, self._tasks, self._spouts = wiring, wiring.tasks, wiring.spouts
         self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
         self._transaction = transaction
-        #: What the durable acker has to hear.
+        #: The changes that the durable acker has to know.
         self.acker_log = AckerLog()
         self._work_done = -1
-        #: In the round that ended last nothing happened here.
+        #: Whether nothing happened here in the last round, and nothing waits.
         self.was_idle = False
 
     def report(self, step: Step) -> WorkerReport:
-        """The end of a round. Where batches are transactions, this one is prepared now if it is worked off everywhere."""
+        """Make the report at the end of a round. A transaction is prepared now, if nothing of it is left on any worker."""
         tasks, orders = self._tasks.values(), step.orders
         loads: dict[int, TaskLoad] = {}
         for spout in self._spouts:
@@ -92,13 +92,16 @@ class Reporter:
 
     @property
     def backlog(self) -> int:
-        """Tuples, rows, calls and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
+        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next batch."""
         rows = sum(spout.rows_waiting for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self._tasks.values())
         return self._turns.waiting + rows + calls + self._ledger.statistics().outgoing
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
-        """How far the tasks of source spouts have come. They read their low marks in every so many batches, and in batch 0."""
+        """Return how far the tasks of source spouts have come.
+
+        They read their low marks only every ``low_marks_every`` batches, and in batch 0.
+        """
         return merge_progress(
             {spout.component.id: progress}
             for spout in self._spouts

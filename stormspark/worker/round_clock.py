@@ -1,4 +1,4 @@
-"""How the time of a round is divided: for how long spouts are asked, bolts run, and gaps between supersteps are filled."""
+"""The clock of rounds. It divides the time of a round among the calls of spouts, the bolts, and the gaps between supersteps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["RoundClock"]
 
-#: Between supersteps a worker fills the gap with at most this share of its spouts' time: the tuples of the superstep itself are
-#: those that other workers can begin with.
+#: A worker spends at most this share of its spouts' time on the gaps between supersteps. The rest is spent in the superstep
+#: itself, because other workers can begin only with tuples from there.
 _MOST_FILLED = 0.5
-#: One superstep counts for message timeouts with at most this share of a timeout, or as much as a pause: while one long call
-#: runs, no worker can tell the others which tuples merely wait, and that news takes up to six supersteps to arrive (W2).
+#: One superstep advances the time of message timeouts by at most this share of a timeout, or by the length of a pause. While
+#: one long call runs, no worker can report to the others which tuples merely wait; such a report takes up to six supersteps
+#: (W2).
 _STEP_SHARE = 1 / 8
 
 
@@ -29,24 +30,25 @@ class RoundClock:
         self._supersteps = plan.last_superstep + 1
         gap = settings.clock_gap_ms / 1000
         step = inf if settings.timeout_secs is None else settings.timeout_secs * _STEP_SHARE
-        #: What message timeouts run on.
+        #: The clock that message timeouts run on.
         self.running = RunningClock(gap, max(gap, step))
-        #: How long spouts are asked per round.
+        #: How long spouts are called per round.
         self.quantum = SpoutQuantum(settings.batch_target_ms / 1000)
-        #: How long a superstep may take. Where spouts don't wait for slow bolts, all supersteps of a round share one target.
+        #: How long a superstep may take. If spouts don't wait for slow bolts, all supersteps of a round share one target.
         self.turn_seconds = settings.superstep_deadline_ms / 1000
         if sheds:
             self.turn_seconds = min(
                 self.turn_seconds, settings.batch_target_ms / 1000 / (plan.last_superstep + 1)
             )
-        #: Rows of sources, and what a transaction emits, belong to a batch; where bolts shed, spouts have no time of their own.
+        #: Whether gaps may be filled. Not with rows of sources and tuples of a transaction, because these belong to a batch;
+        #: and not if bolts shed, because spouts have no time of their own then.
         self._may_fill = not (
             sheds
             or plan.exactly_once
             or settings.trigger_interval_ms
             or any(component.source for component in plan.components.values())
         )
-        #: Spouts had more to emit than time, in this round.
+        #: Whether spouts had more to emit than time in this round.
         self.quantum_used_up = False
         #: How long the worker was at work in this round.
         self.worked = 0.0
@@ -58,14 +60,15 @@ class RoundClock:
 
     @property
     def share_of_superstep(self) -> float:
-        """How long one superstep may go round in loops: all supersteps of a round together have as long for that as its spouts
-        have. More would make batches longer than their target, and the quantum, which follows them, would shrink at the cost of
-        the spouts.
+        """How long one superstep may carry tuples around loops.
+
+        All supersteps of a round together may take as long for that as the round's spouts. More would make batches longer than
+        their target. Then the quantum, which follows the length of batches, would shrink at the cost of the spouts.
         """
         return self.quantum.seconds / self._supersteps
 
     def superstep_begins(self, now: float) -> None:
-        """Note the gap since the superstep before."""
+        """Count the gap since the previous superstep."""
         if self._superstep_ended is not None:
             self._gaps += now - self._superstep_ended
 
@@ -74,10 +77,10 @@ class RoundClock:
         self._superstep_ended = now
 
     def round_begins(self, now: float, target: float | None, *, was_limited: bool, asks_freely: bool) -> None:
-        """A round begins that should last ``target`` seconds; None: as long as the one before should.
+        """Begin a round that should last ``target`` seconds; None: the target stays.
 
-        ``was_limited``: in the round before a limit stopped a spout, so that round shows nothing about how much time spouts may
-        have without one. ``asks_freely``: in this round spouts are asked, and no limit is set for them.
+        ``was_limited``: a limit stopped a spout in the previous round, so that round does not show how much time spouts may
+        have without a limit. ``asks_freely``: in this round spouts are called, and have no limit.
         """
         if target is not None:
             self.quantum.target = target
@@ -93,6 +96,6 @@ class RoundClock:
         self.running.begin_batch(now)
 
     def gap_filled(self, seconds: float, *, used_up: bool) -> None:
-        """Part of a gap was used; unless spouts used it up, the rest of the gaps is not needed."""
+        """Note that part of a gap was used. Unless spouts used it up, they do not need the rest of the gaps."""
         self.filled += seconds
         self.left_to_fill = self.left_to_fill - seconds if used_up else 0.0

@@ -1,4 +1,4 @@
-"""What a worker offers its tasks: contexts, timers, threads, and the names of the things around them."""
+"""The services of a worker for its tasks: contexts, timers, threads, and the names of the things around them."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class TaskServices:
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._tasks: Iterable[Task] = ()
-        #: The task whose ``execute`` runs, or a timer of it, which may wait for its threads.
+        #: The task whose ``execute`` or timer runs. That code may wait for its threads.
         self.executing: Task | None = None
-        #: User code has threads of its own (W26).
+        #: Whether user code has threads of its own (W26).
         self.guarded = False
 
     def start(self, tasks: Iterable[Task]) -> None:
@@ -70,22 +70,22 @@ class TaskServices:
         return self._call.thread
 
     def epoch(self) -> float:
-        """Seconds since 1970 when the clock was 0."""
+        """Return the time, in seconds since 1970, at which the clock stood at 0."""
         return self._epoch
 
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call back at a fixed rate; at first after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``; the first time after ``first`` seconds, if that is given."""
         self.timers.add(task, seconds, callback, first)
 
     def clear_timers(self, task: Task) -> None:
-        """The instance of ``task`` has ended."""
+        """Drop all timers of ``task``, because its instance has ended."""
         self.timers.remove(task)
 
     @property
     def shared_executor(self) -> Executor:
-        """A thread pool for all tasks, made when it is first asked for (A28)."""
+        """The thread pool of all tasks. It is made at its first use (A28)."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(
                 self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
@@ -93,7 +93,7 @@ class TaskServices:
         return self._threads
 
     def context(self, task: Task) -> TopologyContext:
-        """What a new instance of ``task`` is given."""
+        """Make the context for a new instance of ``task``."""
         plan = self._plan
         placed = plan.tasks[task.id]
         return TopologyContext(
@@ -118,11 +118,11 @@ class TaskServices:
     # -- for `watch_for_threads` ---------------------------------------------------------------------------------
 
     def runs_user_code(self, thread: int) -> bool:
-        """Whether this thread is in a task's code now."""
+        """Return whether this thread is in a task's code now."""
         return self._call.runs_in(thread)
 
     def guard(self) -> None:
-        """User code has threads from now on."""
+        """Prepare all tasks for calls from other threads, because user code has started one."""
         if not self.guarded:
             self.guarded = True
             for task in self._tasks:

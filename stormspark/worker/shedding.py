@@ -1,8 +1,8 @@
-"""Overload without slowing anybody down: what does not fit into the queue of a bolt's task is dropped or failed (X51, F10).
+"""Overload without slowing down spouts: a bolt's task drops or fails tuples that do not fit into its queue (X51, F10).
 
-The queue holds as much as its high marks say, in tuples and in bytes, and what comes beyond that is shed, the newest first. So
-what is executed is in order, the bolt always has work, and memory is bounded by the marks. A tuple that is dropped closes its
-edge: its tree ends as if the tuple had been executed, where Heron's waits for the timeout. One that fails ends its tree at once.
+The queue holds as much as its high marks allow, in tuples and in bytes. Tuples beyond that are shed, the newest first. So the
+bolt executes tuples in order and always has work, and the marks bound the memory. To drop a tuple closes its edge: its tree
+ends as if the tuple had been executed, while Heron's tree waits for the timeout. To fail a tuple ends its tree at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MEGABYTE = 1024 * 1024
 
 
 class Shedding:
-    """Of one task of a bolt."""
+    """Sheds the excess tuples of one task of a bolt."""
 
     def __init__(self, task: BoltTask, ledger: Ledger, settings: Settings) -> None:
         self._task, self._ledger = task, ledger
@@ -35,7 +35,7 @@ class Shedding:
         self._told_at: float | None = None
 
     def excess(self) -> int:
-        """How many of the tuples that wait do not fit."""
+        """Return how many of the waiting tuples do not fit."""
         waiting = self._task.waiting
         if not waiting:
             return 0
@@ -43,7 +43,7 @@ class Shedding:
         return max(0, waiting - fit)
 
     def shed(self, excess: int, now: float) -> None:
-        """Give the newest ``excess`` tuples up, but for ticks, and say so once an interval; ``now`` is in seconds."""
+        """Drop or fail the newest ``excess`` tuples, but no ticks. Report it once per interval; ``now`` is in seconds."""
         task = self._task
         newest = task.take_newest(excess)
         if self._strategy == "fail":

@@ -1,4 +1,4 @@
-"""What a worker is asked for, and what it tells the driver when a batch ends."""
+"""The step that a worker is to run, and the report that it sends to the driver at the end of a round."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = [
 class Step(NamedTuple):
     """One superstep of one attempt at one batch.
 
-    ``superstep`` goes on counting where a batch is prolonged by further rounds: with S + 1 supersteps a round, the second one
-    begins with superstep S + 1.
+    ``superstep`` goes on counting if a batch has several rounds: with S + 1 supersteps per round, the second round begins with
+    superstep S + 1.
     """
 
     batch: int
@@ -42,9 +42,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """An error of a task: raised by user code or reported with ``report_error`` (C4). ``text`` is its
-    traceback.
-    """
+    """An error of a task: raised by user code, or reported with ``report_error`` (C4). ``text`` is its traceback or message."""
 
     component: str
     task: int
@@ -58,58 +56,59 @@ class TransactionReport(NamedTuple):
     left: int
     #: Why the batch can't be committed, or None.
     aborts: str | None
-    #: It is worked off here, and its changes are in ``file``, or are it; None where nothing has changed.
+    #: Whether the worker has prepared the batch. Then ``file`` describes the file of its changes, or is the changed rows
+    #: themselves; None if nothing has changed.
     prepared: bool
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether bolts have to hear of the batch's end, and what a later attempt has to know of this one (`EarlierAttempts`).
+    #: Whether bolts need a call at the batch's end, and what a later attempt has to know of this one (`EarlierAttempts`).
     begun: bool = False
     announced: Mapping[str, bytes] | None = None
-    #: Whether ``aborts`` is storage or a broker that is away, and no user code.
+    #: Whether the cause in ``aborts`` is storage or a broker that can't be reached, and not user code.
     outside: bool = False
-    #: Tuples that bolts keep over its end, and that are not in their state.
+    #: How many tuples bolts hold over the end of the batch, outside of their state.
     held: int = 0
 
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """The state of one worker at the end of a round. Counters are totals since this process began."""
+    """The report of one worker at the end of a round. Counters are totals since this process began."""
 
     worker: int
     incarnation: int
     batch: int
     counters: Mapping[int, TaskCounters]
-    #: New ones since the last report, oldest first, a bounded number.
+    #: The errors since the last report, oldest first; their number is bounded.
     errors: tuple[ErrorReport, ...]
     #: Why the topology has to stop, or None.
     fatal: ErrorReport | None
-    #: Whether tuples wait in queues here, or in frames that wait for the next batch.
+    #: How many tuples, rows, calls and acks wait here: in queues, and in frames for the next batch.
     backlog: int
-    #: What users' metrics read since the last report (J18).
+    #: The readings of users' metrics since the last report (J18).
     data_points: tuple[DataPoint, ...] = ()
-    #: What was told of trees that failed since the last report, oldest first, a bounded number; these are no errors of tasks.
+    #: The reported failures of trees since the last report, oldest first; their number is bounded. They are no errors of tasks.
     failures: tuple[ErrorReport, ...] = ()
     #: How far the tasks of each source spout have come.
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
-    #: For the durable acker: change sets that may not be written yet, oldest first, each with its number (`AckerLog`).
+    #: Change sets for the durable acker that may not be written yet, oldest first, each with its number (`AckerLog`).
     acker: tuple[tuple[int, bytes], ...] = ()
     #: What each task did in this round, for the controller of backpressure.
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
-    #: Seconds that the worker was at work in this round.
+    #: For how many seconds the worker was at work in this round.
     worked: float = 0.0
-    #: Seconds in which it went on between supersteps, since the last report.
+    #: For how many seconds it filled gaps between supersteps since the last report.
     filled: float = 0.0
-    #: Nothing happened here in this round, and nothing waits.
+    #: Whether nothing happened here in this round, and nothing waits.
     idle: bool = False
-    #: And nothing will happen that the worker would not see by itself: no tree is open, nothing is at work outside.
+    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then it would itself notice new work.
     at_rest: bool = False
-    #: Of a topology whose batches are transactions: how the batch ends here.
+    #: How the batch ends here, where batches are transactions.
     transaction: TransactionReport | None = None
 
 
 def read_report(payload: bytes) -> WorkerReport:
-    """A worker's report, without the readings of users' metrics that can't be unpickled here: these are errors of their tasks."""
+    """Unpickle a worker's report. Readings of users' metrics that can't be unpickled here become errors of their tasks."""
     try:
         return pickle.loads(payload)  # type: ignore[no-any-return]
     except Exception:
@@ -132,17 +131,17 @@ def read_report(payload: bytes) -> WorkerReport:
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
-    """Why the topology has to stop after a batch with these reports, or None."""
+    """Return the error with which the topology has to stop after a round with these reports; None if it goes on."""
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
 
 
 def merge_loads(reports: Iterable[WorkerReport]) -> dict[int, TaskLoad]:
-    """What the tasks of all workers did in a round, by task id."""
+    """Merge the loads of all workers' tasks in one round, by task id."""
     return {task: load for report in reports for task, load in report.loads.items()}
 
 
 def merge_progress(told: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:
-    """What several tasks, or workers, say of each source spout in one batch, as one.
+    """Merge the progress that several tasks, or workers, report of each source spout in one batch.
 
     >>> merge_progress([{"s": SourceProgress(3, {"t-0": 7, "t-1": 2})}, {"s": SourceProgress(1, {"t-0": 5})}])
     {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0, limit=None)}

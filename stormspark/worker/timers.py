@@ -1,8 +1,8 @@
 """Timers of a worker's tasks: ticks, windows, metric buckets and users' own, all on the worker's clock.
 
-They go off in superstep 0, between tuples, on the thread that runs the tasks. So a timer is as exact as
-batches are short, which is what Storm says of its ticks too (C9). A worker that was busy or asleep for several
-periods goes on with one call, in the old rhythm.
+They go off in superstep 0, between tuples, on the thread that runs the tasks. So the shorter batches are, the more exact is a
+timer; Storm's ticks are no more exact (C9). If a worker was busy or asleep for several periods, one call makes up for all of
+them, and the old rhythm goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Timer:
 
 
 class Timers:
-    """All timers of one worker. ``next_due`` is when the first of them goes off, infinity where there is none."""
+    """All timers of one worker. ``next_due`` is when the next one goes off; infinity if there is none."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.next_due = math.inf
@@ -35,26 +35,26 @@ class Timers:
     def add(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call ``callback`` every ``seconds`` from now on, for ``task``; at first after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds`` for ``task``; the first time after ``first`` seconds, if that is given."""
         due = self._clock() + (seconds if first is None else first)
         self._timers.append(_Timer(task, seconds, callback, due))
         self._look()
 
     def remove(self, task: Task) -> None:
-        """Forget the timers of ``task``: its instance has ended."""
+        """Drop the timers of ``task``, because its instance has ended."""
         self._timers = [timer for timer in self._timers if timer.task is not task]
         self._look()
 
     def take_due(self, now: float) -> Iterator[tuple[Task, Callable[[], None]]]:
-        """The calls that are due at ``now``, each once, in the order in which they fell due.
+        """Iterate over the calls that are due at ``now``, each once, in the order in which they fell due.
 
-        One whose task began anew meanwhile, because an earlier one raised, is left out.
+        A call is left out if its task has restarted meanwhile, because an earlier call raised.
         """
         due = sorted((timer for timer in self._timers if timer.due <= now), key=lambda timer: timer.due)
         for timer in due:
-            # By arithmetic, not step by step: the clock may have jumped by a million periods.
+            # Computed in one step, because the clock may have jumped by a million periods.
             timer.due += timer.period * (math.floor((now - timer.due) / timer.period) + 1)
-            if timer.due <= now:  # a period that is too small for the numbers' precision
+            if timer.due <= now:  # the period is smaller than the precision of the numbers
                 timer.due = now + timer.period
         self._look()
         for timer in due:

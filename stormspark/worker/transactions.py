@@ -1,8 +1,9 @@
-"""A worker's part in a batch that is a transaction: it hears that the batch begins, works it off, prepares it, or rolls it back.
+"""A worker's part in a batch that is a transaction: it begins the batch, processes all of it, and prepares it or rolls it back.
 
-After a component has heard that its batch ends (``pre_save``), no tuple of that batch may reach it. So workers prepare together
-or not at all. In superstep S, the last one in which tuples can leave a worker, each worker that still has work sends every other
-one an empty frame. In the superstep after it every worker knows whether a tuple is left anywhere, and only acks arrive.
+After a component was called for the end of its batch (``pre_save``), no tuple of that batch may reach it. So workers prepare
+together or not at all. In superstep S, the last one in which tuples can leave a worker, each worker that still has work sends
+an empty frame to every other one. In the superstep after it, every worker knows whether a tuple is left anywhere, and only
+acks arrive.
 
 The driver's part, which decides, is `stormspark.driver.transaction`.
 """
@@ -34,9 +35,9 @@ __all__ = ["WorkerTransaction"]
 
 
 class WorkerTransaction:
-    """Of worker ``index``, for one batch after another. ``states`` is the state of its tasks.
+    """The transactions of worker ``index``, one batch after another. ``states`` is the state of its tasks.
 
-    Its components hear of attempts at batches (G2) also where batches are no transactions.
+    It also begins attempts (G2) for components that know their batches, even if batches are no transactions.
     """
 
     def __init__(
@@ -59,27 +60,27 @@ class WorkerTransaction:
             wiring.bolts,
         )
         self._call, self._departures, self._refusals, self._turns = call, departures, refusals, turns
-        #: The tasks that know their batches, and how many rounds that end this batch there have been.
+        #: The tasks that know their batches; and how many of the rounds that end this batch have run.
         self._batch_aware = [task for task in wiring.tasks.values() if task.component.kind_of_batch]
         self._ended = 0
         self._batch = -1
-        #: Why the earlier attempt at a batch is to be taken back, when its next one begins.
+        #: Why the previous attempt has to be rolled back when the next one begins; None if it has not.
         self._rolls_back: str | None = None
-        #: In this round some worker still had work when its last tuples left: then no worker prepares in it.
+        #: Whether some worker still had work in this round when its last tuples left. Then no worker prepares in this round.
         self.unsettled = False
-        #: Why the batch fails, as another worker has reported in a round that ends it.
+        #: Why the batch fails according to another worker, in a round that ends the batch; "" if it does not.
         self._fails_elsewhere = ""
-        #: This worker's report once it has prepared the batch; until that batch ends it executes nothing more.
+        #: This worker's report once it has prepared the batch. Until that batch ends the worker executes nothing more.
         self.prepared: TransactionReport | None = None
 
     # -- how a batch begins ------------------------------------------------------------------------------------
 
     def attempt_ended(self, reason: str) -> None:
-        """The attempt at this batch is over. The next round says what is committed, and then the rest is taken back."""
+        """Note that the attempt is over. The next round's orders name the last commit; everything after it is rolled back."""
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
-        """A round begins: take back what is not committed, or hear that it is."""
+        """Begin a round: roll back an ended attempt, or take over a commit."""
         reason, self._rolls_back = self._rolls_back, None
         if reason is not None:
             self.roll_back(step.batch, step.orders.committed, reason)
@@ -89,18 +90,16 @@ class WorkerTransaction:
             spout.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
-        """Batch ``committed`` is the last one that is committed. If that is new, states and spouts hear of it."""
+        """Take over that batch ``committed`` is the last one that is committed, if that is new."""
         if committed > self._states.last:
-            for spout in self._spouts:  # before any code of users runs, which may raise
+            for spout in self._spouts:  # before any user code runs, which may raise
                 spout.commit()
             self._states.committed(committed)
             self._turns.deliver_verdicts()
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Take back everything that came of ``batch`` here; after ``committed``, the batch comes again."""
-        self.hear_of_commit(
-            committed
-        )  # the batch that this worker knew as the last may be committed after all
+        """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
+        self.hear_of_commit(committed)  # a batch may be committed that this worker does not know of yet
         self._ledger.roll_back(reason)
         self._departures.clear()
         self.prepared = None
@@ -112,17 +111,18 @@ class WorkerTransaction:
         for task in self._tasks.values():
             task.aborts = None
             self._call.enter(task)
-            # An instance without state may know of the batch all the same.
+            # Even an instance without state may have kept something of the batch.
             if task.state is None and isinstance(task, BoltTask):
                 task.begin_anew()
         self._states.roll_back(committed)
         self._turns.deliver_verdicts()
 
     def begin_batch(self, step: Step) -> None:
-        """An attempt at a batch begins: components that want to know which one hear of it (G2)."""
+        """Begin an attempt at a batch, also for the components that know their batches (G2)."""
         self._batch = step.batch
         self._ended, self.prepared = 0, None
-        # A driver counts its attempts from the beginning: its generation tells them from those of the driver before.
+        # Each driver counts its attempts anew, so its generation is needed to tell them apart from those of the previous
+        # driver.
         attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
         for task in self._batch_aware:
             pickled = step.orders.earlier.announced.get(_place_of(task))
@@ -130,7 +130,7 @@ class WorkerTransaction:
             task.begin_batch(attempt, None if pickled is None else self._read(task, pickled))
 
     def _read(self, task: Task, pickled: bytes) -> Any:
-        """What an earlier attempt announced of the batch. Without it this one can't be the same, so the topology stops."""
+        """Unpickle what an earlier attempt announced of the batch. If that fails, the topology stops: it can't be repeated."""
         try:
             return pickle.loads(pickled)
         except Exception as error:
@@ -139,13 +139,13 @@ class WorkerTransaction:
             return None
 
     def begin_round(self) -> None:
-        """Nothing is known yet of what the other workers have left."""
+        """Begin a round: forget what other workers had left in the previous one."""
         self.unsettled, self._fails_elsewhere = False, ""
 
     # -- how it ends -------------------------------------------------------------------------------------------
 
     def end_batches(self, number: int, stage: int) -> None:
-        """In round ``number`` of those that end the batch: it is over for the bolts of this stage, downstream one by one."""
+        """End the batch for the bolts of this stage, one by one downstream, in round ``number`` of those that end it."""
         reached("worker.before_finish")
         ends = self._plan.ends_of_batches
         for bolt in self._bolts:
@@ -159,22 +159,22 @@ class WorkerTransaction:
         reached("worker.finished")
 
     def take_unsettled(self, frame: Frame) -> None:
-        """Another worker has work left, or the batch fails there."""
+        """Take in that another worker has work left, or that the batch fails there."""
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
     def tell_if_unsettled(self, step: Step, phase: int) -> None:
-        """In superstep S: if this worker needs another round, or the batch fails here, tell all others.
+        """Send all other workers a frame in superstep S if this worker needs another round, or if the batch fails here.
 
-        In a round that ends the batch this worker reports a fail at once: no committer may act on what the one before it did not
-        do.
+        In a round that ends the batch the worker reports a fail at once, in any superstep: no committer may act if an earlier
+        one has failed.
         """
-        # What is left where no edge crosses concerns nobody else.
+        # If no edge crosses between workers, the work that is left concerns nobody else.
         if self.unsettled or not self._plan.supersteps:
             return
         reason = None
         if step.orders.ending_round:
-            self._departures.seal_all()  # some of it may be what can't be sent
+            self._departures.seal_all()  # tuples that can't be pickled fail at this point
             reason = self._why_it_fails()
         tells = reason is not None
         if phase == self._plan.supersteps and not tells:
@@ -191,13 +191,13 @@ class WorkerTransaction:
                 self._departures.add(worker, FrameKind.UNSETTLED, 0, (reason or "").encode(errors="replace"))
 
     def refuse_tuples(self, frames: Iterable[Frame]) -> None:
-        """Abort the batch where tuples come after it was prepared: they would be lost, or come twice. Nothing should get here."""
+        """Abort the batch if tuples arrive after it was prepared: they would be lost, or come twice. It should never happen."""
         if any(frame.kind in (FrameKind.TUPLES, FrameKind.BATCHES, FrameKind.ROWS) for frame in frames):
             first = next(iter(self._tasks.values()))
             first.abort(f"worker {self._index} was given tuples of a batch that it had prepared")
 
     def report(self, step: Step) -> TransactionReport:
-        """The end of a round: prepare the batch for its commit if it is worked off everywhere."""
+        """Make the report at the end of a round; prepare the batch for its commit if no worker has anything left of it."""
         for spout in self._spouts:
             spout.note_failures()
         failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
@@ -207,7 +207,7 @@ class WorkerTransaction:
                 aborts=aborts, prepared=aborts is None, failed_rows=failed, outside=self._aborted_outside()
             )
         left, ended = self._left(), self._has_ended(step)
-        # A fail that another worker has yet to hear of decides about the batch, as a tuple does.
+        # A fail on its way to another worker counts as left, like a tuple, because it decides about the batch.
         left += sum(len(parts.fails) for parts in self._ledger.parts_to_send.values())
         self._ended = max(self._ended, step.orders.ending_round)
         begun = any(task.takes_part for task in self._batch_aware)
@@ -229,7 +229,7 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """In a round that ends the batch: what has gone wrong, here or elsewhere, so that it can't be committed."""
+        """Return why the batch can't be committed, here or elsewhere; None if it can. For rounds that end the batch."""
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
             return aborts or (fatal.text if fatal is not None else None)
@@ -242,16 +242,16 @@ class WorkerTransaction:
         return self._fails_elsewhere or None
 
     def _left(self) -> int:
-        """Tuples and rows of the batch that wait here, and calls that have to return before it ends."""
+        """Return how many tuples and rows of the batch wait here, with calls that have to return before it ends."""
         return self._turns.left + sum(spout.rows_left + spout.must_finish for spout in self._spouts)
 
     def _has_ended(self, step: Step) -> bool:
-        """Whether all batch bolts here that take part have heard that the batch is over."""
+        """Return whether all bolts here that take part were called for the end of the batch."""
         begun = any(task.takes_part for task in self._batch_aware)
         return not begun or max(self._ended, step.orders.ending_round) == self._plan.ending_rounds
 
     def _announcements(self) -> dict[str, bytes]:
-        """What the tasks announce of their batch, for a later attempt at it."""
+        """Return what the tasks announce of their batch, for a later attempt at it."""
         announced = {_place_of(task): task.announcement() for task in self._batch_aware}
         return {place: pickled for place, pickled in announced.items() if pickled is not None}
 
@@ -263,7 +263,7 @@ class WorkerTransaction:
         return bool(aborted) and all(task.aborted_outside for task in aborted)
 
     def _held(self) -> int:
-        """How many tuples bolts keep over the end of the batch, outside of their state; they warn of it."""
+        """Count the tuples that bolts hold over the end of the batch, outside of their state; each such bolt logs a warning."""
         count = 0
         for bolt in self._bolts:
             held = bolt.held()
@@ -279,5 +279,5 @@ class WorkerTransaction:
 
 
 def _place_of(task: Task) -> str:
-    """Which task of its component it is, whatever its id is in another packing."""
+    """Identify a task by its component and index, because its id may differ in another packing."""
     return f"{task.component.id}/{task.index}"

@@ -1,6 +1,6 @@
-"""How the tasks of a worker are connected: who they are, and where each of their streams leads.
+"""The wiring of a worker: its tasks, and where each of their streams leads.
 
-A sender does not know whether a receiver is in this worker. It appends to a list, which is the inbox of a task here or part of a
+A sender does not know whether a receiver is in this worker. It appends to a list, which is either the inbox of a task here or a
 lane to another worker.
 """
 
@@ -43,33 +43,33 @@ __all__ = ["Wiring", "connect", "make_tasks"]
 
 @dataclass(frozen=True)
 class Wiring:
-    """The tasks of one worker, by id and by kind, and what senders append to."""
+    """The tasks of one worker, by id and by kind, and the inboxes that senders append to."""
 
     tasks: Mapping[int, Task]
     spouts: Sequence[SpoutTask]
-    #: Senders before receivers, so that one pass over them carries every tuple to its end, but for loops.
+    #: Senders before receivers, so that one pass over them carries every tuple to its end, unless it goes around a loop.
     bolts: Sequence[BoltTask]
     vectorised_bolts: Sequence[ArrowBoltTask]
     inboxes: Mapping[int, list[Delivery]]
-    #: Where rows of record batches go, by task.
+    #: The function that takes rows of record batches, by task.
     receivers: Mapping[int, Receive]
-    #: The streams of all tasks of the topology, here and elsewhere: what a tuple says of where it comes from.
+    #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to one of them as its origin.
     sources: Mapping[tuple[int, str], TupleSource]
 
     @property
     def fatal(self) -> ErrorReport | None:
-        """Why the topology has to stop, as a task here has found; None while it goes on."""
+        """The error of a task here for which the topology has to stop; None while it goes on."""
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
 
     def waiting_for(self, task: int) -> int:
-        """Tuples that wait for a bolt here."""
+        """Return how many tuples wait for a task of a bolt here."""
         bolt = self.tasks[task]
         assert isinstance(bolt, BoltTask), bolt.name
         return bolt.waiting
 
 
 def make_tasks(plan: PhysicalPlan, index: int, host: Host, refusals: Refusals) -> Wiring:
-    """The tasks of worker ``index``, not connected yet."""
+    """Make the tasks of worker ``index``, not connected yet."""
     tasks: dict[int, Task] = {}
     for placed in plan.tasks_of_worker(index):
         component = plan.components[placed.component]
@@ -156,7 +156,7 @@ class _Connector:
         return outlet
 
     def _edges(self, source: TupleSource) -> Iterator[EdgePlan]:
-        """The subscriptions to this stream."""
+        """Iterate over the subscriptions to this stream."""
         for edge in self.plan.edges:
             if (edge.source, edge.stream) == (source.component, source.stream):
                 yield edge
@@ -170,7 +170,7 @@ class _Connector:
             else:
                 inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
-        # Without a key the values don't matter; a grouping that a user wrote may look at them, and is never single.
+        # Without key fields the values don't matter. A user's own grouping may look at them, but is never single.
         candidates = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(
@@ -183,7 +183,7 @@ class _Connector:
         )
 
     def _batch_outlet(self, task: Task, stream: StreamPlan) -> BatchOutlet:
-        """The outlet of a stream of a vectorised task."""
+        """Make the outlet of a stream of a vectorised task."""
         source = self.wiring.sources[task.id, stream.id]
         subscriptions = []
         for edge in self._edges(source):
@@ -209,7 +209,7 @@ class _Connector:
         return BatchReceiver(receive, f"{placed.component}[{placed.index}]", here)
 
     def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:
-        """The chooser of one sender for one subscription, and what it knows."""
+        """Make the chooser of one sender for one subscription; also return the context that it got."""
         settings = self.plan.settings
         targets = self.plan.components[edge.target].tasks
         context = GroupingContext(

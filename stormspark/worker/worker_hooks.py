@@ -1,4 +1,4 @@
-"""The worker hooks of one worker (A5): made, started before its tasks, shut down after them."""
+"""The worker hooks of one worker (A5). They are started before its tasks, and shut down after them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerHooks:
-    """The hooks of worker ``index``. ``resources`` is what they have set for its tasks, a view that stays up to date."""
+    """The hooks of worker ``index``. ``resources`` are the objects that they have set for its tasks, always up to date."""
 
     def __init__(self, plan: PhysicalPlan, index: int, storm_id: str) -> None:
         self._plan = plan
@@ -34,7 +34,7 @@ class WorkerHooks:
         self.resources: Mapping[str, Any] = self._context.resources
 
     def start(self) -> None:
-        """Make and start the hooks, in the order in which they were added; raises `ComponentError` for one that raises."""
+        """Make and start the hooks, in the order in which they were added; raises `ComponentError` if one of them raises."""
         for declaration in self._plan.worker_hooks:
             try:
                 hook: WorkerHook = cloudpickle.loads(declaration.pickled)
@@ -49,7 +49,7 @@ class WorkerHooks:
             self._started.append((declaration, hook))
 
     def shutdown(self) -> None:
-        """Shut down, last one first; what a hook raises is logged and stops no other."""
+        """Shut the hooks down, the last one first. An error in one is logged, and does not keep the others from it."""
         while self._started:
             declaration, hook = self._started.pop()
             try:

@@ -1,1 +1,1 @@
-"""Rows of sources: how they become tuples, how they come back, and what the durable acker hears of them."""
+"""Rows of sources: how they become tuples, how they are emitted again, and how the durable acker learns of them."""

@@ -1,15 +1,13 @@
-"""A worker's log of what the durable acker has to know: numbered change sets, each kept until its batch is
-known to be committed.
+"""A worker's log for the durable acker: numbered change sets, each kept until its batch is known to be committed.
 
 The invariant: **the acker's journal holds a prefix of each worker's log, every change of it once.** So an XOR
 of it means something.
 
-Why it holds. A change set says what changed since the one before, in the order of the batches' ends. It goes
-to the driver with every report until a later batch begins, which Spark starts only when this one is
-committed; the driver writes a number once. A batch that is run again adds a change set of its own: what it
-forgot was opened by the one before, if that was written, and is closed by this one. Sets that the driver never
-tried to write become one with the next, without what was opened and closed in them: so an outage, in which
-one attempt follows another, makes them no larger.
+Why it holds. A change set has the changes since the previous one, in the order of the batches' ends. It goes to the driver with
+every report until a later batch begins, which Spark starts only when this one is committed. The driver writes each number
+once. A batch that runs again adds a change set of its own. The rows that it forgot were opened by the previous set, if that
+was written, and are closed by this one. Sets that the driver never tried to write are merged with the next one, without
+records that were both opened and closed in them. So they do not grow in an outage, in which one attempt follows another.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ from stormspark.acker.records import Change
 
 __all__ = ["ACKER_SCHEMA", "AckerLog", "change_table"]
 
-#: A change of a record; what comes after ``value`` is null where it is closed. ``created`` are microseconds
-#: of the acker's time.
+#: The schema of changes of records. The columns after ``value`` are null for a record that is closed. ``created`` is in
+#: microseconds of the acker's time.
 ACKER_SCHEMA = pa.schema(
     [
         ("root", pa.int64()),
@@ -48,7 +46,7 @@ class _ChangeSet(NamedTuple):
 
 
 class AckerLog:
-    """For one worker process."""
+    """The log of one worker process."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -56,13 +54,13 @@ class AckerLog:
         self._unconfirmed: deque[_ChangeSet] = deque()
 
     def begin_batch(self, batch: int) -> None:
-        """A batch begins, perhaps again; those before it are committed."""
+        """Begin a batch, perhaps again. All earlier batches are committed."""
         if batch > self._batch >= 0:
             self._unconfirmed.clear()
         self._batch = batch
 
     def add(self, changes: Iterable[pa.Table], attempt: int, tried: int) -> None:
-        """The changes of a batch that ends in ``attempt``; of attempts after ``tried`` nothing has been written."""
+        """Add the changes of a batch that ends in ``attempt``. The driver has written nothing of attempts after ``tried``."""
         tables = [ACKER_SCHEMA.empty_table(), *changes]
         merged = False
         while self._unconfirmed and self._unconfirmed[-1].attempt > tried:
@@ -80,19 +78,19 @@ class AckerLog:
 
     @property
     def unconfirmed(self) -> tuple[tuple[int, bytes], ...]:
-        """What may not be in the acker's journal yet: number and Arrow IPC stream of each."""
+        """The change sets that may not be in the acker's journal yet: the number and the Arrow IPC stream of each."""
         return tuple((one.number, one.data) for one in self._unconfirmed)
 
 
 def _without_opened_and_closed(table: pa.Table) -> pa.Table:
-    """Without the changes of records whose opening and whose end are both in it: a record's root is its own."""
+    """Drop the changes of records that are both opened and closed in the table. Each record has a root of its own."""
     found = compute.value_counts(table["root"])
     once = found.field("values").filter(compute.equal(found.field("counts"), 1))
     return table.filter(compute.is_in(table["root"], once))
 
 
 def change_table(component: str, task: int, changes: list[Change]) -> pa.Table:
-    """Lay the changes of one task out."""
+    """Make a table of the changes of one task."""
     count = len(changes)
     records, batches, ids, rows = zip(*changes, strict=True) if changes else ((), (), (), ())
     roots, created, values = zip(*records, strict=True) if records else ((), (), ())

@@ -1,12 +1,12 @@
-"""Rows of a source whose tuples a bolt has kept over the end of their batch, where batches are transactions.
+"""Held rows: rows of a source whose tuples a bolt keeps over the end of their batch, where batches are transactions.
 
-The invariant: **after each commit the table has exactly the rows of committed batches that are neither acked nor given up.** So
-whoever begins anew from a commit emits them again, and a row is lost with nobody.
+The invariant: **after each commit the table has exactly the rows of committed batches that are neither acked nor given up.**
+So a worker that begins anew from a commit emits them again, and no row is lost with a worker.
 
-Why it holds: what changed is written with the batch's other changes, and committed with them. A row that is acked in a batch
-leaves the table by that batch's commit, and is back where it is taken back.
+Why it holds: these changes are written with the batch's other changes, and committed with them. A row that is acked in a batch
+leaves the table with that batch's commit; if the batch is rolled back, the row is still there.
 
-Nearly always a batch ends with all of its rows, and then there is nothing to write, and nothing to look for.
+Nearly always a batch ends with all of its rows done. Then there is nothing to write, and nothing to look for.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["HeldRows"]
 
 
 class _Place(NamedTuple):
-    """Where the table has a row: with which task, by index, and under which key."""
+    """The place of a row in the table: the index of its task, and its key."""
 
     task: int
     key: bytes
 
 
 class HeldRows:
-    """For the task ``index`` of ``component``.
+    """The held rows of task ``index`` of ``component``.
 
     >>> held = HeldRows("lines", 0)
     >>> row = Row((4, 1, 0), ("text",), 4)
@@ -46,7 +46,7 @@ class HeldRows:
     def __init__(self, component: str, index: int) -> None:
         self._component, self._index = component, index
         self._there: dict[Hashable, _Place] = {}
-        #: What is there if the batch that is prepared is committed; None: no batch is.
+        #: The places once the prepared batch is committed; None if no batch is prepared.
         self._prepared: dict[Hashable, _Place] | None = None
 
     def __len__(self) -> int:
@@ -56,16 +56,16 @@ class HeldRows:
         return id in self._there
 
     def load(self, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Row]:
-        """What the table has, as task, key and value: the rows."""
+        """Take over the table's entries, each as (task, key, value), and iterate over their rows."""
         for task, key, value in found:
             row = readable(value, (task, key), "the state table")
             self._there[row.id] = _Place(task, key)
             yield row
 
     def changes(self, open: Mapping[Hashable, Row]) -> list[TaskChanges]:
-        """The batch ends, and these rows are open: what that changes in the table.
+        """Return the changes of the table at the end of a batch, in which the rows ``open`` are open.
 
-        Raises `SerializationError` for one that could not be read there.
+        Raises `SerializationError` for a row that could not be read from the table again.
         """
         by_task: defaultdict[int, list[tuple[bytes, bytes | None]]] = defaultdict(list)
         after: dict[Hashable, _Place] = {}
@@ -83,17 +83,17 @@ class HeldRows:
         return [TaskChanges(self._component, task, items, ROWS) for task, items in by_task.items()]
 
     def commit(self) -> None:
-        """What was prepared is committed."""
+        """Take over the prepared changes, because their batch is committed."""
         if self._prepared is not None:
             self._there, self._prepared = self._prepared, None
 
     def roll_back(self) -> None:
-        """It is not to be."""
+        """Drop the prepared changes, because their batch is rolled back."""
         self._prepared = None
 
 
 def _encoded(row: Row) -> tuple[bytes, bytes]:
-    """Key and value of a row that can be read again."""
+    """Encode a row as key and value, and make sure that it can be read again."""
     try:
         value = encode(row)
         decode(value)

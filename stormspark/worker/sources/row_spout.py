@@ -1,4 +1,4 @@
-"""A `SourceSpout` as an ordinary spout: emits a row a call, hears its verdict, keeps what has to be emitted again."""
+"""The spout around a `SourceSpout`: it emits one row per call, handles the verdict, and emits rows again that failed."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["DeadLetters", "RowSpout"]
 
-#: No fault of the row: it was under way with a batch, or in a worker, that came to nothing.
+#: Outcomes that are no fault of the row: its batch was rolled back, or a worker was lost.
 _INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
-#: A row whose dead letter can't be written comes again after so many seconds.
+#: After how many seconds a row comes again whose dead letter can't be written.
 _LETTER_AGAIN_SECS = 5.0
 _FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)"
 
 
 class DeadLetters:
-    """Rows that were given up, as JSON lines of the task's own file in ``folder``; without one, in its log.
+    """Rows that were given up, as JSON lines in the task's own file in ``folder``; without a folder, in its log.
 
-    A line has component, task, message id, reason and row; what is no JSON is told by its repr.
+    A line has component, task, message id, reason and row. Values that JSON can't hold are written as their repr.
     """
 
     def __init__(self, folder: str | None, context: TopologyContext) -> None:
@@ -43,7 +43,7 @@ class DeadLetters:
             self._path = make_private(folder) / f"{context.this_component_id}-{context.this_task_id}.jsonl"
 
     def add(self, row: Row, reason: str) -> None:
-        """Write one down."""
+        """Write one dead letter."""
         if self._path is None:
             self._context.logger.error("dead letter %r: %s: %r", row.message_id, reason, row.values)
             return
@@ -59,10 +59,10 @@ class DeadLetters:
 
 
 class RowSpout(Spout):
-    """Made by the task for each instance of its `SourceSpout`; ``rows`` are the task's own.
+    """The spout that a task makes around each instance of its `SourceSpout`; ``rows`` belong to the task.
 
-    ``gave_up`` is told of each dead letter's reason, and ``done`` of a row that no tuple is made of, which is to be acked.
-    ``done_by_commit``: rows are done with when their batch is committed, whatever becomes of the call of ``ack``.
+    ``gave_up`` is called with the reason of each dead letter, and ``done`` with the id of a row that becomes no tuple, so
+    that it is acked. ``done_by_commit``: a row is done when its batch is committed, even if the call of ``ack`` fails.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class RowSpout(Spout):
         self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
         self._folder = dead_letters
         self._done_by_commit = done_by_commit
-        #: Dead letters of an attempt at a batch that may be taken back.
+        #: Dead letters of an attempt at a batch that may still be rolled back.
         self._unsettled: list[tuple[Row, str]] = []
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Open the source's side in this task; what an earlier instance had open is emitted again."""
+        """Open the source in this task. Rows that an earlier instance left open are emitted again."""
         self._collector = collector
         self._dead_letters = DeadLetters(self._folder, context)
         self.source._report = self._report_error = collector.report_error
@@ -94,7 +94,7 @@ class RowSpout(Spout):
         self._rows.reopen()
 
     def next_tuple(self) -> None:
-        """Emit a row; those that nothing is made of are done with, and the next one is taken."""
+        """Emit one row. Rows on the way that become no tuple are acked or given up."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
                 if self._give_up(row, row.unreadable or self._failed_too_often(row)):
@@ -119,7 +119,10 @@ class RowSpout(Spout):
             return
 
     def ack(self, message_id: Hashable) -> None:
-        """The row is fully processed. One of an attempt at its batch that was given up comes again, and is acked then."""
+        """Mark the row as done, and call the source's ``ack``.
+
+        A row of an attempt that has ended is ignored: it comes again, and is acked then.
+        """
         if not self._done_by_commit:
             if not self._rows.knows(message_id):
                 return
@@ -140,17 +143,17 @@ class RowSpout(Spout):
         self.source.fail(message_id_of(message_id))
 
     def close(self) -> None:
-        """The graceful end."""
+        """Close the source."""
         self.source.close()
 
     def settle(self) -> None:
-        """The attempt at a batch ends well here: its dead letters are written. Where the commit fails they may come again."""
+        """Write the dead letters of an attempt that ends well here. If the commit fails they may be written again."""
         letters, self._unsettled = self._unsettled, []
         for row, reason in letters:
             self._write(row, reason)
 
     def take_back(self) -> None:
-        """The attempt comes to nothing, and its rows come again."""
+        """Drop the dead letters of an attempt that is rolled back: its rows come again."""
         self._unsettled.clear()
 
     def _failed_too_often(self, row: Row) -> str:
@@ -168,7 +171,10 @@ class RowSpout(Spout):
         return self._write_or_wait(row, reason)
 
     def _write_or_wait(self, row: Row, reason: str) -> bool:
-        """Whether the dead letter is written; else the row, which stays open, comes again: a disk may be full for a while."""
+        """Write a dead letter, and return true. If that fails, return false: the row stays open and comes again.
+
+        A disk may be full only for a while.
+        """
         try:
             self._write(row, reason)
         except OSError as error:

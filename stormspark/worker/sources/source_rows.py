@@ -1,16 +1,16 @@
-"""The rows of a source spout's task: what waits to be emitted, what is open, what is to be emitted again.
+"""The rows of a source spout's task: those that wait to be emitted, those that are open, and those to be emitted again.
 
-They belong to the task and not to the spout's instance, which may begin anew. A batch that is run again
-brings its rows again, so those of the attempt that failed are forgotten (`forget_batch`); rows of batches
-before it stay, and are emitted again as their trees fail.
+The rows belong to the task and not to the spout's instance, which may begin anew. A batch that runs again brings its rows
+again, so the rows of the failed attempt are forgotten (`forget_batch`). Rows of earlier batches stay, and are emitted again
+when their trees fail.
 
-A row that is not done with is in one of two tables:
+A row that is not done is in one of two tables:
 
-- *fresh*: it came since the last report. Most rows are acked before their batch ends, and have cost two
-  operations of a dict.
-- *kept*: it was open at the end of a batch, so the durable acker has a record of it, or will have. `changes`
-  says at the end of each batch which records are opened and which are closed; it costs what changed, not what
-  is open.
+- *fresh*: the row came since the last report. Most rows are acked before their batch ends, so they cost two operations of a
+dict. - *kept*: the row was open at the end of a batch, so the durable acker has a record of it, or will have. At the end of
+each batch
+  `changes` returns which records are opened and which are closed. Its cost depends on the changes, not on the number of open
+  rows.
 """
 
 from __future__ import annotations
@@ -34,22 +34,21 @@ from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["Row", "RowKey", "SourceRows", "comparable", "decode", "encode", "message_id_of", "readable"]
 
-#: Rows that are read of a range at once: enough to forget the cost of asking, few enough to be no queue.
+#: How many rows of a range are read at once: enough to make the cost per read small, and few enough not to be a queue.
 _READ = 512
-#: Where so many partitions in a row have nothing, the others are asked the next time: each may take its
-#: while.
+#: After so many partitions without rows, one after another, the others wait for the next read: each read may take a while.
 _DRY = 2
 _ALL_READABLE: Mapping[int, str] = {}
-#: What the numbers of rows differ by from one attempt at a batch to the next.
+#: The distance between the numbers of rows of one attempt at a batch and those of the next attempt.
 _ATTEMPT = 1 << 40
 
 
 class RowKey(NamedTuple):
-    """The key of a row whose message id may be another open row's too: the id, and where the row came from.
+    """The key of a row whose message id another open row may have, too: the id, and the origin of the row.
 
-    Two orders of one customer are two rows, each with a tree of its own, although users see the same message id twice. Where
-    batches are transactions keys are the same in every attempt at a batch. Elsewhere trees of an earlier attempt live on, and
-    rows may come in another order: then the number has the attempt in it, so that no tree speaks for another row.
+    Two orders of one customer are two rows, each with a tree of its own, although users see the same message id twice. If
+    batches are transactions, keys are the same in every attempt at a batch. Otherwise trees of an earlier attempt live on,
+    and rows may come in another order. Then the number includes the attempt, so that no tree can stand for the wrong row.
 
     >>> RowKey(("customer", 7), batch=4, partition=0, number=12)
     ('customer', 7)
@@ -65,7 +64,7 @@ class RowKey(NamedTuple):
 
 
 def message_id_of(key: Hashable) -> Hashable:
-    """The message id that users see.
+    """Return the message id that users see.
 
     >>> message_id_of(RowKey((7,), 4, 0, 12)), message_id_of((4, 0, 12))
     ((7,), (4, 0, 12))
@@ -74,9 +73,9 @@ def message_id_of(key: Hashable) -> Hashable:
 
 
 class Row(NamedTuple):
-    """One row of a source, and the batch it came with. No two open rows have the same ``id``.
+    """One row of a source, with the batch that it came with. No two open rows have the same ``id``.
 
-    ``unreadable``: why Python can't hold one of its values, which is None here; such a row is a dead letter.
+    ``unreadable``: why Python can't hold one of the values, which is None here. Such a row is a dead letter.
     """
 
     id: Hashable
@@ -91,7 +90,7 @@ class Row(NamedTuple):
 
 
 class _Range(NamedTuple):
-    """The message id of a range, which it keeps while it is read."""
+    """The id of a range, which stays the same while the range is read."""
 
     partition: Hashable
     batch: int
@@ -104,9 +103,9 @@ class _Kept(NamedTuple):
 
 
 class SourceRows:
-    """For one task. Times are seconds of the worker's clock.
+    """The rows of one task. Times are seconds of the worker's clock.
 
-    ``ranges`` is the spout where rows are ranges (`RangeSpout`).
+    ``ranges`` is the spout that reads the rows, if the source's rows are ranges (`RangeSpout`).
     """
 
     def __init__(
@@ -114,46 +113,46 @@ class SourceRows:
     ) -> None:
         self._retry, self._id_columns, self._spout = retry, tuple(id_columns), ranges
         self._waiting: deque[Row] = deque()
-        self._ranges: dict[Hashable, deque[Row]] = {}  # unread, by partition, which take turns
+        self._ranges: dict[Hashable, deque[Row]] = {}  # unread ranges, by partition; partitions take turns
         self._fresh: dict[Hashable, Row] = {}
-        self._kept: dict[Hashable, _Kept] = {}  # oldest record first
-        self._closed: list[Record] = []  # since the last report
+        self._kept: dict[Hashable, _Kept] = {}  # the oldest record comes first
+        self._closed: list[Record] = []  # records closed since the last report
         self._fails: Counter[Hashable] = Counter()
-        self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps their order
-        #: Ids of rows that are not to be emitted any more, and why rows of this batch have failed, as far as it is known here.
+        self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps rows in order
+        #: Ids of rows that are not emitted any more; and why rows of this batch have failed, as far as this worker knows.
         self.skipped: frozenset[Hashable] = frozenset()
         self.why: dict[Hashable, str] = {}
         self._numbered = 0
-        #: Rows, or ranges, since somebody set it to 0.
+        #: How many rows, or ranges, have come since a caller last set this to 0.
         self.came = 0
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
-        #: The batch that was forgotten last while its trees live on, and how often.
+        #: The batch that was forgotten last although its trees live on, and how often that happened to it.
         self._again = (-1, 0)
 
     def read_with(self, spout: RangeSpout) -> None:
-        """The spout has begun anew: this instance reads ranges from now on."""
+        """Let this new instance of the spout read ranges from now on."""
         self._spout = spout
 
     def __len__(self) -> int:
-        """Rows that wait to be emitted, or to be emitted again."""
+        """How many rows wait to be emitted, or to be emitted again."""
         return self.waiting + len(self._later)
 
     @property
     def waiting(self) -> int:
-        """Rows that could be emitted now; of ranges, as many as they stand for."""
+        """How many rows wait to be emitted; an unread range counts as the rows that it stands for."""
         unread = 0
         if self._spout is not None:
             unread = sum(self._spout.size(row.values) for row in self._unread())
         return len(self._waiting) + unread
 
     def waiting_but(self, held: Container[Hashable]) -> int:
-        """`len` without rows whose ids are in ``held``."""
+        """Return the same number as `len`, without rows whose ids are in ``held``."""
         some = [*self._waiting, *(row for _, _, row in self._later)]
         return len(self) - sum(row.id in held for row in some)
 
     def take(self, batch: int, partition: int, payload: bytes) -> None:
-        """Rows of a partition, as an Arrow IPC stream, in order."""
+        """Queue rows of a partition, in order, from an Arrow IPC stream."""
         table = pa.ipc.open_stream(payload).read_all()
         unreadable: dict[int, str] = {}
         columns = [
@@ -174,7 +173,7 @@ class SourceRows:
         self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)], unreadable)
 
     def add(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Rows of a partition, in order, that have no ids of their own."""
+        """Queue rows of a partition, in order, that have no ids of their own."""
         if self._spout is not None:
             for values in rows:
                 name = self._spout.partition_of(values)
@@ -187,7 +186,7 @@ class SourceRows:
     def _keys(
         self, ids: Iterable[Hashable] | None, batch: int, partition: int, numbers: range
     ) -> list[Hashable]:
-        """The keys of rows with these message ids, or with none of their own."""
+        """Make the keys of rows, with these message ids or, if None, with ids made from their origin."""
         again, times = self._again
         attempt = times * _ATTEMPT if batch == again else 0
         if ids is None:
@@ -199,7 +198,7 @@ class SourceRows:
         ]
 
     def _numbers(self, batch: int, partition: Hashable, count: int) -> range:
-        """The numbers of the next rows of a partition in this batch."""
+        """Take the numbers for the next rows of a partition in this batch."""
         if batch != self._batch:
             self._batch, self._taken = batch, Counter()
         first = self._taken[partition]
@@ -210,7 +209,7 @@ class SourceRows:
         for place, reason in unreadable.items():
             new[place] = new[place]._replace(unreadable=reason)
         self.came += len(new)
-        if self._kept:  # what is there already is this row: ids are unique among the rows that are open
+        if self._kept:  # an open row of the same id is the same row, because ids of open rows are unique
             new = [row for row in new if row.id not in self._kept]
         self._fresh.update((row.id, row) for row in new)
         self._waiting.extend(new)
@@ -223,9 +222,7 @@ class SourceRows:
         self._ranges.setdefault(row.id.partition, deque()).append(row)
 
     def next(self, now: float) -> Row | None:
-        """The row to be emitted next: one that failed and is due, else one that waits; None where there is
-        neither.
-        """
+        """Return the row to emit next: one that failed and is due, else one that waits; None if there is neither."""
         if self._later and self._later[0][0] <= now:
             return heapq.heappop(self._later)[2]
         if self._waiting or (self._ranges and self._read()):
@@ -233,13 +230,13 @@ class SourceRows:
         return None
 
     def _read(self) -> bool:
-        """Have rows of the ranges wait, of one partition after another; false where there are none now."""
+        """Read rows of the next range, one partition after another, and queue them; false if there are none now."""
         assert self._spout is not None
         dry = 0
         for partition in list(self._ranges):
             ranges = self._ranges[partition]
             range = ranges[0]
-            rows, left = self._spout.read(range.values, _READ)  # where it raises the range stays
+            rows, left = self._spout.read(range.values, _READ)  # if this raises, the range stays
             ranges.popleft()
             del self._ranges[partition]
             if left is not None:
@@ -250,7 +247,7 @@ class SourceRows:
             else:
                 self.done(range.id)
             if ranges:
-                self._ranges[partition] = ranges  # at the end: the others come first the next time
+                self._ranges[partition] = ranges  # at the end, so that the others come first the next time
             if rows:
                 new = {id: Row(id, values, range.batch) for id, values in rows}
                 twice = len(new) < len(rows)
@@ -267,7 +264,7 @@ class SourceRows:
     def _told_apart(
         self, rows: Iterable[tuple[Hashable, tuple[Any, ...]]], range: Row
     ) -> dict[Hashable, Row]:
-        """Rows of a range of which some have the message id of a row that is open, as where a topic was made anew."""
+        """Give keys to rows of a range if some have the message id of an open row, for example after a topic was made anew."""
         new: dict[Hashable, Row] = {}
         for id, values in rows:
             key, number = id, 0
@@ -277,7 +274,7 @@ class SourceRows:
         return new
 
     def done(self, id: Hashable) -> None:
-        """The row is done with: acked, or given up."""
+        """Remove a row that is done: acked, or given up."""
         if self._fresh.pop(id, None) is None:
             kept = self._kept.pop(id, None)
             if kept is not None:
@@ -286,8 +283,10 @@ class SourceRows:
             self._fails.pop(id, None)
 
     def failed(self, id: Hashable, now: float, *, innocent: bool = False) -> Row | None:
-        """The row is emitted again later; returned where that is to be given up (K4). One that was forgotten is
-        ignored. An ``innocent`` one comes at once: it was taken back with a batch, or its worker was lost.
+        """Emit the row again later, and return None; return the row if it has to be given up instead (K4).
+
+        A row that was forgotten is ignored. An ``innocent`` row comes again at once: its batch was rolled back, or its worker
+        was lost.
         """
         row = self._known(id)
         if row is None:
@@ -302,17 +301,18 @@ class SourceRows:
         return None
 
     def later(self, row: Row, when: float) -> None:
-        """The row, which is open, comes again at that time."""
+        """Emit an open row again at time ``when``."""
         self._numbered += 1
         heapq.heappush(self._later, (when, self._numbered, row))
 
     def knows(self, id: Hashable) -> bool:
-        """Whether it is the key of a row that is not done with."""
+        """Return whether ``id`` is the key of an open row."""
         return self._known(id) is not None
 
     def reopen(self) -> None:
-        """The spout's instance has begun anew and knows of no open tree: what was open is emitted again,
-        first of all. What a commit has made done is not open any more, whatever the spout has heard of it.
+        """Emit all open rows again, before all others, because a new instance of the spout knows of no open tree.
+
+        A row that a commit has made done is not open, even if the spout's ``ack`` was not called yet.
         """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
         every = [kept.row for kept in self._kept.values()] + list(self._fresh.values())
@@ -320,23 +320,26 @@ class SourceRows:
         self._waiting.extendleft(reversed(was_open))
 
     def commit(self, ids: Iterable[Hashable]) -> None:
-        """A batch is committed, and with it these rows are done with."""
+        """Remove these rows, which are done with the commit of their batch."""
         self.why.clear()
         for id in ids:
             self.done(id)
 
     @property
     def open(self) -> int:
-        """How many rows, and ranges, are not done with."""
+        """How many rows, and ranges, are open."""
         return len(self._fresh) + len(self._kept)
 
     def open_rows(self, but: Collection[Hashable]) -> dict[Hashable, Row]:
-        """Those that are not done with, ``but`` these, by id."""
+        """Return the open rows by id, without those in ``but``."""
         rows = [kept.row for kept in self._kept.values()] + list(self._fresh.values())
         return {row.id: row for row in rows if row.id not in but and not isinstance(row.id, _Range)}
 
     def forget_batch(self, batch: int, *, trees_live_on: bool = False) -> None:
-        """The batch is run again and brings its rows again."""
+        """Forget the rows of a batch, because the batch runs again and brings them again.
+
+        ``trees_live_on``: trees of the earlier attempt are still open, so its rows get other keys this time.
+        """
         self._batch = -1
         if trees_live_on:
             again, times = self._again
@@ -356,16 +359,16 @@ class SourceRows:
     # -- the durable acker -----------------------------------------------------------------------------------
 
     def changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
-        """What the durable acker has to know since the last call: records opened and closed.
+        """Return the changes for the durable acker since the last call: records opened and closed.
 
-        Those that are old are closed and opened anew, so that the acker's watermark never passes one that is
-        open. ``draw(n)`` gives n random numbers of 64 bits with sign.
+        Old records are closed and opened anew, so that the acker's watermark never passes an open one. ``draw(n)`` returns n
+        random numbers of 64 bits with sign.
         """
         changes = [Change(record) for record in self._closed]
         self._closed = []
         opened = list(self._fresh.values())
         self._fresh = {}
-        for range in self._unread():  # a range that was read from stands for less than its record says
+        for range in self._unread():  # a range that was partly read stands for fewer rows than its record
             kept = self._kept.get(range.id)
             if kept is not None and kept.row.values != range.values:
                 changes.append(Change(self._kept.pop(range.id).record))
@@ -385,10 +388,10 @@ class SourceRows:
         return changes
 
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> int:
-        """Rows that an earlier life of this task left open, each with its record if there is one: they are
-        emitted first of all.
+        """Take over rows that an earlier life of this task left open, each with its record if there is one.
 
-        Of rows that are known here, the record is closed. Returns how many were new.
+        They are emitted before all others. If a row is known here already, the adopted record is closed. Returns how many
+        rows were new.
         """
         new: list[Row] = []
         for record, row in records:
@@ -405,21 +408,21 @@ class SourceRows:
         for row in reversed(new):
             if isinstance(row.id, _Range):
                 self._ranges.setdefault(row.id.partition, deque()).appendleft(row)
-        # Their records are older than those that were here, and `changes` looks at the oldest first.
+        # Adopted records are older than those that were here, and `changes` expects the oldest first.
         self._kept = dict(sorted(self._kept.items(), key=lambda item: item[1].record.created))
         return len(new)
 
     # -- for people ------------------------------------------------------------------------------------------
 
     def open_ids(self) -> Iterator[Hashable]:
-        """The message ids of all rows that are not done with, as users see them."""
+        """Iterate over the message ids of all open rows, as users see them."""
         for table in (self._kept, self._fresh):
             for id in table:
                 if not isinstance(id, _Range):
                     yield message_id_of(id)
 
     def unread(self) -> Iterator[tuple[Any, ...]]:
-        """What is left of the ranges."""
+        """Iterate over the unread rest of each range."""
         return (row.values for row in self._unread())
 
     def _unread(self) -> Iterator[Row]:
@@ -434,7 +437,7 @@ class SourceRows:
 
 
 def encode(row: Row) -> bytes:
-    """The row for the durable acker's journal; see `decode`.
+    """Encode a row for the durable acker's journal; see `decode`.
 
     >>> decode(encode(Row((4, 1, 0), ("text", b"bytes", None), 4)))
     Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4, unreadable=None)
@@ -444,14 +447,14 @@ def encode(row: Row) -> bytes:
     parts = (kind, id, *row[1:])
     try:
         return pickle.dumps(parts, 5)
-    except Exception:  # rarely: it takes half of the time
+    except Exception:  # rare; the attempt above takes half as long as this
         file = io.BytesIO()
         _Pickler(file, 5).dump(parts)
         return file.getvalue()
 
 
 def _encoded(row: Row) -> bytes:
-    """`encode`; where a value of the row can't be written, it is a dead letter for whoever reads this."""
+    """Encode a row as `encode` does. A row with a value that can't be written becomes a dead letter for the reader."""
     try:
         return encode(row)
     except Exception as error:
@@ -460,9 +463,9 @@ def _encoded(row: Row) -> bytes:
 
 
 def decode(data: bytes) -> Row:
-    """A row out of the durable acker's journal. Raises `pickle.UnpicklingError` for what Spark gives in no row.
+    """Decode a row of the durable acker's journal. Raises `pickle.UnpicklingError` for a value that no row of Spark can have.
 
-    The table lies in a folder, which others may be able to write: nothing but values is read from it.
+    Others may be able to write to the table's folder, so this reads nothing but plain values.
     """
     kind, id, *rest = _Values(io.BytesIO(data)).load()
     if kind != _PLAIN:
@@ -471,7 +474,7 @@ def decode(data: bytes) -> Row:
 
 
 def readable(data: bytes, key: Hashable, place: str) -> Row:
-    """`decode` for what was kept under ``key`` in ``place``: one that can't be read is a dead letter, with its bytes.
+    """Decode a row that ``place`` has under ``key``. A row that can't be read becomes a dead letter, with its bytes.
 
     >>> readable(b"no pickle", 7, "a table").unreadable[:29]
     "what a table has of it can't "
@@ -483,17 +486,17 @@ def readable(data: bytes, key: Hashable, place: str) -> Row:
         return Row(("record", key), (data,), -1, reason)
 
 
-#: The one NaN in keys: it equals nothing, but a tuple with this object in it equals another one with it.
+#: The only NaN in keys. It equals nothing, but two tuples that hold this same object are equal.
 _NAN = float("nan")
-#: What kind of key a row in the durable acker's table has.
+#: The kinds of keys of rows in the durable acker's table.
 _PLAIN = 0
 _KINDS: dict[type, int] = {_Range: 1, RowKey: 2}
 
 
 def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -> list[Any]:
-    """The values of a column as Python's; ``unreadable`` gets a reason for each row whose value Python can't hold.
+    """Return the values of a column as Python's; ``unreadable`` gets a reason for each row whose value Python can't hold.
 
-    Spark's dates and timestamps go far beyond the year 9999, Python's do not.
+    Spark's dates and timestamps go far beyond the year 9999; Python's do not.
     """
     readable = _readable(column.type)
     if readable != column.type:
@@ -513,7 +516,7 @@ def _values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -
 
 
 def _as_ids(column: pa.ChunkedArray, values: list[Any]) -> list[Hashable]:
-    """The column's values as parts of message ids: arrays, structs and maps as tuples, which can be keys."""
+    """Return the column's values as parts of message ids. Arrays, structs and maps become tuples, which can be keys."""
     kind = pa.types
     if not (kind.is_nested(column.type) or kind.is_floating(column.type)):
         return values
@@ -529,7 +532,7 @@ def _as_id(value: Any) -> Hashable:
 
 
 def comparable(key: Hashable) -> Hashable:
-    """The key of a row of another process, or of before, as it is here: equal if it is the same, whatever NaN says of itself.
+    """Return a key from another process, or from an earlier time, such that equal keys are equal here, even with NaN in them.
 
     >>> other = pickle.loads(pickle.dumps(RowKey((float("nan"),), 4, 0, 12)))
     >>> comparable(other) == comparable(RowKey((float("nan"),), 4, 0, 12))
@@ -543,7 +546,7 @@ def comparable(key: Hashable) -> Hashable:
 
 
 def _readable(type: pa.DataType) -> pa.DataType:
-    """The same instants in UTC, where a session's time zone is one that Java knows and Python does not, as "PST" or "GMT+8"."""
+    """Return the type with the same instants in UTC if only Java knows the session's time zone, like "PST" or "GMT+8"."""
     if pa.types.is_timestamp(type):
         return type if type.tz is None or _is_zone(type.tz) else pa.timestamp(type.unit, "UTC")
     if pa.types.is_struct(type):
@@ -557,7 +560,7 @@ def _readable(type: pa.DataType) -> pa.DataType:
 
 
 def _is_zone(name: str) -> bool:
-    """Whether Python's timestamps can have that time zone."""
+    """Return whether Python's timestamps can have that time zone."""
     try:
         pa.array([0], pa.timestamp("s", name)).to_pylist()
     except (ValueError, LookupError, pa.ArrowException):
@@ -566,7 +569,7 @@ def _is_zone(name: str) -> bool:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes what Spark's columns can hold: also intervals, of a class that Python finds under no name."""
+    """A pickler for everything that Spark's columns can hold, including intervals, whose class Python finds under no name."""
 
     def reducer_override(self, value: Any) -> Any:
         return (_interval, tuple(value)) if type(value) is pa.MonthDayNano else NotImplemented
@@ -577,7 +580,7 @@ def _interval(months: int, days: int, nanoseconds: int) -> Any:
 
 
 class _Values(pickle.Unpickler):
-    """Reads what Spark's columns can hold, and no other class."""
+    """An unpickler for everything that Spark's columns can hold, and for no other class."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("builtins", "getattr"):

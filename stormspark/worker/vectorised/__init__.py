@@ -1,1 +1,1 @@
-"""The path of record batches, for components that work on whole batches of rows; beside the path of a tuple."""
+"""The path of record batches, for vectorised components, which work on many rows per call. It runs beside the path of a tuple."""

@@ -25,7 +25,7 @@ __all__ = ["ArrowCollector", "ArrowSpoutCollector"]
 
 
 def _outlet(task: ArrowBoltTask | ArrowSpoutTask, stream: str) -> BatchOutlet:
-    """The outlet of a stream, for the thread that runs the task; raises `EmitError` (B9)."""
+    """Return the outlet of a stream. Raises `EmitError` for an unknown stream (B9), and on any thread but the task's."""
     outlet = task.batch_outlets.get(stream)
     if outlet is None:
         msg = (
@@ -45,7 +45,7 @@ def _outlet(task: ArrowBoltTask | ArrowSpoutTask, stream: str) -> BatchOutlet:
 def _tell_emits(
     task: ArrowBoltTask | ArrowSpoutTask, stream: str, batch: pa.RecordBatch, routed: list[list[Share]]
 ) -> None:
-    """Tell hooks of each row as of a tuple (J21)."""
+    """Call the hooks for each emitted row, as for a tuple (J21)."""
     tasks: list[list[int]] = [[] for _ in range(batch.num_rows)]
     for shares in routed:
         for to, rows in shares:
@@ -58,29 +58,29 @@ def _tell_emits(
 
 
 class ArrowCollector:
-    """For one task of an `ArrowBolt`; `begin` says which batch is at hand."""
+    """The collector of one task of an `ArrowBolt`. `begin` sets the record batch at hand."""
 
     def __init__(self, task: ArrowBoltTask) -> None:
         self._task = task
         self.source_component = self.source_stream = ""
         self._roots, self._count = UNTRACKED, 0
-        #: Rows of the batch at hand that have failed, one bool a row; None where none has.
+        #: Which rows of the record batch at hand have failed, as one bool per row; None if none has.
         self.failed: np.ndarray[Any, np.dtype[np.bool_]] | None = None
 
     def begin(self, component: str, stream: str, roots: BatchRoots, count: int) -> None:
-        """A batch of ``count`` rows is at hand."""
+        """Begin with a record batch of ``count`` rows."""
         self.source_component, self.source_stream = component, stream
         self._roots, self._count = roots, count
         self.failed = None
 
     def emit_batch(self, batch: Any, stream: str = DEFAULT_STREAM, anchors: Any = None) -> None:
-        """Emit the rows of a batch."""
+        """Emit the rows of a record batch."""
         self._emit(None, batch, stream, anchors)
 
     def emit_batch_direct(
         self, task: int, batch: Any, stream: str = DEFAULT_STREAM, anchors: Any = None
     ) -> None:
-        """Emit them to one task on a direct stream (D11)."""
+        """Emit the rows of a record batch to one task on a direct stream (D11)."""
         self._emit(task, batch, stream, anchors)
 
     def _emit(self, to: int | None, batch: Any, stream: str, anchors: Any) -> None:
@@ -96,7 +96,7 @@ class ArrowCollector:
             _tell_emits(task, stream, batch, routed)
 
     def fail(self, rows: Any, reason: str | None = None) -> None:
-        """Fail some rows of the batch at hand (E5)."""
+        """Fail some rows of the record batch at hand (E5)."""
         task = self._task
         place = f"component {task.component.id!r}, task {task.id}: fail"
         positions = np.unique(positions_of(rows, self._count, place))
@@ -105,16 +105,16 @@ class ArrowCollector:
         positions = positions[~self.failed[positions]]
         self.failed[positions] = True
         failed = self._roots.take(positions)
-        if failed.any_in_no_tree(len(positions)):  # as `Task.fail_delivery`
+        if failed.any_in_no_tree(len(positions)):  # for the same reason as in `Task.fail_delivery`
             task.abort(f"failed {len(positions)} rows: {reason or 'no reason given'}")
         failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 
     def reset_timeout(self) -> None:
-        """Give the trees of the batch at hand another timeout (C11)."""
+        """Give the trees of the record batch at hand another timeout (C11)."""
         reset_timeouts(self._task.ledger, tuple(self._roots.branches(self._count)))
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
-        """The schema of a stream."""
+        """Return the schema of a stream."""
         return _outlet(self._task, stream).schema
 
     def report_error(self, error: BaseException | str) -> None:
@@ -123,7 +123,7 @@ class ArrowCollector:
 
 
 class ArrowSpoutCollector(SpoutCollector):
-    """For one task of an `ArrowSpout`."""
+    """The collector of one task of an `ArrowSpout`."""
 
     __slots__ = ()
 
@@ -136,7 +136,7 @@ class ArrowSpoutCollector(SpoutCollector):
         message_id: Hashable | None = None,
         message_ids: Any = None,
     ) -> None:
-        """Emit the rows of a batch: as one tree, as a tree each, or untracked (B6)."""
+        """Emit the rows of a record batch: as one tree, as one tree per row, or untracked (B6)."""
         task = self._task
         outlet = _outlet(task, stream)
         batch = outlet.checked(batch)
@@ -144,7 +144,7 @@ class ArrowSpoutCollector(SpoutCollector):
         ids = self._ids(count, message_id, message_ids, outlet.place)
         if -1 < self.pause_at <= self.emitted:
             task.pause()
-        before, self.emitted = self.emitted, self.emitted + max(count, 1)  # a message, even without rows
+        before, self.emitted = self.emitted, self.emitted + max(count, 1)  # counts as 1 even without rows
         trees: list[Tree] = []
         roots = UNTRACKED
         if ids and self._acking:
@@ -163,11 +163,11 @@ class ArrowSpoutCollector(SpoutCollector):
                     self._acked_at_once(one)
 
     def _new_trees(self, ids: list[Any], before: int) -> list[Tree | None]:
-        """A tree for each id that there is."""
+        """Make a tree for each id that is not None."""
         account, now = self._account, self.now
         if self.new_tree is Tree:
             return [None if one is None else Tree(account, one, now) for one in ids]
-        # One by one, as if each were an emit: who makes trees may be another one for the next, while some are to be traced.
+        # One by one, as if each were an emit: while some trees are to be traced, ``new_tree`` may change after each.
         after = self.emitted
         trees: list[Tree | None] = []
         for place, one in enumerate(ids, before + 1):
@@ -195,19 +195,19 @@ class ArrowSpoutCollector(SpoutCollector):
         return ids
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
-        """The schema of a stream."""
+        """Return the schema of a stream."""
         return _outlet(self._task, stream).schema
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Any = None) -> list[int]:
-        """Not for a vectorised spout."""
+        """Raise `EmitError`: a vectorised spout emits only record batches."""
         self._refuse()
 
     def emit_direct(self, *_args: Any, **_named: Any) -> None:
-        """Not for a vectorised spout."""
+        """Raise `EmitError`: a vectorised spout emits only record batches."""
         self._refuse()
 
     def group(self, message_id: Hashable) -> Any:
-        """Not for a vectorised spout."""
+        """Raise `EmitError`: a vectorised spout emits only record batches."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

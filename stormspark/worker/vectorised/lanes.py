@@ -1,8 +1,9 @@
-"""Lanes of batches to other workers: as `stormspark.worker.tuples.lanes`, for rows that leave as Arrow.
+"""Lanes of record batches to other workers. They are like `stormspark.worker.tuples.lanes`, for rows that leave as Arrow.
 
-A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, and after it the blocks: for
-each batch its receiver, its sender, one number a row that says which trees it belongs to, and its columns as an Arrow IPC
-message. Both ends know the schema from the plan, so it does not travel; where a schema has dictionaries, a whole IPC stream does.
+A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, followed by blocks. A
+block has a record batch's receiver, its sender, one number per row for the trees that the row belongs to, and its columns as
+an Arrow IPC message. Both ends know the schema from the plan, so it does not travel. Only if a schema has dictionaries, the
+block is a whole IPC stream.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from stormspark.worker.vectorised.roots import BatchRoots
 __all__ = ["BatchLanes", "unpack_batches"]
 
 _LENGTH = struct.Struct("<Q")
-#: Blocks begin at multiples of this, so that what is read lies as Arrow wants it.
+#: Blocks begin at multiples of this, so that the columns are aligned as Arrow needs them.
 _ALIGNMENT = 64
 
 
 class _Block(NamedTuple):
-    """Rows of one stream of task ``sender`` for task ``target``. ``keys``: the number of each row's key, as packed 32-bit ints,
-    or the one of all rows.
+    """Rows of one stream of task ``sender`` for task ``target``.
+
+    ``keys`` is the number of each row's key, as packed 32-bit ints, or a single number if all rows have the same key.
     """
 
     target: int
@@ -52,7 +54,7 @@ class _Waiting(NamedTuple):
 
 
 class BatchLanes:
-    """All lanes of batches from this worker to one other worker; rows of two tasks stay in order (E31)."""
+    """All lanes of record batches from this worker to one other worker. Rows from one task to another stay in order (E31)."""
 
     def __init__(
         self,
@@ -68,11 +70,11 @@ class BatchLanes:
         self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
         self._waiting: list[_Waiting] = []
         self._rows = 0
-        #: Of what waits.
+        #: The bytes of all waiting rows.
         self.bytes = 0
 
     def inbox(self, target: int) -> Receive:
-        """Where rows for task ``target`` are put."""
+        """Return the function that takes rows for task ``target``."""
 
         def receive(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
             for part, its_roots in self._parts(batch, roots):
@@ -86,29 +88,29 @@ class BatchLanes:
         return self._rows
 
     def waiting(self) -> Counter[int]:
-        """How many rows wait, by the task that they are for."""
+        """Count the waiting rows by the task that they are for."""
         waiting: Counter[int] = Counter()
         for one in self._waiting:
             waiting[one.target] += one.batch.num_rows
         return waiting
 
     def by_target(self, sender: int | None = None) -> Iterator[tuple[int, list[Delivery]]]:
-        """Where tuples are: a delivery without values for each row, by the task that it is for.
+        """Iterate over the waiting rows as deliveries without values, by the task that they are for.
 
-        Nothing for one ``sender``: these are no lists that it appends to.
+        For one ``sender`` there is nothing, because these are not lists that it appends to.
         """
         for one in self._waiting if sender is None else ():
             roots = one.roots.each()
             yield one.target, [((), one.source, next(roots)) for _ in range(one.batch.num_rows)]
 
     def clear(self) -> None:
-        """Forget all that waits."""
+        """Drop all waiting rows."""
         self._waiting, self._rows, self.bytes = [], 0, 0
 
     def _parts(self, batch: pa.RecordBatch, roots: BatchRoots) -> Iterator[tuple[pa.RecordBatch, BatchRoots]]:
-        """A batch in parts that fit into a frame, as far as rows do."""
+        """Split a record batch into parts that fit into a frame, unless a single row does not fit."""
         rows = batch.num_rows
-        # Each part of a batch with dictionaries would carry them whole.
+        # A record batch with dictionaries is not split, because each part would carry the whole dictionaries.
         if rows < 2 or batch.nbytes <= self._frame_bytes or _has_dictionaries(batch.schema):
             yield batch, roots
             return
@@ -117,9 +119,9 @@ class BatchLanes:
             yield from self._parts(batch.slice(part.start, part.stop - part.start), its_roots)
 
     def seal(self) -> list[tuple[int, bytes]]:
-        """Take all that waits as payloads in the order in which they are to be sent: (rows, bytes).
+        """Take all waiting rows, and return them as payloads in sending order: pairs of a number of rows and bytes.
 
-        A row that is too large for Spark's fails.
+        A row that is too large for Spark's rows fails.
         """
         waiting = self._waiting
         if not waiting:
@@ -163,7 +165,7 @@ class BatchLanes:
         return rows, b"".join((_LENGTH.pack(len(head)), head, bytes(-start % _ALIGNMENT), *parts))
 
     def _trees(self, waiting: list[_Waiting]) -> tuple[RemoteEdges, list[Any], list[int | bytes]]:
-        """Give each tree of the frame its edge; say which trees each key stands for, and which key each row has."""
+        """Give each tree of the frame its edge; also return which trees each key stands for, and which key each row has."""
         places: dict[Roots, int] = {}
         by_tree: Counter[Branch] = Counter()
         numbers: list[int | bytes] = []
@@ -200,10 +202,10 @@ def unpack_batches(
     receive_of: Mapping[int, Receive],
     traced: list[Branch] | None = None,
 ) -> int:
-    """Give a frame's rows to their tasks and their edges to the ledger; return their number.
+    """Give a frame's rows to their tasks, and their edges to the ledger; return the number of rows.
 
-    ``traced`` gets the branches of traced trees, whose traces are told which tasks their tuples are for. The columns of what is
-    given are in ``payload``: nothing is copied.
+    ``traced`` is the list that collects the branches of traced trees while the ledger takes in the edges. Their traces learn
+    which tasks the frame's rows are for, and then the list is cleared. The columns stay in ``payload``: nothing is copied.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
@@ -234,7 +236,7 @@ def unpack_batches(
 
 
 def _tell_arrivals(traced: list[Any], target: int, roots: BatchRoots, count: int) -> None:
-    """Tell the traces of branches how many of a block's rows are for its task."""
+    """Record in the traces of branches how many of a block's rows are for its task."""
     for key, rows in roots.counted(count):
         branches: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
         for branch in branches:

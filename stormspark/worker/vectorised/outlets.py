@@ -1,8 +1,8 @@
-"""Where the rows of an emitted batch go: the outlet of one stream of a vectorised task.
+"""Outlets of vectorised tasks: the objects that emit record batches, one per stream of a task.
 
-It does for a batch what `stormspark.worker.tuples.outlets` does for a tuple: every receiver is chosen before the first row
-leaves, and each row that goes to a task is one edge there. Whoever takes a share is a `Receive`: a vectorised task of this
-worker, the inbox of another one, or a lane to another worker.
+Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple: it chooses every receiver before the
+first row leaves, and each row that goes to a task is one edge there. A receiver is a function `Receive`. It belongs to a
+vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from stormspark.worker.vectorised.rows import readable_rows_of, rows_of
 
 __all__ = ["BatchOutlet", "BatchReceiver", "BatchSubscription", "Receive", "as_tuples"]
 
-#: Takes rows of one stream of one task, and the trees they belong to.
+#: A function that receives rows of one stream of one task, with the trees that they belong to.
 Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """Where the rows for one task go; ``name`` is the task's, and ``here`` whether it lives in this worker."""
+    """The receiver of rows for one task; ``name`` is the task's, and ``here`` whether it lives in this worker."""
 
     receive: Receive
     name: str
@@ -39,7 +39,7 @@ class BatchReceiver(NamedTuple):
 
 @dataclass(frozen=True)
 class BatchSubscription:
-    """One consumer of the stream: how its rows are shared out, and its tasks."""
+    """One consumer of a stream: the route that shares out rows, and its tasks."""
 
     consumer: str
     route: Route
@@ -48,15 +48,15 @@ class BatchSubscription:
 
 
 def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
-    """For a task that is not vectorised: its rows become tuples here, once; ``refuse`` is told of rows that Python can't hold."""
+    """Make a receiver for a task that is not vectorised. It turns rows into tuples, and refuses rows that Python can't hold."""
 
     def receive(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         try:
             rows = rows_of(batch)
-        except Exception:  # Arrow holds times, maps and texts that Python does not
+        except Exception:  # Arrow can hold times, maps and strings that Python can't
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # the last two may be without end
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # the last two may be endless
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):
@@ -70,7 +70,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
 
 
 class BatchOutlet:
-    """A typed stream of one task."""
+    """The sending end of one stream of a vectorised task."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class BatchOutlet:
         scene: Scene,
     ) -> None:
         self.source, self.schema = source, schema
-        #: Rows that were emitted, and their copies, so far.
+        #: How many rows were emitted so far, and how many copies of them.
         self.emitted = self.copies = 0
         self._subscriptions = subscriptions
         self._scene = scene
@@ -88,12 +88,12 @@ class BatchOutlet:
 
     @property
     def place(self) -> str:
-        """The task and the stream, for the beginning of a message."""
+        """The component, task and stream, for the beginning of a message."""
         source = self.source
         return f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
 
     def checked(self, batch: Any) -> pa.RecordBatch:
-        """One record batch with the columns of the schema; raises `EmitError` (A12)."""
+        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if it has others (A12)."""
         if isinstance(batch, pa.Table):
             batches = batch.combine_chunks().to_batches()
             batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=batch.schema)
@@ -104,7 +104,8 @@ class BatchOutlet:
             return batch
         got, declared = batch.schema, self.schema
         if got.names == declared.names and got.types == declared.types:
-            return pa.RecordBatch.from_arrays(batch.columns, schema=declared)  # metadata, or what may be null
+            # Only metadata or nullability differ.
+            return pa.RecordBatch.from_arrays(batch.columns, schema=declared)
         msg = (
             f"{self.place}: the batch has other columns than the stream (A12): expected {_columns(declared)}, got "
             f"{_columns(got)}; select the columns in this order, or cast them: batch.select([...]).cast(collector.schema())"
@@ -112,8 +113,8 @@ class BatchOutlet:
         raise EmitError(msg)
 
     def send(self, batch: pa.RecordBatch, roots: BatchRoots) -> list[list[Share]]:
-        """Send each row to the tasks that each subscriber's grouping names; returns them by subscriber (D15)."""
-        # All is chosen before the first row leaves: what raises must not leave half a batch behind.
+        """Send each row to the tasks that each subscriber's grouping chooses; return the shares by subscriber (D15)."""
+        # All receivers are chosen before the first row leaves, so that an error can't leave half an emit behind.
         routed = [one.route(batch) for one in self._subscriptions]
         self.emitted += batch.num_rows
         for one, shares in zip(self._subscriptions, routed, strict=True):
@@ -129,7 +130,7 @@ class BatchOutlet:
         self.emitted += batch.num_rows
         subscription, receiver = self._by_task.get(task, (None, None))
         if subscription is None or receiver is None:
-            return []  # a task that does not subscribe gets nothing, without complaint (B9)
+            return []  # a task that does not subscribe gets nothing, and that is no error (B9)
         if not subscription.direct:
             msg = (
                 f"{self.place}: emit_batch_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a "
@@ -146,7 +147,7 @@ class BatchOutlet:
             return
         roots = roots.take(rows)
         if roots.tracked:
-            # A traced tree asks where its tuples go; see `Recording`.
+            # The recording of a traced tree reads here where its tuples go; see `Recording`.
             self._scene.sending = Inbox(to.name, [], to.here)
             roots.open_edges(count)
             self._scene.sending = None

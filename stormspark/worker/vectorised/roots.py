@@ -1,8 +1,8 @@
-"""The trees that the rows of a batch belong to: one column of numbers in place of a `Roots` a row.
+"""The trees that the rows of a record batch belong to: one column of numbers instead of one `Roots` per row.
 
-Equal roots of many rows are one *key*; ``rows`` says which key each row has. Edges are counted by key: where a batch is one tree
-that is one addition, however many rows it has, and else `np.bincount`. What is counted is what the tuple path would count: one
-edge a row and copy (see `stormspark.acker.ledger`).
+Equal roots of many rows are one *key*, and ``rows`` has the number of each row's key. Edges are counted by key. If the whole
+record batch has one key, that is one addition, however many rows it has; else it is one `np.bincount`. The counts are the
+same as on the tuple path: one edge per row and copy (see `stormspark.acker.ledger`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ Positions = NDArray[np.intp]
 
 
 class BatchRoots:
-    """``keys``: roots, in any order; ``rows``: which of them each row has, or None where all rows have the only one.
+    """The roots of the rows of a record batch.
+
+    ``keys`` are roots, in any order. ``rows`` is the position of each row's roots in ``keys``; None if there is one key for
+    all.
 
     >>> roots = BatchRoots([None, None], np.array([0, 1, 0]))
     >>> list(roots.counted(3))
@@ -40,7 +43,7 @@ class BatchRoots:
 
     @staticmethod
     def of(each: Iterable[Roots]) -> BatchRoots:
-        """The roots of tuples, one after another."""
+        """Make an object from the roots of each row."""
         numbers: dict[Roots, int] = {}
         rows = [numbers.setdefault(roots, len(numbers)) for roots in each]
         if len(numbers) <= 1:
@@ -49,7 +52,7 @@ class BatchRoots:
 
     @staticmethod
     def joined(parts: Sequence[tuple[BatchRoots, int]]) -> BatchRoots:
-        """Those of batches that are put one after another; each with its number of rows."""
+        """Join the roots of several record batches in order; each comes with its number of rows."""
         first = parts[0][0]
         if all(roots.rows is None and roots.keys[0] is first.keys[0] for roots, _ in parts):
             return first
@@ -62,19 +65,19 @@ class BatchRoots:
         return BatchRoots(keys, np.concatenate(columns))
 
     def take(self, positions: Positions | None) -> BatchRoots:
-        """Those of these rows; of all where there are no ``positions``."""
+        """Return the roots of the rows at these positions; of all rows without ``positions``."""
         if positions is None or self.rows is None:
             return self
         return BatchRoots(self.keys, self.rows[positions])
 
     def each(self) -> Iterator[Roots]:
-        """Those of each row; without end where all rows have the same."""
+        """Iterate over the roots of each row; endless if all rows have the same."""
         if self.rows is None:
             return repeat(self.keys[0])
         return map(self.keys.__getitem__, self.rows.tolist())
 
     def counted(self, count: int) -> Iterable[tuple[Roots, int]]:
-        """How many of the ``count`` rows have which roots."""
+        """Count the rows by their roots; ``count`` is the number of all rows."""
         if self.rows is None:
             return ((self.keys[0], count),) if count else ()
         counts = np.bincount(self.rows, minlength=len(self.keys))
@@ -87,13 +90,13 @@ class BatchRoots:
         return any(key is not None for key in self.keys)
 
     def any_in_no_tree(self, count: int) -> bool:
-        """Whether any of the ``count`` rows belongs to none."""
+        """Return whether any of the ``count`` rows belongs to no tree."""
         return any(key is None for key, _ in self.counted(count))
 
     # -- the ledger ------------------------------------------------------------------------------------------
 
     def open_edges(self, count: int) -> None:
-        """One more open edge for every tree of every row."""
+        """Open one edge for every tree of every row."""
         for key, edges in self.counted(count):
             if isinstance(key, tuple):
                 for branch in key:
@@ -102,7 +105,7 @@ class BatchRoots:
                 key.count += edges
 
     def close_edges(self, ledger: Ledger, count: int) -> None:
-        """One less, for every tree of every row."""
+        """Close one edge for every tree of every row."""
         for key, edges in self.counted(count):
             for branch in key if isinstance(key, tuple) else (key,):
                 if branch is not None:
@@ -111,12 +114,12 @@ class BatchRoots:
                         ledger.drained(branch)
 
     def fail(self, ledger: Ledger, count: int, verdict: Verdict) -> None:
-        """Fail all trees of all rows; their edges stay open."""
+        """Fail all trees of all rows. Their edges stay open."""
         for branch in self.branches(count):
             ledger.fail(branch, verdict)
 
     def branches(self, count: int) -> dict[Branch, None]:
-        """The trees of all rows, each once."""
+        """Return the trees of all rows, each once."""
         trees: dict[Branch, None] = {}
         for key, _ in self.counted(count):
             if isinstance(key, tuple):
@@ -128,9 +131,9 @@ class BatchRoots:
     # -- anchors ---------------------------------------------------------------------------------------------
 
     def anchored(self, anchors: Any, count: int, emitted: int, place: str) -> BatchRoots:
-        """The roots of ``emitted`` rows that come of the ``count`` rows that these are of.
+        """Return the roots of ``emitted`` rows that are anchored to these ``count`` input rows.
 
-        ``anchors`` is as in `ArrowOutputCollector.emit_batch`; raises `EmitError`, beginning with ``place``.
+        ``anchors`` is as in `ArrowOutputCollector.emit_batch`. Raises `EmitError`, with a message that begins with ``place``.
         """
         if anchors is None:
             trees = tuple(self.branches(count))
@@ -174,12 +177,12 @@ class BatchRoots:
         return BatchRoots.of(of_rows)
 
 
-#: Of rows that belong to no tree.
+#: The roots of rows that belong to no tree.
 UNTRACKED = BatchRoots([None])
 
 
 def positions_of(rows: Any, count: int, place: str) -> Positions:
-    """Rows of a batch of ``count``, given as positions or as one bool a row, as positions."""
+    """Return the positions of some of ``count`` rows, which are given as positions or as one bool per row."""
     array = _numbers(rows)
     if array.dtype == np.bool_:
         if len(array) != count:

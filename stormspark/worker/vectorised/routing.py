@@ -1,7 +1,7 @@
-"""Which rows of a batch go to which task: the groupings by column (D1-D13).
+"""Routes: the groupings for whole record batches (D1-D13).
 
-Each row goes where the tuple path would send it: a fields grouping computes the same hashes for whole columns, a shuffle goes on
-in the same turn, and any other rule is asked row by row, with the row's values where it may look at them.
+Each row goes where the tuple path would send it. A fields grouping computes the same hashes for whole columns, and a shuffle
+keeps its turn. Any other grouping's chooser is called row by row, with the row's values if it may look at them.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from stormspark.worker.vectorised.rows import rows_of
 
 __all__ = ["Route", "Share", "make_route"]
 
-#: A task and the positions of the rows that it gets, ascending; None: all of them.
+#: A task, and the positions of the rows that it gets, ascending; None: all rows.
 Share: TypeAlias = tuple[int, NDArray[np.intp] | None]
-#: Takes a batch; names each task once.
+#: A function that takes a record batch and returns its shares; each task is in one of them.
 Route: TypeAlias = Callable[[pa.RecordBatch], list[Share]]
 
-#: These choose without a look at the values.
+#: Groupings that choose without a look at the values.
 _BLIND = (LoadAwareShuffleGrouping, LocalFirstGrouping, NoneGrouping)
 
 
 def make_route(grouping: Grouping, choose: Callable[[Sequence[Any]], Any], context: GroupingContext) -> Route:
-    """The route of one sender for one subscription; ``choose`` is the grouping's chooser for it."""
+    """Make the route of one sender for one subscription; ``choose`` is the grouping's chooser for it."""
     targets = context.targets
     if type(grouping) is GlobalGrouping or (type(grouping) is FieldsGrouping and not grouping.fields):
         return lambda _batch: [(targets[0], None)]
@@ -78,7 +78,7 @@ def _by_key(grouping: FieldsGrouping, context: GroupingContext) -> Route:
 
 
 def _always_has_hash(kind: pa.DataType) -> bool:
-    """Whether no value of the type is refused as a key (D2)."""
+    """Return whether every value of the type can be a key (D2)."""
     types = pa.types
     return bool(
         types.is_string(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_floating(kind)
@@ -86,7 +86,7 @@ def _always_has_hash(kind: pa.DataType) -> bool:
 
 
 def _in_turn(choose: Callable[[Sequence[Any]], int], number: int) -> Route:
-    turn = [choose(()) for _ in range(number)]  # once around: the next one to be chosen is the first again
+    turn = [choose(()) for _ in range(number)]  # one full turn, so the chooser's next task is the first again
     if number == 1:
         return lambda _batch: [(turn[0], None)]
     done = 0
@@ -133,14 +133,14 @@ def _row_by_row(
 
 
 def _shares(numbers: NDArray[np.int32], targets: tuple[int, ...]) -> list[Share]:
-    """The shares of targets; ``numbers`` says which of them each row has."""
+    """Make the shares of the targets; ``numbers`` has the number of each row's target."""
     if not len(numbers):
         return []
     counts = np.bincount(numbers, minlength=len(targets))
     there = np.flatnonzero(counts).tolist()
     if len(there) == 1:
         return [(targets[there[0]], None)]
-    # Small integers are sorted by radix; and rows stay in order within a task (E31).
+    # NumPy sorts small integers by radix. The sort is stable, so rows stay in order within a task (E31).
     small = numbers.astype(np.int16) if len(targets) < 2**15 else numbers
     rows = np.argsort(small, kind="stable")
     ends = np.cumsum(counts).tolist()

@@ -1,6 +1,6 @@
-"""Between tuples and batches: where a vectorised component meets another one, its tuples change their form once.
+"""Conversions between tuples and record batches, for the edges between vectorised components and others.
 
-Values keep their meaning and their hash: what a schema has as an int64 is an int, null is None, a struct or map a dict.
+Values keep their meaning and their hash: an int64 becomes an int, null becomes None, and a struct or map becomes a dict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["batch_of", "readable_rows_of", "rows_of", "unfit"]
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """The values of each row.
+    """Iterate over the values of each row.
 
     >>> list(rows_of(pa.record_batch({"word": ["storm", None], "n": [1, 2]})))
     [('storm', 1), (None, 2)]
@@ -28,7 +28,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
-    """The same, value by value, for a batch with values that Python can't hold: such a row is the reason, a string.
+    """Iterate over rows as `rows_of` does, but value by value. A row that Python can't hold is a string with the reason.
 
     >>> beyond = pa.array([0, 10**18]).cast(pa.timestamp("us"))
     >>> list(readable_rows_of(pa.record_batch({"n": [1, 2], "at": beyond})))  # doctest: +ELLIPSIS
@@ -47,7 +47,7 @@ def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
 
 
 def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of rows with these values; raises where one is not of its column's type."""
+    """Make a record batch of rows with these values; raises if a value does not have its column's type."""
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))
     columns = zip(*values, strict=True) if values else [()] * len(schema)
@@ -56,7 +56,7 @@ def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordB
 
 
 def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
-    """Why these values can't be a row, or None."""
+    """Return why these values can't be a row; None if they can."""
     for value, field in zip(values, schema, strict=True):
         try:
             _array([value], field.type)
@@ -70,7 +70,7 @@ def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     array = pa.array(values, kind)
-    if isinstance(array, pa.ChunkedArray):  # more than 2 GB of text
+    if isinstance(array, pa.ChunkedArray):  # more than 2 GB of strings
         msg = f"{len(values)} values of type {kind} do not fit into one array; declare large_string or large_binary"
         raise ValueError(msg)
     return array

@@ -1,8 +1,8 @@
 """The tasks of vectorised components.
 
-A bolt's task has two queues: the inbox that any bolt has, for tuples, which become batches when they are executed, and one for
-batches. What one sender sends is in one of them, in order. Small batches of one stream are put together, because a call has its
-price whatever the number of rows.
+A vectorised bolt's task has two queues. One is the inbox that any bolt has, for tuples; they become record batches when they
+are executed. The other is for record batches. All that one sender sends goes into one of them, in order. The task joins small
+record batches of one stream, because each call has a fixed cost, whatever its number of rows.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from stormspark.worker.vectorised.rows import batch_of, rows_of, unfit
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: Batches below this many rows are put together, up to so many; and so many tuples make a batch at most.
+#: Record batches with fewer rows than the first number are joined, up to the second. At most the third number of tuples
+#: become one record batch.
 _SMALL = 16384
 _MOST_ROWS = 65536
 _MOST_TUPLES = 8192
-#: A spout is called once a turn where a call emits so many rows, else as often as it takes.
+#: A spout is called once per turn if one call emits this many rows, else as often as that takes.
 _ROWS_A_TURN = 4096
 
 
@@ -58,21 +59,21 @@ class ArrowBoltTask(BoltTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: By stream; the worker makes them.
+        #: The outlets by stream, which the worker makes.
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._batches: deque[_Batch | None] = deque()  # None is a tick
         self._rows = 0
-        #: Bytes of these.
+        #: The bytes of the waiting rows.
         self.batch_bytes = 0
         self._collects = ArrowCollector(self)
         self._schemas: dict[tuple[str, str], pa.Schema] = {}
 
     def subscribe(self, component: str, stream: str, schema: pa.Schema) -> None:
-        """Tuples of this stream have these types."""
+        """Note the schema of a stream, by which its tuples become rows."""
         self._schemas[component, stream] = schema
 
     def receive(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
-        """Rows for this task."""
+        """Queue rows for this task."""
         self._batches.append(_Batch(batch, source, roots))
         self._rows += batch.num_rows
         self.batch_bytes += batch.nbytes
@@ -81,7 +82,7 @@ class ArrowBoltTask(BoltTask):
 
     @property
     def ledger(self) -> Any:
-        """The worker's."""
+        """The worker's ledger."""
         return self._ledger
 
     @property
@@ -101,10 +102,10 @@ class ArrowBoltTask(BoltTask):
             self.state.after(instance, context=context, collector=None, conf=self._conf)
 
     def connect(self) -> None:
-        """Nothing to do: its collector asks for outlets when it needs them."""
+        """Do nothing: the collector looks up outlets when it needs them."""
 
     def guard(self) -> None:
-        """Nothing to do: its collector looks at the thread."""
+        """Do nothing: the collector checks the thread at each emit."""
 
     def _tick(self) -> None:
         self._batches.append(None)
@@ -124,16 +125,16 @@ class ArrowBoltTask(BoltTask):
 
     @property
     def waiting(self) -> int:
-        """Tuples that wait: rows, and those in the inbox."""
+        """How many tuples wait: rows, ticks, and tuples in the inbox."""
         return super().waiting + self._rows + self._ticks
 
     @property
     def rows_waiting(self) -> int:
-        """Of these, those that are rows of batches."""
+        """How many rows of record batches wait."""
         return self._rows
 
     def waiting_deliveries(self) -> Iterator[Delivery]:
-        """Those tuples, without values where they are rows."""
+        """Iterate over the waiting tuples and rows; the deliveries of rows have no values."""
         return chain(super().waiting_deliveries(), self._row_deliveries())
 
     def _row_deliveries(self) -> Iterator[Delivery]:
@@ -144,7 +145,7 @@ class ArrowBoltTask(BoltTask):
                     yield (), one.source, next(each)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """See `BoltTask.not_reached`: those that wait in the inbox first, then one delivery for all trees of a batch."""
+        """See `BoltTask.not_reached`: tuples in the inbox come first, then one delivery per record batch, for all its trees."""
         waiting, done = self._seen
         self._seen = (self.waiting, self._done)
         left = max(0, waiting - (self._done - done))
@@ -165,7 +166,7 @@ class ArrowBoltTask(BoltTask):
         return max(1, self.batch_bytes // self._rows)
 
     def take_newest(self, most: int) -> list[Delivery]:
-        """See `BoltTask.take_newest`: newest rows first, then the inbox; ticks stay."""
+        """See `BoltTask.take_newest`: the newest rows go first, then tuples of the inbox; ticks stay."""
         newest: list[Delivery] = []
         kept: list[None] = []
         batches = self._batches
@@ -191,7 +192,7 @@ class ArrowBoltTask(BoltTask):
     # -- execution ---------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Execute one batch; return how many tuples that were."""
+        """Execute one record batch, or one tick; return how many tuples that were."""
         if self.inbox or self._next < len(self._taken):
             return self._run_tuples()
         if not self._batches:
@@ -207,7 +208,7 @@ class ArrowBoltTask(BoltTask):
         return self._run_batch(together.rows, together.source, together.roots)
 
     def execute_one(self, delivery: Delivery) -> None:
-        """Execute a tuple now, as a batch of one row."""
+        """Execute one tuple now, as a record batch of one row."""
         values, source, roots = delivery
         if source is TICK_SOURCE:
             self._run_tick()
@@ -216,7 +217,7 @@ class ArrowBoltTask(BoltTask):
             self._run_batch(batch_of([values], schema), source, BatchRoots([roots]))
 
     def _together(self, first: _Batch) -> _Batch:
-        """``first`` and those after it that are as small and of the same stream."""
+        """Join ``first`` with the record batches after it that are small, too, and of the same stream."""
         parts, rows = [first], first.rows.num_rows
         place = first.source.component, first.source.stream
         batches = self._batches
@@ -240,10 +241,10 @@ class ArrowBoltTask(BoltTask):
         )
 
     def _run_tuples(self) -> int:
-        """A run of tuples of one stream, as a batch."""
+        """Execute a run of tuples of one stream, as a record batch."""
         if self._next >= len(self._taken):
             self._taken, self._next = self.inbox[:], 0
-            self.inbox.clear()  # the same list: senders hold its append
+            self.inbox.clear()  # not a new list, because senders hold this one
         taken, first = self._taken, self._next
         source = taken[first][1]
         place = source.component, source.stream
@@ -302,7 +303,7 @@ class ArrowBoltTask(BoltTask):
             self._raised_in_row = 0
 
     def _run_batch(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> int:
-        """Execute a batch; its rows are acked or failed when this returns."""
+        """Execute a record batch. Its rows are acked or failed when this returns."""
         collector, counters, count = self._collects, self.counters, int(batch.num_rows)
         began = self._clock()
         collector.begin(source.component, source.stream, roots, count)
@@ -331,7 +332,7 @@ class ArrowBoltTask(BoltTask):
         roots.close_edges(self._ledger, count)
         if self.hooks:
             self._tell(batch, source, failed, took / count * 1000, raised is None)
-        # The batch is not at hand any more: neither its memory nor its trees stay with the collector.
+        # The collector lets go of the record batch, so that it keeps neither its memory nor its trees.
         collector.begin("", "", UNTRACKED, 0)
         if raised is None:
             self._raised_in_row = 0
@@ -344,7 +345,7 @@ class ArrowBoltTask(BoltTask):
     def _tell(
         self, batch: pa.RecordBatch, source: TupleSource, failed: Any, took_ms: float, executed: bool
     ) -> None:
-        """Tell hooks of each row as of a tuple (J21)."""
+        """Call the hooks for each row, as for a tuple (J21)."""
         for row, values in enumerate(rows_of(batch)):
             tup = Tuple(values, source)
             tup.state = 1
@@ -364,7 +365,7 @@ class ArrowSpoutTask(SpoutTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: By stream; the worker makes them.
+        #: The outlets by stream, which the worker makes.
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._rows_a_call = float(_ROWS_A_TURN)
 
@@ -374,10 +375,10 @@ class ArrowSpoutTask(SpoutTask):
         return self._host.guarded
 
     def guard(self) -> None:
-        """Nothing to do: its collector looks at the thread."""
+        """Do nothing: the collector checks the thread at each emit."""
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """See `SpoutTask.ask`: so many calls that about a turn's rows come."""
+        """See `SpoutTask.ask`. The number of calls is chosen so that they emit about one turn's rows."""
         calls = max(1, min(calls, int(_ROWS_A_TURN / max(self._rows_a_call, 1.0))))
         before = self._emitted_in_round
         went_on = super().ask(calls, deadline)
