@@ -1,8 +1,8 @@
 """stormspark: Storm and Heron topologies, written in Python, run as Spark Structured Streaming queries.
 
     api            what users write: builder, spouts, bolts, tuples, fields, collectors, context
-    spi            kinds of components that front-ends make and the engine runs, and that users never see
-    grouping       pure: who gets this tuple?
+    spi            kinds of components that front-ends make and engines run, and that users never see
+    grouping       pure: which tasks get this tuple?
     acker          pure: is this tree done?
     backpressure   pure: may this spout emit, and for how long?
     windowing      pure: what is in which window?
@@ -17,7 +17,7 @@
     cli, ui        ``stormspark run``, ``stormspark explain``
     testing        tools to test topologies
 
-The names below are what users import; nothing here needs Java.
+Users import the names below. Nothing here needs Java.
 """
 
 from stormspark.api import (

@@ -1,4 +1,4 @@
-"""The seam between engines and the tools that watch them: what a topology that runs looks like from outside."""
+"""The interface between engines and the tools that watch them: what a running topology looks like from outside."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ __all__ = ["AliveTopologies", "RunningTopology"]
 
 
 class RunningTopology(Protocol):
-    """A topology that an engine runs; both engines hand out such an object.
-
-    ``error`` is None while all is well, else why the topology stopped by itself.
-    """
+    """A topology that an engine runs. Both engines return such an object from ``submit``."""
 
     @property
     def name(self) -> str:
@@ -30,38 +27,38 @@ class RunningTopology(Protocol):
 
     @property
     def log_folder(self) -> str | None:
-        """Where the logs of tasks are, on each host that runs workers; None where they go to this process's own log."""
+        """The folder with the logs of tasks on this host; None if tasks log to this process's own log."""
 
     def statistics(self) -> TopologyStatistics:
-        """What has been done so far; also after the end."""
+        """The figures so far. They can be read after the end of the topology, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """What became of trees that failed, and of some that did not, newest first: all that are kept, or those of one root."""
+        """Stories of trees that failed, and of some that did not, newest first: all that are kept, or those of one root."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended, at most ``timeout`` seconds; true if it has."""
+        """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""
 
     def stop(self) -> None:
-        """End it at the next batch boundary: spouts are deactivated and closed, bolts cleaned up (B1, C1)."""
+        """End the topology at the next batch boundary: deactivate and close the spouts, clean up the bolts (B1, C1)."""
 
     def kill(self) -> None:
-        """End it at once: no ``close``, no ``cleanup`` (B1: neither is guaranteed)."""
+        """End the topology at once, without ``close`` and ``cleanup`` (B1: neither is guaranteed)."""
 
 
 _R = TypeVar("_R", bound=RunningTopology)
 
 
 class AliveTopologies:
-    """The topologies that one engine runs in this process, by name: there are no two of one name (A14)."""
+    """The topologies that one engine runs in this process, by name. No two of them have the same name (A14)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._starting: set[str] = set()
-        # Weak, because what runs is held by its own thread, and what has ended concerns nobody here.
+        # The references are weak: a running topology is held by its own thread, and one that has ended is not needed here.
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
     def start(self, name: str, begin: Callable[[], _R]) -> _R:
-        """Call ``begin`` to start a topology; raises `TopologyAlreadyRunningError` if one of that name runs."""
+        """Call ``begin`` to start a topology. Raises `TopologyAlreadyRunningError` if one of that name runs already."""
         with self._lock:
             before = self._started.get(name)
             if name in self._starting or (before is not None and not before.wait(0)):

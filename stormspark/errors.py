@@ -1,27 +1,27 @@
 """Every error that stormspark raises, as one tree.
 
     StormsparkError
-    ├── InvalidTopologyError (ValueError)    the topology as written can't run           (A2, A10-A14, J5)
-    │   └── TopologyAlreadyRunningError      one of its name runs: AlreadyAliveException  (A14)
-    ├── EmitError (ValueError)               one emit is wrong: stream, width, task      (A12, B9)
+    ├── InvalidTopologyError (ValueError)    the topology can't run as it is written     (A2, A10-A14, J5)
+    │   └── TopologyAlreadyRunningError      one of this name runs: AlreadyAliveException (A14)
+    ├── EmitError (ValueError)               an emit has a wrong stream, width or task   (A12, B9)
     ├── SerializationError (TypeError)       a component or a value can't be pickled     (A2, C8)
     ├── ValueNotHashableError (TypeError)    a fields grouping met a value without a stable hash (D2)
     ├── ComponentError                       a user's spout or bolt raised too often     (W22)
     ├── WorkerLostError                      a worker process died inside a batch
     ├── CheckpointError                      a checkpoint folder can't be used for this topology
     │   └── FencedError                      another driver has taken over this checkpoint
-    ├── StateError (RuntimeError)            state can't be changed so: a txid out of order       (G15, C35)
-    ├── UnavailableError                     storage, a broker or a destination is away; it is tried again
-    ├── UnsupportedEnvironmentError          Java, Spark or the session is not one that works
-    ├── MultilangError                       a child that speaks Storm's multilang protocol died, hung or broke it (I12)
+    ├── StateError (RuntimeError)            state can't be changed as asked: a txid out of order (G15, C35)
+    ├── UnavailableError                     storage, a broker or a destination is away; the batch is tried again
+    ├── UnsupportedEnvironmentError          stormspark can't run with this Java, Spark or session
+    ├── MultilangError                       a child process died, hung, or violated Storm's multilang protocol (I12)
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
     ├── TopologyNotAliveError (LookupError)  no topology of that name runs: NotAliveException  (A14, J5)
-    ├── TopologyNotCompleteError (TimeoutError)  complete_topology: a spout goes on, or something is left undone (J25)
+    ├── TopologyNotCompleteError (TimeoutError)  complete_topology: a spout still emits, or work is left (J25)
     └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
 
-Messages say which component, task, stream and line of the user's file it was, what was expected, what came,
-and what to do next.
+A message names the component, the task, the stream and the line of the user's file; what was expected and what came; and
+what to do next.
 """
 
 from __future__ import annotations
@@ -72,17 +72,15 @@ class SerializationError(StormsparkError, TypeError):
 
 
 class ValueNotHashableError(StormsparkError, TypeError):
-    """A fields grouping met a value that has no hash which is the same in every process (D2)."""
+    """A fields grouping met a value whose hash differs between processes (D2)."""
 
 
 class ComponentError(StormsparkError):
-    """A spout or bolt raised in ``open``/``prepare``, or too many times in a row; carries its traceback
-    (W22).
-    """
+    """A spout or bolt raised in ``open`` or ``prepare``, or too many times in a row. The error carries its traceback (W22)."""
 
 
 class WorkerLostError(StormsparkError):
-    """A worker process died, or was replaced, while a batch ran; the batch is run again as the next attempt."""
+    """A worker process died, or was replaced, while a batch ran. The batch runs again as the next attempt."""
 
 
 class CheckpointError(StormsparkError):
@@ -90,7 +88,7 @@ class CheckpointError(StormsparkError):
 
 
 class FencedError(CheckpointError):
-    """Another driver has taken over this checkpoint: this one may write nothing more, and stops."""
+    """Another driver has taken over this checkpoint. This driver may write nothing more, and stops."""
 
 
 class StateError(StormsparkError, RuntimeError):
@@ -108,21 +106,21 @@ class TopologyNotAliveError(StormsparkError, LookupError):
 
 
 class TopologyNotCompleteError(StormsparkError, TimeoutError):
-    """`stormspark.testing.complete_topology` gave up: a spout goes on, or something is left undone (J25)."""
+    """`stormspark.testing.complete_topology` gave up, because a spout still emits or work is left (J25)."""
 
 
 class TopologyNotFoundError(StormsparkError, LookupError):
-    """``FILE[:NAME]`` names no file, no such object, or one that gives no topology."""
+    """``FILE[:NAME]`` names a file or an object that does not exist, or an object that gives no topology."""
 
 
 class MultilangError(StormsparkError):
-    """A child that speaks Storm's multilang protocol did not start, died, hung, or said what it may not (I12)."""
+    """A child process of Storm's multilang protocol did not start, died, hung, or violated the protocol (I12)."""
 
 
 class UnavailableError(StormsparkError):
     """Something outside of the topology is away for now, such as the destination of a sink.
 
-    Where it is raised while a batch is prepared, the batch is run again, for as long as ``stormspark.outage.timeout.secs`` says.
+    If it is raised while a batch is prepared, the batch runs again, for as long as ``stormspark.outage.timeout.secs`` says.
     """
 
 
@@ -138,4 +136,4 @@ class FailedException(StormsparkError):  # noqa: N818 - Storm's own name
 
 
 class ReportedFailedException(FailedException):
-    """Like `FailedException`, and the reason is reported as an error of the component too (C5)."""
+    """Like `FailedException`, but the reason is also reported as an error of the component (C5)."""

@@ -1,4 +1,4 @@
-"""Pickling what users hand in, once, where the topology is built (A3)."""
+"""Pickles the objects that users pass in, once, when the topology is built (A3)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["pickled"]
 
 
 def pickled(thing: object, place: str, instead: str) -> bytes:
-    """``thing`` as bytes. ``place`` says what it is and where it was declared, ``instead`` what to do otherwise.
+    """Pickle ``thing``. For the error, ``place`` says what it is and where it was declared, ``instead`` what else to do.
 
-    Raises `SerializationError` naming the attributes that can't be pickled, and for functions the variables
-    that they use (A2).
+    Raises `SerializationError`. It names the attributes that can't be pickled, or for a function the variables that it uses
+    and that can't be pickled (A2).
 
     >>> import threading
     >>> def counting(lock=threading.Lock()):

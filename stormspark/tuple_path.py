@@ -1,9 +1,10 @@
-"""Which modules are the tuple path, and whether they are compiled here.
+"""Lists the modules of the tuple path, and finds out whether they are compiled here.
 
     python -m stormspark.tuple_path
 
-What runs once a tuple is a handful of modules. Each is plain Python, and works so; beside it lies a .pxd file with the C types of
-its objects and variables, with which Cython makes an extension module of the same source.
+The tuple path is the code that runs once per tuple: a handful of modules. Each of them is plain Python and works without
+compilation. Beside each lies a .pxd file with the C types of its objects and variables. With it, Cython makes an extension
+module from the same source.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from importlib.util import find_spec
 
 __all__ = ["MODULES", "compiled"]
 
-#: Each has a .pxd beside it, and says so in its first lines. So has `stormspark.spi.recycling`, whose .pxd is C for these.
+#: Each has a .pxd beside it, and says so in its first lines. `stormspark.spi.recycling` has one, too, with C code for these.
 MODULES = (
     "stormspark.acker.ledger",
     "stormspark.acker.tree",
@@ -31,7 +32,7 @@ MODULES = (
 
 
 def compiled() -> bool:
-    """Whether all of the tuple path is compiled. It is all or nothing: half of it would be slower than none."""
+    """Whether the whole tuple path is compiled. A half-compiled one would be slower than none, so it is all or nothing."""
     found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
     return not any(origin.endswith(".py") for origin in found)
 

@@ -1,12 +1,14 @@
-"""The durable acker's journal: what changed of open rows, a numbered file a commit, beside the topology's checkpoint.
+"""The durable acker's journal: changes of records, in one numbered file per commit, beside the topology's checkpoint.
 
     1.arrow, 2.arrow, 3.arrow ...    each an Arrow stream of changes, whole or not there at all
 
-One writer, the topology's driver, and one reader, the acker query, which needs nothing but these files (`spark/acker_stream.py`).
-What the query has taken into its state is deleted; the newest file stays, since it says how far the acker's time has come.
+The journal has one writer, the topology's driver, and one reader, the acker query. The query needs nothing but these files
+(`spark/acker_stream.py`). The driver deletes a file once the query has taken it into its state. The newest file stays,
+because it says how far the acker's time has come.
 
-**The invariant.** A number is given once, and in order. So what the query has read is a number, and a commit that raised is there
-or is not: `append` again finds its own file. A driver that meets the file of a later one writes no more (`FencedError`).
+**The invariant.** Numbers are given in order, and each of them once. So one number says how far the query has read. A
+commit that raised is there or is not: `append` finds its own file when it tries again. A driver that meets the file of a
+later driver stops writing (`FencedError`).
 """
 
 from __future__ import annotations
@@ -29,38 +31,38 @@ _FORMAT = 1
 _SUFFIX = ".arrow"
 _METADATA = b"stormspark"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-#: Rows of one Arrow message: the reader hands them on as they are.
+#: The most rows of one Arrow message. The reader hands each message on as it is.
 _ROWS_AT_ONCE = 8192
-#: What a file system says that has no hard links.
+#: Error codes of a file system that has no hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class JournalFiles(Protocol):
-    """Where the files are. Each method raises OSError."""
+    """The storage of the journal's files. Each method may raise OSError."""
 
     @property
     def folder(self) -> Path:
-        """Where a process on the driver's host can read them as ``<number>.arrow``."""
+        """The folder in which a process on the driver's host can read the files as ``<number>.arrow``."""
 
     def numbers(self) -> list[int]:
-        """Those that are there, sorted."""
+        """The numbers of the files that are there, sorted."""
 
     def read(self, number: int) -> bytes:
-        """A file; raises FileNotFoundError."""
+        """The contents of a file. Raises FileNotFoundError."""
 
     def add(self, number: int, data: bytes) -> None:
-        """Write a file, whole or not at all; raises FileExistsError where there is one."""
+        """Write a file, whole or not at all. Raises FileExistsError if there is one already."""
 
     def delete(self, numbers: Iterable[int]) -> None:
-        """Delete files, those that are there."""
+        """Delete those of these files that are there."""
 
 
 class LocalJournalFiles:
-    """In a local folder, which is made with the first file."""
+    """Journal files in a local folder, which is made with the first file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for left in folder.glob("*.new"):  # of a driver that died while it wrote
+        for left in folder.glob("*.new"):  # left by a driver that died while it wrote
             left.unlink(missing_ok=True)
 
     def numbers(self) -> list[int]:
@@ -75,7 +77,7 @@ class LocalJournalFiles:
         return self._path(number).read_bytes()
 
     def add(self, number: int, data: bytes) -> None:
-        """See `JournalFiles`; it is on disk when this returns."""
+        """See `JournalFiles`. The file is on disk when this returns."""
         self.folder.mkdir(parents=True, exist_ok=True)
         new, path = self.folder / f"{number}-{uuid.uuid4().hex}.new", self._path(number)
         try:
@@ -108,13 +110,14 @@ class LocalJournalFiles:
 
 
 class _Head(NamedTuple):
-    """What a file says of itself, as text, in this order."""
+    """The header of a file. The file's metadata has these fields as one string, in this order."""
 
     format: int
     generation: int
     writer: str
-    #: The acker's time of the commit, in microseconds, and the watermark's delay, in seconds.
+    #: The acker's time of the commit, in microseconds.
     at: int
+    #: The watermark's delay, in seconds.
     delay: float
 
     @classmethod
@@ -125,18 +128,19 @@ class _Head(NamedTuple):
 
 
 class AckerJournal:
-    """``schema`` is that of the changes, with ``created`` in microseconds.
+    """The driver's side of the journal: it appends commits, and deletes those that the acker query no longer needs.
 
-    ``delay`` is the watermark's, in seconds. It is fixed with the first commit: what is old follows from it. Raises
-    `CheckpointError` where what is there can't be read.
+    ``schema`` is the schema of the changes, with ``created`` in microseconds. ``delay`` is the watermark's delay, in seconds.
+    The first commit fixes it, because it decides which records are old. Raises `CheckpointError` if existing files can't be
+    read.
     """
 
     def __init__(self, files: JournalFiles, schema: pa.Schema, delay: float, generation: int) -> None:
         self.files, self.delay = files, delay
-        #: The acker's time at the last commit, in microseconds; None where there was none.
+        #: The acker's time at the last commit, in microseconds; None if there was none.
         self.last_time: int | None = None
         self._schema, self._generation = schema, generation
-        self._writer = ""  # of the last `append`: each is a writer of its own
+        self._writer = ""  # identifies the last call of `append`; each call has an id of its own
         try:
             self._numbers = files.numbers()
             if self._numbers:
@@ -158,14 +162,14 @@ class AckerJournal:
 
     @property
     def first(self) -> int:
-        """The number of the oldest commit that is there; 1 where there is none."""
+        """The number of the oldest commit that is there; 1 if there is none."""
         return self._numbers[0] if self._numbers else 1
 
     def append(self, changes: pa.Table, at: int) -> None:
         """Write changes, and a row that moves the watermark to ``at``, in one commit.
 
-        Where this raises OSError the commit may be written or not: `settle` tells. Raises `FencedError` where a later driver
-        has written, `CheckpointError` where what another one has written can't be read.
+        If this raises OSError, the commit may be written or not; `settle` finds out. Raises `FencedError` if a later driver has
+        written, and `CheckpointError` if a file of another driver can't be read.
         """
         tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
         rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)
@@ -191,8 +195,9 @@ class AckerJournal:
                 return
 
     def settle(self) -> bool:
-        """After `append` raised: whether that one has written all the same. Raises OSError, and `CheckpointError` where what is
-        there can't be read.
+        """Find out whether an `append` that raised has written its file all the same.
+
+        Raises OSError, and `CheckpointError` if the file that is there can't be read.
         """
         number = self.last + 1
         try:
@@ -204,8 +209,11 @@ class AckerJournal:
         return mine
 
     def _look_at(self, number: int) -> bool:
-        """This number is written: by a later driver, by an earlier one that was on its way, or by this `append` (true), where
-        the file system has tried again by itself, as NFS does when an answer is lost.
+        """Find out who has written the file of this number. Return whether this very `append` has.
+
+        That happens if the file system repeats the write by itself, as NFS does when an answer is lost. The file may also come
+        from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written it, or an
+        earlier `append` of this one.
         """
         head = self._head(number)
         if head.writer == self._writer:
@@ -234,7 +242,7 @@ class AckerJournal:
             raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> int:
-        """Delete the commits up to ``up_to``, but for the newest of all; returns how many. Raises OSError."""
+        """Delete the commits up to ``up_to``, except the newest of all. Return how many were deleted. Raises OSError."""
         old = [number for number in self._numbers[:-1] if number <= up_to]
         if old:
             self.files.delete(old)

@@ -1,8 +1,8 @@
-"""Named steps of the commit protocol at which tests kill a process.
+"""Barriers: named steps of the commit protocol at which tests kill or hold a process.
 
-A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named like a barrier: whichever process comes
-to that barrier first takes the file away and kills itself, as ``kill -9`` would. If the file is not empty it waits there, until
-its file ``BARRIER.PID.here`` is gone. Without the variable a barrier costs a comparison.
+A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named after a barrier. The first process that
+reaches this barrier takes the file away and kills itself, as ``kill -9`` would. If the file is not empty, the process waits
+instead, until its file ``BARRIER.PID.here`` is gone. Without the variable, a barrier costs one comparison.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 
 __all__ = ["BARRIERS", "BATCH_BARRIERS", "reached"]
 
-#: In the order in which a batch comes by them.
+#: In the order in which a batch reaches them.
 BARRIERS = (
     "driver.batch_begins",
     "worker.before_prepare",
@@ -28,14 +28,14 @@ BARRIERS = (
     "worker.rolled_back",
 )
 
-#: Of topologies whose bolts hear of the end of a batch.
+#: Barriers that only exist in topologies whose bolts take part in the end of a batch.
 BATCH_BARRIERS = ("worker.before_finish", "worker.finished", "driver.before_announcement", "driver.announced")
 
 _FOLDER = os.environ.get("STORMSPARK_BARRIERS")
 
 
 def reached(barrier: str) -> None:
-    """Come by a barrier; where a test has put its file, the process ends here, or waits."""
+    """Pass a barrier. If a test has put a file for it, the process dies here, or waits."""
     if _FOLDER is None:
         return
     here = os.path.join(_FOLDER, f"{barrier}.{os.getpid()}.here")

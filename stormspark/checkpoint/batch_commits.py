@@ -1,9 +1,9 @@
 """The driver's side of a transaction: the state table of one topology, committed batch by batch.
 
-    workers prepare -> commit(N) -> Spark commits N's offsets
+    workers prepare -> commit(N) -> Spark commits the offsets of N
 
-A driver that dies between the two finds N committed when Spark brings it again, and lets it be. So the table is never behind
-Spark's own checkpoint, and at most one batch ahead.
+If a driver dies between the two commits, Spark brings batch N again. The next driver finds N committed and skips it. So the
+table is never behind Spark's own checkpoint, and at most one batch ahead of it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ __all__ = ["BatchCommits", "BatchTable"]
 
 _log = logging.getLogger(__name__)
 
-#: Tidying takes so much of the time, at most; and so long at once.
+#: Tidying takes at most this share of the time, ...
 _TIDY_SHARE = 0.05
+#: ... and about this many seconds at once.
 _TIDY_SECS = 0.02
-#: Recorded inputs are looked through once in so many batches.
+#: Old recorded inputs are looked for once per this many batches.
 _FORGET_EVERY = 5
 
 
 class BatchTable(Protocol):
-    """What a state table is to the driver; `StateTable` says what each of these promises."""
+    """The operations of a state table that the driver needs. `StateTable` documents what each of them promises."""
 
     @property
     def last_txid(self) -> int:
@@ -55,7 +56,7 @@ class BatchTable(Protocol):
     def commit(
         self,
         txid: int,
-        files: Sequence[Any],  # what this table's workers report
+        files: Sequence[Any],  # as the workers report them for this kind of table
         metadata: Mapping[bytes, bytes | None] | None = None,
     ) -> None:
         """Make a batch part of the table."""
@@ -64,25 +65,26 @@ class BatchTable(Protocol):
         """Keep what another attempt at a batch has to know."""
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The batch that was announced and is not committed, and what was announced."""
+        """The number of the batch that was announced and is not committed, and its announcement."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """What the driver committed with its batches."""
+        """The metadata that the driver committed with its batches."""
 
     def compact(self, budget_secs: float) -> bool:
-        """Go on merging for about so long."""
+        """Continue merging for about ``budget_secs``."""
 
     def vacuum(self, budget_secs: float) -> int:
         """Delete files that nobody needs any more."""
 
     def close(self) -> None:
-        """End writing."""
+        """Stop writing."""
 
 
 class BatchCommits:
     """The state table of ``plan``'s topology at ``location``, written to as ``generation``.
 
-    ``table`` is one that is not written by delta-rs; then workers write no files either (`by_driver`).
+    ``table`` replaces the default `StateTable`. With such a table, workers hand their changes to the driver instead of
+    writing files (`by_driver`).
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class BatchCommits:
         settings = plan.settings
         self._plan, self.location, self.generation = plan, location, generation
         self.storage_options = storage_options
-        #: Workers hand their changes to the driver, and it hands them their state.
+        #: Whether workers hand their changes to the driver, and get their state from it.
         self.by_driver = table is not None
         self._table: BatchTable = table or StateTable(
             location,
@@ -109,18 +111,19 @@ class BatchCommits:
         self._forgot = -1
         self._tidied = time.monotonic()
         self._tidying = Tidying(f"the state table {location}")
-        self._told = False  # how many tasks there are
+        self._told = False  # whether the table has the current numbers of tasks
 
     @property
     def last(self) -> int:
-        """The batch that was committed last; -1 where there is none."""
+        """The batch that was committed last; -1 if there is none."""
         return self._table.last_txid
 
     def open(self, last_offsets: int) -> None:
-        """Take the table over, or make it; ``last_offsets`` is the last batch whose offsets Spark has committed.
+        """Take the table over, or make it. ``last_offsets`` is the last batch whose offsets Spark has committed.
 
-        Raises `CheckpointError` where the two are of different pasts, or where the number of tasks of a component with
-        state has changed and its keys can't be dealt out (`redistribution`); `FencedError` where a later driver has it.
+        Raises `CheckpointError` if the table and Spark's checkpoint don't belong together. Raises it, too, if the number of
+        tasks of a component with state has changed and its keys can't be dealt out anew (`redistribution`). Raises
+        `FencedError` if a later driver has the table.
         """
         self._table.open(self.generation, last_offsets + 1)
         if not last_offsets <= self.last <= last_offsets + 1:
@@ -135,40 +138,45 @@ class BatchCommits:
             self._keep_plan()
 
     def reopen(self) -> None:
-        """After an error, find out what is committed, and go on; raises `CheckpointError`."""
+        """Find out after an error what is committed, and continue from there.
+
+        Raises `CheckpointError`, and `FencedError` if a later driver has the table.
+        """
         self._table.open(self.generation)
 
     def commit(self, txid: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
-        """Batch ``txid`` has happened: from now on, and for good. Raises `CheckpointError` and `FencedError`."""
+        """Commit batch ``txid`` for good. Raises `CheckpointError` and `FencedError`."""
         reached("driver.before_commit")
         self._table.commit(txid, files, None if self._told else self._metadata)
         self._told = True
         reached("driver.committed")
 
     def announce(self, txid: int, said: Mapping[str, bytes]) -> None:
-        """Before committers hear of batch ``txid``: keep what another attempt at it has to know, by component and index of task.
+        """Keep what another attempt at batch ``txid`` has to know, by component and index of task, before committers act.
 
-        Raises `CheckpointError` and `FencedError`: then no committer may act.
+        Raises `CheckpointError` and `FencedError`. Then no committer may act.
         """
         reached("driver.before_announcement")
         self._table.announce(txid, {place.encode(): pickled for place, pickled in said.items()})
         reached("driver.announced")
 
     def announced(self) -> tuple[int, Mapping[str, bytes]]:
-        """The batch that was announced and is not committed, and what was said of it; -1 and nothing if there is none."""
+        """The number of the batch that was announced and is not committed, and its announcement; -1 and nothing if none."""
         if not self._plan.announces:
             return -1, {}
         txid, told = self._table.announced()
         said = {place.decode(): pickled for place, pickled in told.items()}
-        # What components said that are not there any more nobody can repeat.
+        # Nobody can repeat the announcement of a component that the topology no longer has.
         said = {
             place: one for place, one in said.items() if place.rpartition("/")[0] in self._plan.components
         }
         return (txid, said) if said else (-1, {})
 
     def tidy(self) -> None:
-        """Merge and delete files for a moment, if it is time for that. Where it fails, the next commit tells if there is trouble
-        with the table, and the log if tidying fails again and again.
+        """Merge and delete files for a moment, if it is time for that.
+
+        A failure here is not raised. The next commit shows whether the table is in trouble, and `Tidying` logs a warning if
+        tidying fails again and again.
         """
         now = time.monotonic()
         if now - self._tidied < _TIDY_SECS / _TIDY_SHARE:
@@ -181,7 +189,7 @@ class BatchCommits:
         self._tidied = time.monotonic()
 
     def _keep_plan(self) -> None:
-        """For replays, which may be long after the topology's file has changed."""
+        """Keep the plan for replays, which may come long after the topology's file has changed."""
         try:
             self._inputs.keep_plan(
                 self.generation, pickle.dumps((sys.path, cloudpickle.dumps(self._plan, 5)))
@@ -192,7 +200,7 @@ class BatchCommits:
 
     def _forget_inputs(self) -> None:
         settings, self._forgot = self._plan.settings, self.last
-        # A batch begins with the state of the one before; the first one with none.
+        # A replay of a batch needs the state of the batch before it. The first batch begins without state.
         up_to = self._table.oldest_txid or -1
         if not settings.state_retain_hours:
             up_to = max(up_to, self.last - settings.state_retain_txids)
@@ -205,12 +213,12 @@ class BatchCommits:
             raise CheckpointError(msg) from error
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing to the table."""
         self._table.close()
 
     @property
     def _metadata(self) -> dict[bytes, bytes | None]:
-        """Of which tasks the state is: it goes by them (C36)."""
+        """A description of the tasks that own the state, because state belongs to tasks (C36)."""
         return described(states_of(self._plan.components.values()))
 
     def _check_tasks(self) -> None:

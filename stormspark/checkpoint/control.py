@@ -1,9 +1,9 @@
-"""The control file: whose checkpoint folder this is, and how many lives the topology has had.
+"""The control file: it says which topology owns a checkpoint folder, and which generation the topology has reached.
 
-``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. It is
-written, atomically, before what it says is used: a driver that dies between the two has burnt a generation,
-which harms nothing; one that used a generation before it was written might share it with its successor, and
-workers could not tell the two apart.
+``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes it
+atomically, before it uses the new generation. If the driver dies between the two, one generation is never used, which harms
+nothing. If a driver used a generation before writing it, its successor could get the same one, and workers could not tell
+the two drivers apart.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Control:
-    """What the file says. ``components`` are the topology's component ids, sorted; ``sources`` those that Spark reads for, each
-    with its class, in the order of their offsets in Spark's checkpoint; None in files that do not say.
+    """The contents of the control file.
+
+    ``components`` are the topology's component ids, sorted. ``sources`` are the ids of its source spouts, each with its class,
+    in the order of their offsets in Spark's checkpoint. It is None for a file that does not list them.
     """
 
     topology: str
@@ -36,34 +38,34 @@ class Control:
 
 
 class ControlFile(Protocol):
-    """Where the file is kept: a local folder, or whatever Spark can write a checkpoint to."""
+    """The storage of the control file: a local folder, or anything that Spark can write a checkpoint to."""
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None where there is none."""
+        """The file's bytes, or None if there is no file."""
 
     def write(self, data: bytes) -> None:
-        """Replace the file, so that a reader sees the old or the new one, whole."""
+        """Replace the file, so that a reader sees either the whole old file or the whole new one."""
 
     def __str__(self) -> str:
-        """The folder, for people."""
+        """The checkpoint folder, for messages."""
 
 
 class LocalControlFile:
-    """The control file of a checkpoint in a local folder, which is made if it is not there."""
+    """The control file of a checkpoint in a local folder. The folder is made if it is not there."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
         self._path = checkpoint / "stormspark" / "control.json"
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None where there is none."""
+        """The file's bytes, or None if there is no file."""
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
             return None
 
     def write(self, data: bytes) -> None:
-        """Replace the file and see to it that it is on disk."""
+        """Replace the file. It is on disk when this returns."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         new = self._path.with_suffix(".new")
         with new.open("wb") as file:
@@ -79,9 +81,10 @@ class LocalControlFile:
 def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
-    Another topology is one of another name, or one that shares no component with what ran here: an upgraded
-    topology keeps its checkpoint, as long as its source spouts are the same: Spark keeps their offsets by position. Raises
-    `CheckpointError` where the folder is another topology's, where the sources differ, or where it can't be read or written.
+    A topology counts as another one if it has another name, or if it shares no component with the one that ran here. So an
+    upgraded topology keeps its checkpoint. But its source spouts have to stay the same, because Spark keeps their offsets by
+    position. Raises `CheckpointError` if the folder belongs to another topology, if the source spouts differ, or if the file
+    can't be read or written.
     """
     try:
         data = file.read()

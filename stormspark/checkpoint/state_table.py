@@ -1,33 +1,34 @@
-"""A topology's state, batch by batch: an append-only Delta table whose one commit is the batch.
+"""The state table: a topology's state in an append-only Delta table, to which each batch is one commit.
 
-    workers: write_changes(...)    a file each, on disk, no part of the table
+    workers: write_changes(...)    each writes one file, on disk, no part of the table yet
     driver:  commit(txid, files)   one entry of Delta's log: all of the batch, or nothing
     tasks:   restore(...)          the newest value of each key as of a batch
 
-**The invariant.** The table has exactly the changes of the batches up to ``last_txid``, each once. The log's entry has the
-files and the batch's number together, so a crash leaves both or neither, and a batch is committed only on top of the one
-before it. What a commit raised does not say whether it is in the log: then the log is asked for the entry that it would be. If it
-is ours, all is well; if it is somebody else's, we are fenced; if there is none, this object is used up, and
-`open` begins again on what the log says.
+**The invariant.** The table has exactly the changes of the batches up to ``last_txid``, each once. One log entry has both
+the files and the number of a batch, so a crash leaves both or neither. The driver commits a batch only on top of the
+previous one. The error of a failed commit does not say whether the commit is in the log. So this class reads the log entry
+that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, we are fenced. If there is
+none, this object refuses to write until `open` begins again from what the log says.
 
-**Announcements.** Somebody may have to act before the batch is committed, on what must be the same when it comes again:
-`announce` keeps that, as rows of the batch that nobody else reads, before its commit or after it.
+**Announcements.** Committers act before the batch is committed, and a later attempt at the batch has to give them the same
+again. `announce` keeps that before they act. Its rows belong to the batch, and only `announced` reads them.
 
-**One driver.** `open` commits its generation. Every commit is made on the version that its driver made
-before, without a retry, so one that was not alone fails: whoever commits first afterwards wins, and the other
-has a `FencedError` and never looks again. An older generation can't be opened.
+**One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
+retry, so a commit fails if another driver has come between. The driver that commits first wins; the other gets a
+`FencedError` and can never write again. An older generation can't open the table.
 
-**No clock is trusted.** Which files nobody can commit any more follows from the generation and the batch in
-their names. Retention by hours and the delay of `vacuum` are counted by a clock that only runs forward
-(``time.monotonic``), while a driver is alive; its stand is kept with the files as their time of modification.
-A system's clock that is set forward or back deletes nothing too early.
+**No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file.
+Retention by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward
+(``time.monotonic``). The table keeps the reading of that clock as the files' time of modification. So a system clock that
+is set forward or back deletes nothing too early.
 
 **Cost** follows what changed: a worker's file and the commit of 1,000 changes take 9-10 ms with ten thousand
-keys of state and with ten million, both on disk (two cores, `benchmarks/state_table.py`); 10,000 changes 18 ms.
+keys of state and with ten million, both on disk (two cores, `benchmarks/state_table.py`); 10,000 changes take 18 ms.
 
-What breaks it: another writer (its files are refused by name), and a ``VACUUM`` of somebody else that takes
-what was merged away while a restore reads it, or what workers have just written. A commit in a local
-folder looks for its files, once; one that is missing later is named by the next `open`, or by the restore that needs it.
+What would break the invariant: another writer (this class rejects its files by name), or a ``VACUUM`` by somebody else. A
+``VACUUM`` may delete merged files while a restore still reads them, or files that workers have just written. In a local
+folder, a commit checks once that its files are there. If a file disappears later, the next `open` or the restore that
+needs it names the file.
 """
 
 from __future__ import annotations
@@ -71,13 +72,13 @@ __all__ = [
 
 _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
-#: What Delta remembers for us, as versions of these applications.
+#: Names of the numbers that Delta keeps for us, as versions of applications.
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
 _ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"
 #: The driver's own rows.
 _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
-#: Checkpoints of the log are ours to time; what it forgets is bounded by the hour.
+#: The driver checkpoints the log after this many versions. Delta's settings below keep old log entries for at least an hour.
 _LOG_EVERY = 100
 _SETTINGS = {
     _FORMAT_KEY: str(_FORMAT),
@@ -90,7 +91,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """What a restore has to read; plain data, so that a worker can do it with what the driver knows."""
+    """Names all that a restore has to read. It is plain data, so that a worker can restore what the driver has planned."""
 
     location: str
     files: tuple[FileDescription, ...]
@@ -99,12 +100,12 @@ class Restore:
     storage_options: Mapping[str, str] | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """The newest row of each key that is not deleted, in order, with all columns."""
+        """The newest row of each key, in order, with all columns, without deleted keys."""
         folder = Folder(self.location, self.storage_options)
         return merged(streams(folder, self.files, self.wanted), self.as_of, drop_deleted=True)
 
     def of_task(self, task: int) -> Restore:
-        """That of one task only."""
+        """The part of this restore that is for one task."""
         wanted = replace(self.wanted, task=task)
         files = tuple(file for file in self.files if wanted.in_file(file))
         return replace(self, wanted=wanted, files=files)
@@ -117,7 +118,7 @@ class Restore:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a table says when it is read."""
+    """The contents of the table's log at the time it was read, with the driver's own commits since."""
 
     table: DeltaTable
     files: dict[str, FileDescription]
@@ -128,16 +129,16 @@ class _Found:
 
 
 class WrittenBySparkError(CheckpointError):
-    """The table is one that Spark writes (``stormspark.state.table``): its rows are the same, its files are not."""
+    """The table is one that Spark writes (``stormspark.state.table``). It has the same rows, but other files."""
 
 
 class StateTable:
-    """The state table at ``location``, a path or a URL that delta-rs knows.
+    """The state table at ``location``, which is a path or a URL that delta-rs knows.
 
-    The driver writes to it after `open`; reading is for everybody, as of the last `refresh`.
-    ``retain_txids`` and ``retain_hours`` say how many batches before the last can be restored at least;
-    ``vacuum_after_secs`` how long a file stays that is not needed any more, for those who read it just now.
-    ``clock`` gives seconds and never goes back.
+    The driver writes to it after `open`. Everybody can read it, as of the last `refresh`. ``retain_txids`` and
+    ``retain_hours`` say how many batches before the last one, and how many hours back, can at least be restored. A file that
+    is no longer needed stays for ``vacuum_after_secs``, for readers that are just using it. ``clock`` gives seconds and
+    never goes back.
 
     >>> import tempfile
     >>> table = StateTable(tempfile.mkdtemp())
@@ -171,18 +172,19 @@ class StateTable:
         self._refused: str | FencedError | None = "was not opened to be written to"
         self._generation: int | None = None
         self._merges: list[Merge] = []
-        self._unneeded: dict[str, float] = {}  # since when
+        self._unneeded: dict[str, float] = {}  # files, with the time since when they are not needed
         self._listed: float | None = None
         self._time_at_open, self._opened = 0, 0.0
         self._log_checkpoint = 0
-        self._seen: dict[str, FileDescription] | None = None  # what was looked at for something to merge
+        # The files that were last searched for something to merge.
+        self._seen: dict[str, FileDescription] | None = None
 
     # -- what the table says ---------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what is committed; needless for the driver that writes.
+        """Read what is committed. The driver that writes does not need this.
 
-        Raises `CheckpointError` where the table is damaged, or not one of this or an older version of stormspark.
+        Raises `CheckpointError` if the table is damaged, or was not written by this or an older version of stormspark.
         """
         self._found = self._read()
 
@@ -208,9 +210,10 @@ class StateTable:
         as_of: int | None = None,
         kind: str | None = "state",
     ) -> Restore:
-        """What `restore` reads, for a worker to do it; None stands for all, and for the last batch.
+        """Plan what `restore` does, for a worker to carry it out.
 
-        Raises `CheckpointError` where the table does not have that batch any more, or not yet.
+        None as ``component``, ``task`` or ``kind`` stands for all of them, and None as ``as_of`` for the last batch. Raises
+        `CheckpointError` if the table does not have that batch any more, or does not have it yet.
         """
         found = self._known()
         txid = found.last_txid if as_of is None else as_of
@@ -229,31 +232,31 @@ class StateTable:
     ) -> Iterator[pa.RecordBatch]:
         """The newest value of each key of a task as of a batch: columns ``key`` and ``value``, sorted by key.
 
-        A few thousand rows at a time, so memory is bounded by those of each file that it reads. Raises
-        `CheckpointError` as `plan_restore`, and where a file is missing or damaged.
+        It holds a few thousand rows of each file at a time, which bounds its memory. Raises `CheckpointError` like
+        `plan_restore`, and if a file is missing or damaged.
         """
         return self.plan_restore(component, task, as_of, kind).batches()
 
     def as_arrow(
         self, component: str | None = None, as_of: int | None = None, kind: str | None = "state"
     ) -> pa.RecordBatchReader:
-        """For people: the state of a component, or of all, as rows of the table, streamed."""
+        """The state of one component or of all, streamed as rows of the table, for people to look at."""
         rows = self.plan_restore(component, None, as_of, kind).rows()
         return pa.RecordBatchReader.from_batches(SCHEMA, rows)
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """What the driver committed with its batches, newest values."""
+        """The newest values of the metadata that the driver committed with its batches."""
         found = self.restore(_DRIVER, _NO_TASK, as_of, _METADATA)
         return {row["key"]: row["value"] for rows in found for row in rows.to_pylist()}
 
     # -- the driver -------------------------------------------------------------------------------
 
     def open(self, generation: int, first_txid: int = 0) -> None:
-        """Begin to write as this generation, and make the table if there is none: whoever wrote before can't go on.
+        """Begin to write as this generation, and make the table if there is none. No earlier writer can write any more.
 
-        ``first_txid`` is the first batch of a new table. Again, it is how this driver goes on after an error, with
-        the same generation. Raises `FencedError` where a driver of the same or of a later generation has
-        opened it, and `CheckpointError` where files are missing, or as `refresh`.
+        ``first_txid`` is the first batch of a new table. After an error, the driver calls this again with the same generation
+        to continue. Raises `FencedError` if another driver of the same or of a later generation has opened the table. Raises
+        `CheckpointError` like `refresh`, and if files are missing.
         """
         if isinstance(self._refused, FencedError):
             raise self._refused
@@ -267,7 +270,7 @@ class StateTable:
         self._found, self._refused = found, None
         self._opened = self._clock()
         newest = max((file.time for file in found.files.values()), default=None)
-        # Of a new table; it is for people, who read it in the log, and nothing is counted from it.
+        # The wall clock only begins the time of a new table, so that people can read it in the log. Nothing depends on it.
         self._time_at_open = round(time.time() * 1000) if newest is None else newest
         self._unneeded, self._listed = {}, None
         self._log_checkpoint = found.table.version()
@@ -287,17 +290,17 @@ class StateTable:
         files: Sequence[FileDescription | None],
         metadata: Mapping[bytes, bytes | None] | None = None,
     ) -> None:
-        """Make a batch part of the table: what its workers wrote, and what the driver wants to know of it again.
+        """Make a batch part of the table: the files of its workers, and the driver's own metadata.
 
-        It is on disk when this returns. ``metadata`` are the driver's own keys, None for deleted (`metadata`). Raises
-        `CheckpointError` where this is not the batch after the last, or files are not of it, or it can't be
-        written; `FencedError` where another driver has taken over.
+        The commit is on disk when this returns. ``metadata`` has the driver's own keys (see `metadata`); a value of None
+        deletes a key. Raises `CheckpointError` if this is not the batch after the last one, if a file belongs to another
+        batch, or if the commit can't be written. Raises `FencedError` if another driver has taken over.
         """
         found = self._writing()
         generation = self._generation
         assert generation is not None
         self._check_order(txid, found.last_txid)
-        # 1. The driver's own rows, as a worker's.
+        # 1. Write the driver's own rows to a file, as a worker does.
         described = [file for file in files if file is not None]
         if metadata:
             own = write_changes(
@@ -308,7 +311,7 @@ class StateTable:
                 storage_options=self._folder.options,
             )
             described += [own] if own is not None else []
-        # 2. Nothing of an attempt that was given up gets in.
+        # 2. Reject files of an attempt that was given up.
         for file in described:
             if file.txids != (txid, txid) or file.generation != generation:
                 msg = (
@@ -320,17 +323,17 @@ class StateTable:
             msg = f"a file came twice for batch {txid} of {self.location}: {sorted(file.path for file in described)}"
             raise CheckpointError(msg)
         self._check_written(described, txid)
-        # 3. The commit, which decides.
+        # 3. Append the log entry, which decides whether the batch has happened.
         now = self._time()
         new = [replace(file, time=now) for file in described]
         self._append([file.add_action(now, data_change=True) for file in new], {_TXID: txid})
-        # 4. What is known without reading it back.
+        # 4. Update what this object knows, without reading the table again.
         self._update(files=found.files | {file.path: file for file in new}, last_txid=txid)
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep what the next attempt at a batch has to know, before the batch is committed; its commit makes it void.
+        """Keep what the next attempt at a batch has to know, until the batch is committed. Call it at most once per batch.
 
-        It is on disk when this returns, and then nobody else has taken over before. Once a batch. Raises as `commit`.
+        The announcement is on disk when this returns, and no other driver had taken over before it. Raises like `commit`.
         """
         found = self._writing()
         generation = self._generation
@@ -352,7 +355,7 @@ class StateTable:
         self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The batch after the last one that is committed, and what was announced of it; -1 and nothing if nothing was."""
+        """The number of the batch after the last committed one and its announcement; -1 and nothing if it has none."""
         found = self._known()
         txid = found.announced_txid
         if txid <= found.last_txid:
@@ -360,15 +363,16 @@ class StateTable:
         wanted = Wanted(_DRIVER, _NO_TASK, _ANNOUNCED, txid)
         files = tuple(file for file in found.files.values() if wanted.in_file(file))
         rows = Restore(self.location, files, wanted, txid, self._folder.options).rows()
-        # The keys of an earlier batch's may be other ones.
+        # A restore also gives keys that only earlier batches have announced.
         now = [row for batch in rows for row in batch.to_pylist() if row["txid"] == txid]
         return txid, {row["key"]: row["value"] for row in now}
 
     def compact(self, budget_secs: float) -> bool:
-        """Go on merging for about so long; returns whether there is more to do.
+        """Continue merging files for about ``budget_secs``. Return whether there is more to do.
 
-        A step takes some milliseconds; merges and checkpoints of the log are put in the table by commits of their own, each
-        of which takes as long as a batch's. Restores as of the batches that are retained give the same before and after.
+        A step takes some milliseconds. Each completed merge is a commit of its own, which takes as long as that of a batch.
+        Sometimes a step writes a checkpoint of the log instead. Restores as of the retained batches give the same rows before
+        and after.
         """
         end = self._clock() + budget_secs
         while self._one_step():
@@ -377,10 +381,10 @@ class StateTable:
         return False
 
     def vacuum(self, budget_secs: float) -> int:
-        """Delete files that nobody needs any more, for about so long; returns how many.
+        """Delete files that nobody needs any more, for about ``budget_secs``. Return how many were deleted.
 
-        Those of attempts that can't be committed any more, and those that were merged. Each stays for
-        ``vacuum_after_secs`` after this driver first saw that it is not needed.
+        These are the files of attempts that can't be committed any more, and files that were merged. Each one stays for
+        ``vacuum_after_secs`` after this driver first saw that nobody needs it.
         """
         found = self._writing()
         began = self._clock()
@@ -403,7 +407,7 @@ class StateTable:
         return deleted
 
     def close(self) -> None:
-        """End writing; a merge that is under way is given up. `open` begins again."""
+        """Stop writing, and give up a merge that is under way. `open` begins again."""
         self._abandon_merges()
         if not isinstance(self._refused, FencedError):
             self._refused = "was closed"
@@ -428,10 +432,10 @@ class StateTable:
             )
             actions = pa.table(table.get_add_actions(flatten=True))
         except TableNotFoundError:
-            # An entry that is still being written has another name.
+            # A log without entries is no table yet. An entry that is still being written has another name.
             if self._folder.local is None or not any((self._folder.local / "_delta_log").glob("*.json")):
                 return None
-            if not again:  # somebody may have made the table since it was not found
+            if not again:  # another process may have made the table in the meantime
                 return self._read(again=True)
             why = "its log has no beginning"
             raise self._damaged(why) from None
@@ -472,8 +476,10 @@ class StateTable:
         )
 
     def _check_written(self, files: Sequence[FileDescription], txid: int) -> None:
-        """What workers say to have written is where the driver looks: of a local folder, which may be another one on their
-        hosts. A URL is one place for all, and would have to be asked over the network.
+        """Check that the driver sees the files that workers reported.
+
+        A local folder may be another folder on a worker's host. A URL is the same place for all hosts, and a check would have
+        to go over the network, so it is not checked.
         """
         if self._folder.local is None:
             return
@@ -560,7 +566,7 @@ class StateTable:
             raise CheckpointError(msg)
 
     def _append(self, actions: list[AddAction | RemoveAction], transactions: Mapping[str, int]) -> None:
-        """One entry of the log, after the last one that we know; see the module's invariant."""
+        """Append one entry to the log, directly after the last one that we know (see the module's invariant)."""
         table = self._writing().table
         expected, token = table.version() + 1, uuid.uuid4().hex
         try:
@@ -595,7 +601,7 @@ class StateTable:
         raise self._fenced(why)
 
     def _who_wrote(self, version: int) -> str | None:
-        """The token in a version's entry, "" if it has none; None where there is no such version."""
+        """The token in the log entry of a version; "" if the entry has none, and None if there is no such version."""
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
             if table.version() < version:
@@ -607,7 +613,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _reload(self, version: int) -> None:
-        """After a commit that raised and is there all the same."""
+        """Read the log again after a commit that raised but is in the log."""
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
             self._folder.sync_log(version)
@@ -642,11 +648,11 @@ class StateTable:
     # -- compaction and vacuum --------------------------------------------------------------------
 
     def _time(self) -> int:
-        """The table's time in milliseconds: it goes on while a driver is alive, and never back."""
+        """The table's own time in milliseconds. It advances while a driver is alive, and never goes back."""
         return self._time_at_open + round((self._clock() - self._opened) * 1000)
 
     def _horizon(self, found: _Found) -> int:
-        """The oldest batch that is to be kept."""
+        """The oldest batch that must stay restorable."""
         horizon = found.last_txid - self._retain_txids
         if self._retain_hours:
             old = self._time() - round(self._retain_hours * 3_600_000)
@@ -655,7 +661,7 @@ class StateTable:
         return max(horizon, found.oldest_txid)
 
     def _one_step(self) -> bool:
-        """Do a bit of what is to be done; returns whether there was any."""
+        """Do one small step of compaction. Return whether there was anything to do."""
         found = self._writing()
         if found.table.version() - self._log_checkpoint >= _LOG_EVERY:
             self._checkpoint_log(found.table)
@@ -671,7 +677,7 @@ class StateTable:
             self._abandon_merges()
             next_version = found.table.version() + 1
             if isinstance(error, (OSError, CheckpointError)) and self._who_wrote(next_version) is not None:
-                # Its successor may have merged and vacuumed what this one reads.
+                # The driver that has taken over may have merged and deleted the files that this merge reads.
                 why = f"version {next_version} of it is not ours"
                 raise self._fenced(why) from error
             if isinstance(error, OSError):
@@ -684,10 +690,10 @@ class StateTable:
         return True
 
     def _begin_merge(self, found: _Found) -> None:
-        """Begin what is worth while, if it is the smallest merge: so few are under way at once."""
+        """Begin a merge that is worth while, if it is smaller than all that are under way, so that only few are."""
         self._seen = found.files
         busy = {file.path for merge in self._merges for file in merge.inputs}
-        # What was announced of a batch that is not committed yet waits for its other files: runs never overlap.
+        # The announcement of an uncommitted batch waits for the other files of its batch, because runs must never overlap.
         files = [file for file in found.files.values() if file.batches[1] <= found.last_txid]
         runs: list[Run | None] = [None if run.files[0].path in busy else run for run in runs_of(files)]
         chosen = neighbours(runs)
@@ -703,7 +709,8 @@ class StateTable:
 
     def _put_in_place(self, found: _Found, merge: Merge, files: list[FileDescription]) -> None:
         gone = {file.path for file in merge.inputs}
-        now = round(time.time() * 1000)  # Delta's own, for other readers' VACUUM; ours does not look at it
+        # The wall clock is for the VACUUM of other programs. `vacuum` does not read it.
+        now = round(time.time() * 1000)
         oldest = max(found.oldest_txid, merge.horizon)
         self._append(
             [file.add_action(file.time, data_change=False) for file in files]
@@ -728,7 +735,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
-        """Whether a file is no part of the table and can't become one: no name is needed but its own."""
+        """Whether a file is no part of the table and can't become part of it. The file's name alone decides the latter."""
         generation, batch = generation_of(path), batch_of_changes(path)
         if generation is None or path in found.files or generation > found.generation:
             return False

@@ -1,4 +1,7 @@
-"""Tidying may fail now and then: the next time does what is left. Who never succeeds fills the disk, and that is told."""
+"""Tidying: deleting what is no longer needed, which may fail now and then, because the next time does the rest.
+
+If it never succeeds, the disk fills up. So failures in a row are counted, and logged as a warning.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ __all__ = ["Tidying"]
 
 _log = logging.getLogger(__name__)
 
-#: It is told after so many failures in a row, and each time that they have doubled.
+#: The warning is logged after this many failures in a row, and each time that their number has doubled.
 _TOLD_AFTER = 10
 
 
 class Tidying:
-    """Counts how often in a row ``what`` could not be tidied.
+    """The counter of failures in a row to tidy ``what``.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():
@@ -32,7 +35,7 @@ class Tidying:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Lets no OSError and no `CheckpointError` out."""
+        """Surround one attempt to tidy. An OSError or a `CheckpointError` in it is counted and not raised."""
         try:
             yield
         except (OSError, CheckpointError) as error:

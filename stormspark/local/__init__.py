@@ -1,4 +1,4 @@
-"""The local engine: the same worker core in one process, no Java, a clock that tests can drive."""
+"""The local engine: it runs the same worker core in one process, without Java, on a clock that tests can drive."""
 
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.cluster import LocalCluster, submit

@@ -6,7 +6,7 @@ __all__ = ["SimulatedClock"]
 
 
 class SimulatedClock:
-    """Gives the seconds it was told.
+    """A clock that stands still until `advance` moves it.
 
     >>> clock = SimulatedClock()
     >>> clock.advance(1.5); clock()
@@ -21,7 +21,7 @@ class SimulatedClock:
         return self._seconds
 
     def advance(self, seconds: float) -> None:
-        """Let ``seconds`` pass; raises ValueError for a negative number."""
+        """Let ``seconds`` pass. Raises ValueError for a negative number."""
         if seconds < 0:
             msg = f"time does not go back: {seconds!r}"
             raise ValueError(msg)

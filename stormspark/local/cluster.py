@@ -1,4 +1,4 @@
-"""`LocalCluster`: topologies in this process, for tests and development (J25)."""
+"""`LocalCluster`: runs topologies in this process, for tests and development (J25)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from stormspark.plan import PhysicalPlan, log_advice, plan_topology
 
 __all__ = ["LocalCluster", "submit"]
 
-_alive = AliveTopologies()  # what `submit` has started
+_alive = AliveTopologies()  # the topologies that `submit` has started
 
 
 class LocalCluster:
-    """Runs topologies without Spark or Java; a context manager that ends them all.
+    """A cluster that runs topologies without Spark or Java. As a context manager, it ends them all.
 
-    With ``simulated_time`` nothing happens by itself: `advance_time` lets time pass,
-    `LocalTopology.run_until_idle` runs what there is to do at this moment. ``seed`` makes shuffles and edge
-    ids repeatable.
+    With ``simulated_time`` nothing happens by itself. `advance_time` lets time pass, and `LocalTopology.run_until_idle` runs
+    everything that there is to do at this moment. ``seed`` makes shuffles and edge ids repeatable.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, FixedTupleSpout
@@ -50,12 +49,12 @@ class LocalCluster:
     def submit_topology(
         self, name: str, conf: Mapping[str, Any], topology: Topology, *, active: bool = True
     ) -> LocalTopology:
-        """Run a topology under ``name``; ``conf`` overrides its own configuration (A20).
+        """Run a topology under ``name``. ``conf`` overrides the topology's own configuration (A20).
 
-        Where ``active`` is false, spouts are not opened before `activate` (B2, J4).
+        If ``active`` is false, no spout is opened before `activate` is called (B2, J4).
 
-        Raises `TopologyAlreadyRunningError` when one of that name runs (A14), `InvalidTopologyError`, `ComponentError` when a
-        component can't start.
+        Raises `TopologyAlreadyRunningError` if a topology of that name runs (A14), `InvalidTopologyError`, and
+        `ComponentError` if a component can't start.
         """
         renamed = replace(topology, name=name, conf=merged(topology.conf, conf))
         plan = log_advice(plan_topology(renamed))
@@ -69,17 +68,17 @@ class LocalCluster:
     def advance_time(self, seconds: float) -> None:
         """Let simulated time pass for every topology, in small steps, with a batch after each.
 
-        Raises TypeError where time is real, and the error of a topology that ends by one.
+        Raises TypeError if time is real. If a topology ends with an error, raises that error.
         """
         self._advance(seconds, min((t.time_step for t in self._topologies.values()), default=seconds))
 
     def advance_cluster_time(self, seconds: float, increment: float = 1.0) -> None:
         """Storm's advanceClusterTime: let ``seconds`` of simulated time pass, in jumps of ``increment`` seconds.
 
-        Each topology runs a batch after each jump and is told of nothing in between. To it, a jump is a gap between two
-        batches: more of it than ``stormspark.clock.gap.ms`` (1 s by default) does not count for message timeouts, because
-        nothing can have been worked on (W2); timers go off once (C9). So increments of up to a second make time pass as usual,
-        and huge ones are an outage. Raises ValueError unless ``increment`` is positive.
+        Each topology runs one batch after each jump, and nothing in between. So it takes a jump for a gap between two batches.
+        At most ``stormspark.clock.gap.ms`` of a gap (1 s by default) counts for message timeouts, because nobody can have
+        worked meanwhile (W2). Timers fire once per jump (C9). So with increments of up to a second time passes as usual; huge
+        increments look like an outage. Raises ValueError unless ``increment`` is positive.
         """
         if not increment > 0:
             msg = f"an increment must be more than 0 seconds, got {increment!r}"
@@ -100,7 +99,7 @@ class LocalCluster:
         self._running(name).activate()
 
     def deactivate(self, name: str) -> None:
-        """Stop asking the topology's spouts."""
+        """Stop the topology's spouts from emitting."""
         self._running(name).deactivate()
 
     def kill_topology(self, name: str) -> None:
@@ -132,10 +131,10 @@ class LocalCluster:
 def submit(
     topology: Topology | PhysicalPlan, *, conf: Mapping[str, Any] | None = None, active: bool = True
 ) -> LocalTopology:
-    """Run one topology on real time; the local engine's counterpart of `stormspark.spark.submit`.
+    """Run one topology on real time. This is the local engine's counterpart of `stormspark.spark.submit`.
 
-    Raises `InvalidTopologyError`, `ComponentError` when a component can't start, and `TopologyAlreadyRunningError` while another
-    one of its name, submitted here, runs (A14).
+    Raises `InvalidTopologyError`, `ComponentError` if a component can't start, and `TopologyAlreadyRunningError` while
+    another topology of the same name that was submitted here runs (A14).
     """
     plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf))
     return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active))

@@ -1,4 +1,4 @@
-"""What the local engine reads for source spouts, in Spark's place, and which task gets it."""
+"""Reads the sources of source spouts for the local engine, in Spark's place, and gives the rows to the spouts' tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Opened:
 
 
 class LocalSources:
-    """The sources of a topology; raises `InvalidTopologyError` where a spout has none, or can't open it."""
+    """The sources of a topology. Raises `InvalidTopologyError` if a spout has no local source, or can't open it."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self._sources: list[_Opened] = []
@@ -38,7 +38,7 @@ class LocalSources:
             raise
 
     def feed(self, workers: InProcessWorkers) -> None:
-        """Give the tasks what has come; raises `ComponentError` where a source raises."""
+        """Give the tasks the rows that have come. Raises `ComponentError` if a source raises."""
         for component, source in ((one.component, one.source) for one in self._sources):
             try:
                 for partition, rows in source.poll():
@@ -51,7 +51,7 @@ class LocalSources:
     def told(
         self, told: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
     ) -> None:
-        """Tell the sources how far their tasks have come, by what each worker says, and what they may emit next."""
+        """Report to the sources how far their tasks have come, merged over all workers, and how much they may emit next."""
         if not self._sources:
             return
         progress = merge_progress(told)
@@ -60,7 +60,7 @@ class LocalSources:
             one.source.told(progress[component]._replace(limit=limit_of(component)))
 
     def close(self) -> None:
-        """The topology ends."""
+        """Close the sources at the end of the topology."""
         for one in self._sources:
             try:
                 one.source.close()

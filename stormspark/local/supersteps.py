@@ -1,4 +1,4 @@
-"""Workers of one process, run batch by batch: the same cores, frames and supersteps as on Spark, without
+"""Runs all workers of a topology in one process, batch by batch: the cores, frames and supersteps of the Spark engine, without
 Spark.
 """
 
@@ -27,7 +27,7 @@ __all__ = ["InProcessWorkers"]
 
 
 class InProcessWorkers:
-    """All workers of a topology in this process; one call of `run_batch` is one micro-batch."""
+    """All workers of a topology, in this process. Each call of `run_batch` is one micro-batch."""
 
     def __init__(
         self,
@@ -53,24 +53,24 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
-        #: What attempts at the batch that runs have left.
+        #: What earlier attempts at the running batch have left.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
-        #: Of sources, in the batch that is next or runs: task, partition and rows, to be read again with it.
+        #: The source rows of the next or running batch, as (task, partition, rows), to be read again if it runs again.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
         self._failed_rows = FailedRows(plan.settings.poison_attempts)
         self._driver = BatchDriver(plan, self, self._failed_rows)
 
     def open(self, active: bool = True) -> None:
-        """Prepare every task, open the spouts if ``active``; raises `ComponentError`."""
+        """Prepare every bolt, and open the spouts if ``active``. Raises `ComponentError`."""
         for worker in self.workers:
             worker.open(active)
 
     def run_batch(self, limits: Limits | None = None, target: float | None = None) -> Sequence[WorkerReport]:
-        """Run one batch, in which spouts may emit ``limits`` and which should take ``target`` seconds; return what every worker
-        reports at its end. A batch that is a transaction goes on until it is done, as often as it fails.
+        """Run one batch, and return the report of every worker at its end.
 
-        Raises `ComponentError` where it has failed ``stormspark.max.attempts`` times.
+        Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. If the batch is a transaction and fails,
+        it runs again until it is committed. Raises `ComponentError` if it has failed ``stormspark.max.attempts`` times.
         """
         self._plain_orders = RoundOrders(limits=limits, target_secs=target, committed=self._committed)
         if not self.plan.exactly_once:
@@ -82,7 +82,7 @@ class InProcessWorkers:
         return reports
 
     def _transact(self) -> Sequence[WorkerReport]:
-        """An attempt at a batch; no reports where it has to run again."""
+        """Make one attempt at a batch. Return no reports if the batch has to run again."""
         reports = self._driver.attempt(self._batch, self._earlier.of(self._batch))
         transaction = self._driver.transaction
         assert transaction is not None
@@ -108,7 +108,7 @@ class InProcessWorkers:
     # -- for the batch driver --------------------------------------------------------------------------------
 
     def plain_orders(self) -> RoundOrders:
-        """The orders that hold for each round of the batch that runs."""
+        """The orders that hold for each round of the running batch."""
         return self._plain_orders
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
@@ -116,16 +116,16 @@ class InProcessWorkers:
         self._earlier = replace(self._earlier.of(batch), batch=batch, announced=announcement)
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Go on, however many rounds the batch takes."""
+        """Do nothing: the batch continues, however many rounds it takes."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
-        """Let the batch be the last one that is committed; workers hear of it with the next one."""
+        """Make the batch the last committed one. The orders of the next batch tell the workers."""
         self._committed, self._failures = batch, 0
         self._earlier = NO_EARLIER_ATTEMPTS
         self._rows.clear()
 
     def run_round(self, orders: RoundOrders) -> list[WorkerReport]:
-        """Run every superstep once, over all workers; return what each of them reports at the end."""
+        """Run every superstep once, over all workers. Return the report of each worker."""
         first = (self.plan.last_superstep + 1) * orders.round
         inbound: list[list[Frame]] = [[] for _ in self.workers]
         for superstep in range(self.plan.last_superstep + 1):
@@ -141,7 +141,7 @@ class InProcessWorkers:
         return [read_report(frame.payload) for frames in inbound for frame in frames]
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Rows of a source for one of its spout's tasks, which the next batch begins with."""
+        """Give rows of a source to a task of its spout. The next batch begins with them."""
         if self.plan.exactly_once:
             self._rows.append((task, partition, rows))
         self._spout(task).add_rows(self._batch, partition, rows)
@@ -157,11 +157,11 @@ class InProcessWorkers:
             worker.set_active(active)
 
     def abandon(self) -> None:
-        """The end without ``close`` or ``cleanup``."""
+        """End every worker without ``close`` or ``cleanup``."""
         for worker in self.workers:
             worker.abandon()
 
     def close(self) -> None:
-        """The graceful end of every task."""
+        """End every task gracefully."""
         for worker in self.workers:
             worker.close(self._committed)

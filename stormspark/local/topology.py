@@ -25,10 +25,10 @@ __all__ = ["LocalTopology", "steps"]
 _log = logging.getLogger(__name__)
 
 _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
-_STEP = 0.25  # how far simulated time goes between two batches
+_STEP = 0.25  # how far simulated time advances between two batches
 _LOOK_SECS = 0.25  # how often a thread looks for user code that takes long
 _STUCK_SECS = 10.0
-_starts = itertools.count(1)  # of topologies in this process (A14)
+_starts = itertools.count(1)  # numbers the topologies of this process (A14)
 
 
 def _no_limit(spout: str) -> None:
@@ -36,7 +36,7 @@ def _no_limit(spout: str) -> None:
 
 
 def steps(seconds: float, step: float) -> Iterator[float]:
-    """Cut a time into steps and a rest.
+    """Cut a duration into steps and a rest.
 
     >>> list(steps(2.5, 1.0))
     [1.0, 1.0, 0.5]
@@ -47,9 +47,9 @@ def steps(seconds: float, step: float) -> Iterator[float]:
 
 
 class LocalTopology:
-    """Runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
+    """A topology that runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
 
-    Raises `ComponentError` at once when a component can't be opened or prepared, `InvalidTopologyError` when a spout's source
+    Raises `ComponentError` at once if a component can't be opened or prepared, and `InvalidTopologyError` if a spout's source
     can't be read without Spark.
     """
 
@@ -93,25 +93,25 @@ class LocalTopology:
 
     @property
     def log_folder(self) -> str | None:
-        """None: what tasks log goes to this process's own log."""
+        """None, because tasks log to this process's own log."""
         return None
 
     @property
     def is_simulated(self) -> bool:
-        """Whether it runs on a clock that a test drives, and only while `advance_time` or `run_until_idle` is called."""
+        """Whether a test drives the clock. Then batches run only while the test calls a method such as `advance_time`."""
         return self._thread is None
 
     def statistics(self) -> TopologyStatistics:
-        """What has been done so far."""
+        """The figures so far."""
         return self._tally.statistics()
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """What became of trees that failed, and of some that did not: the last thousand of each worker, newest first."""
+        """Stories of trees that failed, and of some that did not, newest first. Each worker keeps a thousand of either kind."""
         stories = merge_stories(line for worker in self.workers.workers for line in worker.stories.lines())
         return stories if root is None else stories_of(stories, root)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended."""
+        """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""
         return self._ended.wait(timeout)
 
     def activate(self) -> None:
@@ -119,22 +119,24 @@ class LocalTopology:
         self._wanted_active = True
 
     def deactivate(self) -> None:
-        """Ask spouts for nothing more; acks and fails go on (B13)."""
+        """Stop the spouts from emitting. Acks and fails continue (B13)."""
         self._wanted_active = False
 
     def stop(self) -> None:
-        """End at the next batch boundary, with ``close`` and ``cleanup``."""
+        """End the topology at the next batch boundary, with ``close`` and ``cleanup``."""
         self._end(graceful=True)
 
     def kill(self) -> None:
-        """Wait for nothing and close nothing; a thread can't be killed, so it goes when its batch ends, or with the process."""
+        """End the topology without waiting and without closing anything.
+
+        A thread can't be killed, so the topology's thread ends after its batch, or with the process.
+        """
         self._end(graceful=False)
 
     def run_until_idle(self, timeout: float = 60.0) -> None:
-        """Wait until nothing is emitted, queued or pending any more; raises TimeoutError after ``timeout``
-        real seconds.
+        """Wait until nothing is emitted, queued or pending any more. Raises TimeoutError after ``timeout`` real seconds.
 
-        On a simulated clock this runs batches in the caller's thread, and no time passes.
+        On a simulated clock this runs batches in the caller's thread, and no simulated time passes.
         """
         deadline = time.monotonic() + timeout
         quiet = Quiet()
@@ -155,33 +157,33 @@ class LocalTopology:
                 raise TimeoutError(msg)
 
     def advance_time(self, seconds: float) -> None:
-        """On a simulated clock: let time pass in small steps, with a batch after each; raises the topology's error."""
+        """Let simulated time pass in small steps, with a batch after each. Raises the topology's error."""
         for step in steps(seconds, self.time_step):
             self.simulated_clock.advance(step)
             self.run_batch()
 
     @property
     def time_step(self) -> float:
-        """Seconds that simulated time may jump between two batches without being taken for an outage (W2)."""
+        """The seconds that simulated time may jump between two batches without looking like an outage (W2)."""
         return min(_STEP, self.plan.settings.clock_gap_ms / 1000 or _STEP)
 
     @property
     def simulated_clock(self) -> SimulatedClock:
-        """The clock that a test drives; raises TypeError where time is real."""
+        """The clock that a test drives. Raises TypeError if time is real."""
         if not isinstance(self._clock, SimulatedClock):
             msg = f"topology {self.name!r} runs on real time; make the cluster with LocalCluster(simulated_time=True)"
             raise TypeError(msg)
         return self._clock
 
     def run_batch(self) -> None:
-        """On a simulated clock: run one batch at this moment, unless the topology has ended; raises its error."""
+        """Run one batch on the simulated clock, unless the topology has ended. Raises the topology's error."""
         assert self.is_simulated
         if not self._ended.is_set():
             self._batch()
         self._raise_error()
 
     def _run(self) -> None:
-        # This process is the user's, who may have objects in it that end: nothing is frozen.
+        # The user's own objects live in this process, too, and have to be collected. So freeze nothing.
         garbage = GarbageBetweenBatches(freeze=False)
         try:
             while not self._stopping.is_set():
@@ -197,24 +199,24 @@ class LocalTopology:
             self._finish()
 
     def _watch(self) -> None:
-        """See to it that many slow calls in a row are seen as many; see `Worker.look`."""
+        """Look at the workers regularly, so that many slow calls in a row count as many (see `Worker.look`)."""
         while not self._ended.wait(_LOOK_SECS):
             for worker in self.workers.workers:
                 worker.look()
 
     def _close(self) -> None:
-        """The graceful end. What was done since tasks were asked how far they are is told to the sources first."""
+        """End the topology gracefully. First report to the sources what their tasks have done since the last batch."""
         self._sources.told((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self.workers.close()
 
     def _finish(self) -> None:
-        self.workers.abandon()  # of what was not closed
+        self.workers.abandon()  # for the tasks that were not closed
         self._tally.stop()
         self._sources.close()
         self._ended.set()
 
     def _batch(self) -> bool:
-        """Run one batch; true if anything was emitted or executed."""
+        """Run one batch. Return whether anything was emitted or executed."""
         if self._wanted_active != self._active:
             self._active = self._wanted_active
             self.workers.set_active(self._active)
@@ -226,7 +228,7 @@ class LocalTopology:
         if self._thread is not None:
             reports = self.workers.run_batch(throttle.limits, throttle.round_target)
             self._sources.told((report.sources for report in reports), throttle.limit_of)
-        else:  # where time is simulated batches take none, so nothing can be learnt from them
+        else:  # simulated batches take no time, so the throttle can learn nothing from them
             reports = self.workers.run_batch()
             self._sources.told((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
@@ -250,7 +252,7 @@ class LocalTopology:
             self._finish()
 
     def _join(self, thread: threading.Thread) -> None:
-        """Wait for the batch that runs; say who holds it up."""
+        """Wait for the running batch. Warn about user code that holds it up."""
         while thread.is_alive():
             thread.join(_STUCK_SECS)
             for worker in self.workers.workers if thread.is_alive() else ():

@@ -1,17 +1,16 @@
-"""Who lives where: the state of nimbus, without its sockets, threads and clock.
+"""The state of nimbus, without its sockets, threads and clock: which worker lives where.
 
-The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in
-an attempt; once it is lost, everything that this attempt still asks is refused, and only the next attempt may
-start it again, as a new incarnation.
+The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in an attempt.
+Once it is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker again,
+as a new incarnation.
 
-Why so. What a lost worker held of a batch is gone: frames it had sent but Spark has not yet delivered would
-meet a successor that never heard of their trees. So the batch is run again from superstep 0, and nothing of
-the old attempt may reach a worker of the new one: forwarders of the old one are refused here, and requests of
-the old one by every worker's desk.
+Why it has to be so. The part of the batch that a lost worker held is gone. Frames that it had sent, but that Spark has not
+yet delivered, would meet a successor that does not know their trees. So the driver runs the batch again from superstep 0,
+and nothing of the old attempt may reach a worker of the new one. Nimbus refuses forwarders of the old attempt, and every
+worker's desk refuses its requests.
 
-Storm's nimbus restarts a dead worker behind the backs of the others, and tuples to it fall on the floor until
-it is there; timeouts sort it out. Spark would go on with the batch as if nothing had been lost, so it has to
-be told.
+Storm's nimbus restarts a dead worker without the others noticing. Tuples to it are lost until it is back, and timeouts
+make up for them. Spark would continue the batch as if nothing had been lost, so the attempt has to fail.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["Assignments", "Seat", "SeatState"]
 
 
 class SeatState(Enum):
-    """Where a worker is in its life."""
+    """The states of a worker's life."""
 
     EMPTY = "nobody has been asked to start it"
     PROMISED = "a forwarder was asked to start it"
@@ -42,19 +41,19 @@ _PLACED = (SeatState.PROMISED, SeatState.STARTING, SeatState.READY)
 
 @dataclass
 class Seat:
-    """One worker's place. ``incarnation`` counts its lives, from 0; -1 before the first."""
+    """The place of one worker. ``incarnation`` counts its lives from 0, and is -1 before the first."""
 
     state: SeatState = SeatState.EMPTY
     incarnation: int = -1
     process: ProcessId | None = None
     endpoint: Endpoint | None = None
-    #: The executor, by its JVM, beside which it lives or is to live, if that is known.
+    #: The Spark executor (its JVM) beside which the worker lives or is to live, if that is known.
     executor: ProcessId | None = None
 
 
 @dataclass
 class Assignments:
-    """Not thread-safe: `Nimbus` calls it under its lock.
+    """The places of all workers of a topology. It is not thread-safe: `Nimbus` calls it under its lock.
 
     >>> assignments = Assignments(workers=1)
     >>> assignments.locate(0, 0)
@@ -77,9 +76,9 @@ class Assignments:
     attempt: int = 0
     #: Why the attempt has failed, or None.
     broken: str | None = None
-    #: Whether that was something outside of the topology, which it is worth waiting for.
+    #: Whether something outside of the topology has failed the attempt, so that it is worth waiting.
     broken_outside: bool = False
-    #: Why the topology ends, or None: nothing is started or found any more.
+    #: Why the topology ends, or None. Once it is set, nothing is started or found any more.
     ending: str | None = None
     seats: list[Seat] = field(default_factory=list)
 
@@ -87,7 +86,7 @@ class Assignments:
         self.seats = [Seat() for _ in range(self.workers)]
 
     def locate(self, attempt: int, worker: int) -> There | StartHere | Refused | None:
-        """Where a worker is, or the order to start it; None: it is being started, ask again."""
+        """Where a worker is, or the order to start it. None means that it is being started, so ask again."""
         refusal = self.refusal(attempt)
         if refusal is not None:
             return Refused(refusal)
@@ -103,7 +102,7 @@ class Assignments:
         return None
 
     def refusal(self, attempt: int) -> str | None:
-        """Why somebody of ``attempt`` gets nothing any more, or None if all is well."""
+        """Why nimbus refuses questions of ``attempt``, or None if it does not."""
         if self.ending is not None:
             return self.ending
         if attempt != self.attempt:
@@ -111,14 +110,16 @@ class Assignments:
         return self.broken
 
     def missing(self) -> list[int]:
-        """The workers that nobody has been asked to start."""
+        """The workers that nobody has been asked to start yet."""
         return [worker for worker, seat in enumerate(self.seats) if seat.state is SeatState.EMPTY]
 
     def deal(
         self, attempt: int, executors: Iterable[ProcessId]
     ) -> dict[ProcessId, list[tuple[int, StartHere]]]:
-        """Deal the missing workers out over these executors: each to the one that has fewest, and of those to the one on whose
-        host fewest are. Nobody may be asked to start them elsewhere until a promise is broken.
+        """Deal the missing workers out over these Spark executors.
+
+        Each worker goes to the executor with the fewest workers; among equals, to the one whose host has the fewest. Nobody is
+        asked to start them elsewhere unless a promise is broken.
 
         >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
         >>> dealt = Assignments(workers=3).deal(0, [a, b])
@@ -143,7 +144,7 @@ class Assignments:
     def hello(
         self, worker: int, incarnation: int, process: ProcessId, executor: ProcessId | None = None
     ) -> bool:
-        """A process says that it is this life of a worker; false if nobody waits for it."""
+        """Note that a process has started as this life of a worker. Return false if nobody waits for it."""
         seat = self.seats[worker]
         if self.ending is not None or seat.incarnation != incarnation or seat.state is not SeatState.PROMISED:
             return False
@@ -151,22 +152,21 @@ class Assignments:
         return True
 
     def ready(self, worker: int, incarnation: int, endpoint: Endpoint) -> None:
-        """Its tasks are open. One that has been given up meanwhile is not heard."""
+        """Note that the worker's tasks are open. If it has been given up meanwhile, nothing changes."""
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.STARTING:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """The forwarder that was to start a worker went away. If no process has come of it, another one may
-        start it.
-        """
+        """Note that the forwarder that was to start a worker is gone. If no process has started, another one may start it."""
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.PROMISED:
             seat.state = SeatState.EMPTY
 
     def lost(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> bool:
-        """This life of a worker is over, and with it the attempt; false if that is no news. ``outside``: of storage that is away,
-        and of nothing that user code did.
+        """End this life of a worker, and with it the attempt. Return false if it had ended already.
+
+        ``outside``: something outside of the topology is the cause, such as storage that is away, and not user code.
         """
         seat = self.seats[worker]
         if seat.incarnation != incarnation or seat.state in (SeatState.LOST, SeatState.EMPTY):
@@ -182,7 +182,7 @@ class Assignments:
         return seat.incarnation == incarnation and seat.state in (SeatState.STARTING, SeatState.READY)
 
     def begin_attempt(self, attempt: int) -> None:
-        """Let lost workers be started again, and refuse whoever still speaks of an earlier attempt."""
+        """Let lost workers be started again, and refuse all questions of earlier attempts."""
         assert attempt > self.attempt, f"attempts only go up: {attempt} after {self.attempt}"
         self.attempt, self.broken, self.broken_outside = attempt, None, False
         for seat in self.seats:

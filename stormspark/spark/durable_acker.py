@@ -1,24 +1,24 @@
-"""The durable acker (tier 3): rows of sources that are open at the end of a batch outlive whoever holds them.
+"""The durable acker (tier 3): it keeps rows of sources that are open at the end of a batch, so that they outlive
+workers and drivers.
 
-Only these rows come here; a tree that ends in its batch is nothing to it, and a topology without such rows
-has neither journal nor query.
+Only these rows reach it. A tree that ends within its batch never does, and a topology without such rows has neither a
+journal nor an acker query.
 
     workers' change sets -> the acker's journal, one file a batch, before Spark commits the batch
     the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
-A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the
-task's worker lives, the worker's ledger decides; when it is lost, or the driver was, its open records are
-read out of the query's state and its rows are given to the worker's next life, which owns the records from
-then on.
+A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the task's worker
+lives, the worker's ledger decides. When the worker or the driver is lost, the driver reads the worker's open records from
+the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
-The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it
-holds: records are written before Spark commits their batch, and closed in the commit of the batch that ended
-them. What breaks it: a record that leaves the state open because the watermark passed it. The acker's time
-makes that impossible (`AckerTime`); if it happens all the same, the row goes to its task again, which ignores
-it if it knows it.
+The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the
+driver writes records before Spark commits their batch, and closes them in the commit of the batch that ended them. What
+would break it: a record that leaves the query's state while it is open, because the watermark has passed it. The acker's
+time makes that impossible (`AckerTime`). If it happens all the same, the row goes to its task again, which ignores a row
+that it knows.
 
-A batch that is run again brings its own rows again: records of that batch are closed here, not replayed.
+A batch that is run again brings its own rows again. So the driver closes the records of that batch and replays none.
 """
 
 from __future__ import annotations
@@ -61,20 +61,21 @@ OPEN_RECORDS_DDL = (
     "message_id string, row binary"
 )
 
-#: What the journal has of a change.
+#: The columns of a change in the journal.
 _CHANGES_DDL = (
     "root bigint, created timestamp, value bigint, component string, task int, batch bigint, "
     "message_id string, row binary"
 )
-#: Rows of one message to a worker.
+#: The most rows of one message to a worker.
 _ADOPT_ROWS = 5000
 _STOP_SECS = 20.0
 _MICROSECOND = 1_000_000
 
 
 def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
-    """The open records in the state of an acker query, as of its last batch: root, created, value, component,
-    task, batch, message_id, row.
+    """The open records in the state of an acker query, as of its last batch.
+
+    The columns are root, created, value, component, task, batch, message_id and row.
     """
     state = session.read.format("statestore").load(checkpoint)
     return state.where("value.bit_xor != 0 AND value.first IS NOT NULL").select(
@@ -83,11 +84,11 @@ def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
 
 
 class DurableAcker:
-    """For one topology and one generation. `write` and `time_to_tell` are called on the data query's thread, the rest by the
-    supervisor.
+    """The durable acker of one topology in one generation.
 
-    ``hand_over`` gives rows to a worker: for those that leave the state open. ``scratch`` is a folder of this driver's own.
-    Raises `CheckpointError` where what an earlier driver has left can't be read, or does not belong together.
+    `write` and `time_to_tell` are called on the data query's thread, the rest by the supervisor. ``hand_over`` gives a worker
+    those rows whose records left the query's state open. ``scratch`` is a folder of this driver's own. Raises
+    `CheckpointError` if the files of an earlier driver can't be read or don't belong together.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class DurableAcker:
         self._plan, self._folder, self._hand_over = plan, folder, hand_over
         self._journal = self._open_journal(scratch, generation)
         last = self._journal.last_time
-        # The first commit of all happens at the hour of the clock, for people's sake; after that only commits
-        # count.
+        # The first commit takes its time from the wall clock, for people who read it. After that, only commits advance the
+        # acker's time.
         self._time = AckerTime(
             self._journal.delay, round(time.time() * _MICROSECOND) if last is None else last
         )
@@ -143,18 +144,19 @@ class DurableAcker:
 
     @property
     def time(self) -> AckerTime:
-        """That of the next commit, and so of the records that the next batch opens; with the delay that the journal
-        began with, which tells workers what is old.
+        """The acker's time of the next commit, and so of the records that the next batch opens.
+
+        It includes the delay that the journal began with, from which workers know which records are old.
         """
         return replace(self._time, tried=self._writer.tried)
 
     @property
     def query(self) -> StreamingQuery | None:
-        """The acker query, once there was something to say."""
+        """The acker query; None before the first change is written or recovered."""
         return self._query
 
     def pending(self) -> DataFrame | None:
-        """The open records as of the acker query's last batch; None where it has had none."""
+        """The open records as of the acker query's last batch; None if it has had no batch."""
         if self._query is None or not self._folder.has_acker_state():
             return None
         return open_records(self._session, self._folder.acker_query)
@@ -162,15 +164,15 @@ class DurableAcker:
     # -- the data query's thread -----------------------------------------------------------------------------
 
     def time_to_tell(self) -> AckerTime:
-        """`time`, for workers that are about to tell what changed: what became of the last commit is found out before."""
+        """The acker's `time`, for workers that are about to report changes. It finds out first how the last commit ended."""
         self._writer.settle()
         return self.time
 
     def write(self, reports: Iterable[WorkerReport], attempt: int) -> None:
-        """Write what the reports of an ``attempt`` at a batch bring and is not written yet.
+        """Write the changes in the reports of an ``attempt`` at a batch, except those that are written already.
 
-        Raises OSError: then it may be written or not, and the next call finds out; `CheckpointError` where the journal, or the
-        acker query, can't be had; `FencedError` where a later driver has written.
+        If this raises OSError, the changes may be written or not, and the next call finds out. Raises `CheckpointError` if the
+        journal or the acker query can't be used, and `FencedError` if a later driver has written.
         """
         if not self._writer.write(reports, attempt, self._time.at):
             return
@@ -190,20 +192,20 @@ class DurableAcker:
         except (PySparkException, Py4JError) as error:
             msg = f"the acker query of {self._plan.topology} can't be had: {str(error)[:1000]}"
             raise CheckpointError(msg) from error
-        # A query that begins says "null", as a text.
+        # In the progress of a query that begins, the offset is the string "null".
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
         if read is not None:
-            # What the batch before its last one has read: that one is committed, whatever becomes of this.
+            # The last batch starts where the previous one ended. That one is committed, however the last batch ends.
             with self._tidying.attempt():
                 self._journal.forget(read[COMMIT])
 
     # -- the supervisor --------------------------------------------------------------------------------------
 
     def recover(self, workers: Collection[int], first_batch: int) -> dict[int, list[Adopt]]:
-        """The rows that these workers' earlier lives left open, by worker, oldest first; ``first_batch`` is
-        run next.
+        """The rows that these workers' earlier lives left open, by worker. ``first_batch`` is the batch that runs next.
 
-        Raises `CheckpointError` when the acker query can't be had.
+        A worker that adopts the messages in this order puts the oldest rows first. Raises `CheckpointError` if the acker query
+        can't be used.
         """
         if not self._journal.last:
             return {}
@@ -219,7 +221,7 @@ class DurableAcker:
         return self._sorted_out(found, set(workers), first_batch)
 
     def stop(self) -> None:
-        """Stop the query between two of its batches, where that is soon."""
+        """Stop the query between two of its batches, if that comes soon."""
         if self._query is None:
             return
         until = time.monotonic() + _STOP_SECS
@@ -230,7 +232,7 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Records by worker; without ``first_batch`` they have left the state, and are none any more."""
+        """Sort records by worker. Without ``first_batch`` they have left the query's state, so only their rows remain."""
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]
@@ -264,13 +266,11 @@ class DurableAcker:
             for begin in range(0, len(left), _ADOPT_ROWS):
                 some = [(record, row) for _, record, row in left[begin : begin + _ADOPT_ROWS]]
                 result.setdefault(worker, []).append(Adopt(task, some))
-        # A worker puts what it adopts first: the oldest last.
+        # A worker puts each message in front of its other rows, so the oldest rows come in the last message.
         return {worker: messages[::-1] for worker, messages in result.items()}
 
     def _task_for(self, component: str, task: int) -> Any:
-        """The task that a record is for now, in a plan that may have changed since; None where its spout is
-        gone.
-        """
+        """The task that a record belongs to in the present plan, which may have changed. None if its spout is gone."""
         plan = self._plan.components.get(component)
         if plan is None or not plan.source:
             return None
@@ -298,7 +298,7 @@ class DurableAcker:
         )
 
     def _left_the_state(self, groups: DataFrame, number: int) -> None:
-        """Groups that the watermark has passed: those that are done, and none else (module docstring)."""
+        """Take in the groups that the watermark has passed. All of them should be done (see the module docstring)."""
         found = groups.where("value != 0 AND source IS NOT NULL").select(
             "root", "created", "value", "source.*"
         )
@@ -321,12 +321,12 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.noDataMicroBatches.enabled": False,
         "spark.sql.streaming.metricsEnabled": False,
-        # A million open records are no load on the heap, and a batch writes what changed in it.
+        # RocksDB keeps a million open records off the heap, and writes only what changed in a batch.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
-        # To count rows takes a look-up more for each change.
+        # Counting rows would take one more look-up per change.
         "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": False,
     }
     for key, value in settings.items():

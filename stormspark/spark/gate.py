@@ -1,13 +1,12 @@
-"""The gate: how a query is ended, always at a point where its thread does nothing.
+"""The gate: the point at which a query is stopped while its thread does nothing.
 
-``query.stop()`` interrupts whatever the query's thread is at: in the middle of a batch that cuts the batch,
-in the middle of a commit the commit. So nobody stops a running query here. Its thread comes to `Gate.wait`,
-from inside foreachBatch, when a batch has failed or must not begin; there it sleeps *in the JVM*, and only
-then it is stopped. The interrupt ends the sleep with an ``InterruptedException``, which goes back through
-foreachBatch: that is the one exception from Python that Spark takes for a clean end, with no error and
-nothing logged.
+``query.stop()`` interrupts whatever the query's thread is doing. In the middle of a batch it cuts off the batch; in the
+middle of a commit it cuts off the commit. So stormspark never stops a busy query. When a batch has failed or must not
+begin, the query's thread calls `Gate.wait` from inside foreachBatch. There it sleeps *in the JVM*, and only then the
+supervisor stops the query. The interrupt ends the sleep with an ``InterruptedException``, which goes back through
+foreachBatch. It is the one exception from Python that Spark takes for a clean end, with no error and nothing logged.
 
-A batch whose foreachBatch ends at the gate is not committed: Spark runs it again, with the same offsets, when
+Spark does not commit a batch whose foreachBatch ends at the gate. It runs the batch again, with the same offsets, when
 the query is started from its checkpoint.
 """
 
@@ -28,10 +27,9 @@ _SLEEP_MS = 1000
 class GateOpenedError(Exception):
     """Ends a foreachBatch whose query has been stopped.
 
-    Spark knows a clean end by the text of the exception: `Py4JJavaError`'s first line, then anything, then
-    the name of the Java exception. The original has a Java stack trace between and behind, hundreds of lines
-    on which Spark's regular expression overflows the stack of the query's thread; so its words are said
-    again, briefly.
+    Spark recognises a clean end by the message of the exception: the first line of `Py4JJavaError`, then anything, then the
+    name of the Java exception. The original message also has a Java stack trace of hundreds of lines, on which Spark's
+    regular expression overflows the stack of the query's thread. So this message repeats only the parts that Spark needs.
     """
 
     def __init__(self) -> None:
@@ -42,7 +40,7 @@ class GateOpenedError(Exception):
 
 
 class Gate:
-    """For one run of a query: `reached` is set by its thread, `opened` by whoever is about to stop it."""
+    """The gate of one run of a query. Its thread sets `reached`; the supervisor sets `opened` before it stops the query."""
 
     def __init__(self, session: SparkSession) -> None:
         self._thread = session.sparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]
@@ -50,12 +48,11 @@ class Gate:
         self.opened = threading.Event()
 
     def wait(self) -> NoReturn:
-        """Sleep until the query is stopped, then raise `GateOpenedError`; for the thread of foreachBatch."""
+        """Sleep until the query is stopped, then raise `GateOpenedError`. Only the thread of foreachBatch may call this."""
         self.reached.set()
         while not self.opened.is_set():
-            # Python's callback is pinned to the JVM thread that called it, so this is the query's own thread
-            # that sleeps. Unpinned (PYSPARK_PIN_THREAD=false) the interrupt misses it, and `opened` ends it a
-            # bit later.
+            # pyspark pins the Python callback to the JVM thread that called it, so the query's own thread sleeps here.
+            # Without pinning (PYSPARK_PIN_THREAD=false) the interrupt misses it, and `opened` ends the sleep a bit later.
             try:
                 self._thread.sleep(_SLEEP_MS)
             except Py4JJavaError:
@@ -67,5 +64,5 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not (record.exc_info and record.exc_info[0] is GateOpenedError)
 
 
-# py4j logs every exception that leaves a callback as an error, with its traceback; this one is no error.
+# py4j logs every exception that leaves a callback as an error, with its traceback. This exception is no error.
 logging.getLogger("py4j.clientserver").addFilter(_is_news)

@@ -1,14 +1,15 @@
-"""Nimbus: the small server in the driver that knows where the workers are, and what is wanted of them.
+"""Nimbus: the small server in the driver that knows where the workers are, and gives them their orders.
 
-It is to one topology what Storm's nimbus and supervisors are to a cluster; Spark does the rest. A forwarder
-asks where a worker is, and may be told to start it. A worker fetches the plan, reports that it is ready, and
-beats its heart from then on; the answer to each beat is the whole of its orders, so that no lost message
-leaves a worker in a wrong state.
+It does for one topology what Storm's nimbus and supervisors do for a cluster; Spark does the rest. A forwarder asks
+nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is
+ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a
+worker in a wrong state.
 
-Each process has one connection here, and each connection a thread; all state is behind one condition. Who a connection
-belongs to is known from its first message. With 200 workers and 200 of Spark's Python processes that is 400 connections
-and 400 threads, nearly all of which wait: a worker says something every five seconds, a forwarder when it has a new worker
-to find. A question may take minutes to answer, while a worker starts; in a thread it just waits.
+Each process has one connection to nimbus, and each connection has a thread. One condition guards all state. The first
+message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python
+processes there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five
+seconds, and a forwarder only when it has a new worker to find. While a worker starts, a question may take minutes to
+answer; its thread just waits.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ __all__ = ["Nimbus"]
 
 _log = logging.getLogger(__name__)
 
-#: Orders are a few bytes, which the socket buffers: a worker that has no room for them has stood still for long.
+#: Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the worker has not read for long.
 _SEND_SECS = 5.0
 
 
@@ -79,15 +80,15 @@ class _Link:
     heard: float
     warned_at: float = 0.0
     executor: ProcessId | None = None
-    #: Its tasks are open: it takes requests.
+    #: Whether its tasks are open, so that it takes requests.
     ready: bool = False
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
-        """False where it could not be sent in time; the link may be of no use then.
+        """Send a message. Return whether that succeeded in time; if not, the link may be useless.
 
-        A worker that does not read must not hold us up for ever. One that is just being sent its state misses these orders
-        and gets those of then with the answer to its next words.
+        The timeout is there because a worker that does not read must not block nimbus for ever. A worker that is just
+        receiving its state misses these orders. It gets the orders of that time with the answer to its next message.
         """
         if not self.sending.acquire(timeout=timeout):
             return False
@@ -103,40 +104,44 @@ class _Link:
 
 @dataclass
 class _Gathering:
-    """Executors offer to start workers: until so many have, or it is too late."""
+    """The offers of Spark executors to start workers, until enough of them have offered or the deadline has passed."""
 
     expected: int
     tasks: int
-    patience_secs: float  # from the first offer on: before, there may be no executor at all
-    again: bool  # the tasks come again where they did not reach all executors
+    #: Counted from the first offer, because before that there may be no Spark executor at all.
+    patience_secs: float
+    again: bool  # whether the driver sends the tasks again if they have not reached all Spark executors
     deadline: float = 0.0
-    offered: int = 0  # by tasks
-    #: In order; a dictionary for that.
+    offered: int = 0  # offers by tasks, of which one Spark executor may run several
+    #: The Spark executors that have offered, in order of arrival.
     offers: dict[ProcessId, None] = field(default_factory=dict)
-    #: What each has to start and has not heard of yet; None while others are waited for.
+    #: The orders that each Spark executor has not fetched yet. None while nimbus waits for more offers.
     dealt: dict[ProcessId, list[tuple[int, StartHere]]] | None = None
 
     @property
     def reached(self) -> bool:
-        """Whether all executors have offered."""
+        """Whether all Spark executors have offered."""
         return len(self.offers) >= self.expected
 
     @property
     def complete(self) -> bool:
-        """Whether nobody else is waited for: also where two tasks of one executor have offered, and none of another one."""
+        """Whether to wait for nobody else.
+
+        That is also so if all tasks have offered, but two of them ran on one Spark executor and none on another.
+        """
         return self.reached or self.offered >= self.tasks
 
 
 class Nimbus:
-    """Serves the workers and forwarders of one topology in one generation, until `close`.
+    """The server for the workers and forwarders of one topology in one generation. It serves until `close`.
 
-    ``folder`` is one that only this user can enter, for the socket, and for workers on this host. ``address`` is where other
-    hosts reach this one; None where all of Spark runs on this host, and then nothing is opened to the network. What goes there is
-    encrypted with ``certificate`` (`Key`), and may be silent for ``silence_secs``. ``shared`` is the folder that workers
-    have to see.
+    ``folder`` is a folder that only this user can enter. It holds the socket for processes on this host. ``address`` is the
+    address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus opens nothing to
+    the network. ``certificate`` encrypts what goes over the network (`Key`), and such a connection may be silent for
+    ``silence_secs``. ``shared`` is the folder that workers have to see.
 
-    ``on_trouble`` is called, from any thread, when the attempt or the topology can't go on;
-    `broken` and `error` say why. ``on_stir`` is called when a worker that had nothing to do has something.
+    Nimbus calls ``on_trouble``, from any thread, when the attempt or the topology can't continue; `broken` and `error` say
+    why. It calls ``on_stir`` when a worker that had nothing to do has work again.
     """
 
     def __init__(
@@ -161,8 +166,8 @@ class Nimbus:
         silence_secs: float = SILENCE_SECS,
         shared: SharedFolder | None = None,
     ) -> None:
-        # Spark has a Python process for each slot, and workers have one each. How many there are, nothing says: its default
-        # parallelism may be many times the slots.
+        # Each worker and each of Spark's slots has a Python process that connects. Nothing reports the number of slots: Spark's
+        # default parallelism may be many times as large.
         make_room(2 * workers + 2 * STRANGERS, f"the driver of a topology with {workers} workers")
         self._plan = plan
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -171,7 +176,7 @@ class Nimbus:
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
-        self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not come yet
+        self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not connected yet
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
         self._shared = shared
@@ -200,12 +205,12 @@ class Nimbus:
 
     @property
     def broken_outside(self) -> bool:
-        """Whether the attempt has failed of something that it is worth waiting for."""
+        """Whether something outside of the topology has failed the attempt, so that it is worth waiting."""
         with self._changed:
             return self._assignments.broken_outside
 
     def begin_attempt(self, attempt: int) -> None:
-        """From now on only forwarders of this attempt are served, and lost workers may be started again."""
+        """Serve only forwarders of this attempt from now on, and let them start lost workers again."""
         with self._changed:
             self._assignments.begin_attempt(attempt)
             self._changed.notify_all()
@@ -223,9 +228,11 @@ class Nimbus:
             return len(self._assignments.missing())
 
     def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
-        """Deal the missing workers out when so many executors or tasks have offered, at the latest so long after the first.
+        """Expect offers, and deal the missing workers out once enough of them have come.
 
-        ``again``: where so many tasks have reached fewer executors nobody gets anything, because they will be sent again.
+        Enough are offers of ``executors`` Spark executors, or of ``tasks`` tasks. Nimbus waits for at most ``patience_secs``
+        after the first offer. With ``again``, the driver will send the tasks again if they reach fewer Spark executors. Then
+        nobody gets a worker from this round of offers.
         """
         with self._changed:
             self._gathering = _Gathering(executors, tasks, patience_secs, again)
@@ -236,7 +243,7 @@ class Nimbus:
             self._gathering = None
 
     def places(self) -> str:
-        """Which workers live where, for people."""
+        """The workers and the places where they live, for people to read."""
         with self._changed:
             places: dict[str, list[int]] = {}
             for worker, seat in enumerate(self._assignments.seats):
@@ -246,7 +253,10 @@ class Nimbus:
         return "; ".join(f"{', '.join(map(str, workers))} on {name}" for name, workers in places.items())
 
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
-        """Have a worker adopt rows, now if it is there, else when it comes; in place of those that still wait for it."""
+        """Have a worker adopt rows: now if it is connected, otherwise when it connects.
+
+        In the latter case these messages replace those that still wait for the worker.
+        """
         with self._changed:
             link = self._links.get(worker)
             if link is None or not self._assignments.is_current(worker, link.incarnation):
@@ -254,13 +264,13 @@ class Nimbus:
                 return
         for message in messages:
             if not link.send(message, self._lease):
-                link.connection.hang_up()  # which ends the attempt: the next one has them adopted
+                link.connection.hang_up()  # this ends the attempt, and the next attempt hands the rows over again
 
     def look_for_silence(self) -> None:
-        """Give up workers that have said nothing for the lease; call it several times in a third of it.
+        """Give up workers that have sent nothing for a whole lease. Call this more often than every third of a lease.
 
-        While this process was kept from looking, it was kept from listening too: that time is nobody's silence. Workers that
-        open their tasks have the time of a start besides, since imports may keep their interpreter.
+        While this process was kept from this look, it could not listen either, so that time does not count as silence. A
+        worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
         """
         now = time.monotonic()
         with self._changed:
@@ -277,12 +287,13 @@ class Nimbus:
             self._lose(link.worker, link.incarnation, f"it was silent for {most:g} s")
 
     def activate(self, active: bool) -> None:
-        """Have spouts asked for tuples, or not (B13)."""
+        """Activate or deactivate the spouts of all workers (B13)."""
         self._give(self._orders._replace(active=active))
 
     def close_workers(self, timeout: float, committed: int = -1) -> bool:
-        """Have all workers close their spouts, clean up their bolts and end; false if one did not within
-        ``timeout``. ``committed`` is the last batch that is, where batches are transactions.
+        """Have all workers close their spouts, clean up their bolts and end. Return false if one did not within ``timeout``.
+
+        ``committed`` is the last committed batch, if batches are transactions.
         """
         with self._changed:
             self._assignments.end("the topology stops")
@@ -293,7 +304,7 @@ class Nimbus:
             return self._changed.wait_for(lambda: waited_for <= self._gone(), timeout)
 
     def kill_workers(self) -> None:
-        """End all worker processes now, those of this host without asking them."""
+        """End all worker processes now. Nimbus orders them to exit, and kills those on this host itself."""
         with self._changed:
             self._assignments.end("the topology was killed")
             links = list(self._links.values())
@@ -304,7 +315,7 @@ class Nimbus:
                 end_process(link.process)
 
     def close(self) -> None:
-        """Take no more calls, and end the workers that are left."""
+        """Take no more connections, and end the workers that are left."""
         self._door.close()
         with self._changed:
             self._assignments.end("the topology has ended")
@@ -359,7 +370,7 @@ class Nimbus:
                 self._changed.notify_all()
 
     def _offer(self, offer: Offer) -> Places | Refused:
-        """What to start beside an executor, once all have offered that are expected to."""
+        """Decide which workers to start beside a Spark executor, once all expected ones have offered."""
         with self._changed:
             refusal = self._assignments.refusal(offer.attempt)
             gathering = self._gathering
@@ -387,7 +398,8 @@ class Nimbus:
             answer = self._assignments.locate(question.attempt, question.worker)
             deadline = time.monotonic() + self._start_timeout
             while answer is None:
-                # A process that has said hello beats while it reads its state and opens its tasks, however long that takes.
+                # A process that has sent its `Hello` sends heartbeats while it reads its state and opens its tasks, so no
+                # deadline is needed for that.
                 comes = self._assignments.seats[question.worker].state is SeatState.STARTING
                 left = deadline - time.monotonic()
                 if left <= 0 and not comes:
@@ -410,7 +422,7 @@ class Nimbus:
             time.monotonic(),
             executor=hello.executor,
         )
-        with link.sending:  # orders to all workers wait until this one has been welcomed
+        with link.sending:  # no orders to this worker until it has been welcomed
             known = self._welcome(link)
         if not known:
             connection.send(Refused("nobody waits for this worker"))
@@ -432,7 +444,10 @@ class Nimbus:
                 self._lose(hello.worker, hello.incarnation, reason, outside=outside)
 
     def _welcome(self, link: _Link) -> bool:
-        """Give a worker that is waited for the plan, and what its earlier life left open, before it is asked for anything."""
+        """Give an expected worker its plan, its state, and the rows that its earlier life left open, before any orders.
+
+        Return false if nobody expects this worker.
+        """
         with self._changed:
             if not self._assignments.hello(link.worker, link.incarnation, link.process, link.executor):
                 return False
@@ -450,13 +465,14 @@ class Nimbus:
             state,
             "" if self._shared is None else self._shared.place,
         )
-        with contextlib.suppress(OSError):  # it is gone already: that is heard below
+        # If the worker is gone already, the caller's next `recv` finds that out.
+        with contextlib.suppress(OSError):
             for message in (welcome, *adoptions):
                 link.connection.send(message)
             if state is not None and state.by_driver:
                 for part in itertools.chain(self._state_of(link.worker), (b"",)):
                     link.connection.send(StateRows(part))
-                    link.heard = time.monotonic()  # it reads
+                    link.heard = time.monotonic()  # the worker reads, so it lives
         return True
 
     def _hear(self, link: _Link, message: object) -> None:
@@ -481,9 +497,9 @@ class Nimbus:
             link.send(self._orders._replace(exit=True))
 
     def _look_at_folder(self, link: _Link, sees: Sees) -> None:
-        """End the topology where a worker does not see the driver's folder: what it writes there would be lost (W3).
+        """End the topology if a worker does not see the driver's folder, because the worker's files would be lost (W3).
 
-        Where storage may just be away, that is waited for.
+        If storage may just be away, only the attempt ends.
         """
         shared = self._shared
         problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)
@@ -496,7 +512,7 @@ class Nimbus:
             self._fail(error)
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
-        """Say who holds a batch up: user code that does not return (B1); give its worker up when that takes too long."""
+        """Warn about user code that does not return and holds up a batch (B1). Give its worker up if that takes too long."""
         if busy is not None:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout
@@ -559,7 +575,7 @@ class Nimbus:
             self._changed.notify_all()
         if not news:
             return
-        # Whether it still lives or not: it has been declared dead, and its successor must not meet it.
+        # The worker has been declared dead. If it still lives it has to exit, because its successor must not meet it.
         told = link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
         if link is not None and not told:
             link.connection.hang_up()
@@ -569,7 +585,10 @@ class Nimbus:
 
     @property
     def _starts_again(self) -> bool:
-        """Whether workers have been started before: what storage and hosts gave once they give again, when they are back."""
+        """Whether an earlier attempt has run.
+
+        Then storage and hosts have worked once, and will work again when they are back.
+        """
         with self._changed:
             return self._assignments.attempt > 0
 
@@ -590,7 +609,7 @@ class Nimbus:
 
 
 def _error(pickled: bytes, text: str) -> BaseException:
-    """The worker's own error if it is one of ours and can be read here, else its text."""
+    """The worker's own error, if it is a `StormsparkError` that can be unpickled here; otherwise an error with its message."""
     with contextlib.suppress(Exception):
         error = pickle.loads(pickled)
         if isinstance(error, StormsparkError):

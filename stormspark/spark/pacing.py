@@ -1,13 +1,14 @@
-"""How long to wait between two micro-batches in which nothing happens.
+"""Pacing: how long to wait between two micro-batches in which nothing happens.
 
-A batch costs the same whether anything happens in it or not, some 0.2 s of CPU, so a topology that waits for work would use all
-the CPU it can get. Storm has the same trouble: its executors spin (B12). So batches follow each other at once while
-something happens, and ever more slowly while nothing does.
+A batch costs some 0.2 s of CPU, whether or not anything happens in it. Without pauses, a topology that waits for work would
+use all the CPU that it can get. Storm has the same problem: its executors spin (B12). So batches follow each other at once
+while something happens, and ever more slowly while nothing does.
 
-Nobody waits for that where workers see themselves that there is something to do: they look at their spouts and timers meanwhile,
-and say so (`Worker.stirs`). Rows of a source are seen by Spark alone, and only before a batch, and the spouts of
-transactions may only be asked inside one: there the longest pause is shorter. So it is where a tree is open, because its
-timeout counts a second of what is between two batches (E10), and where something is at work outside of its worker.
+A pause delays nothing that workers can see themselves. They look at their spouts and timers during a pause, and report
+when there is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And the
+spouts of transactions may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter
+while a tree is open, because message timeouts count only one second of the time between two batches (E10), and while a
+component works outside of its worker.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Pacing"]
 
-#: A pause is at most this share of the time since something happened, so that bursts and short silences change nothing. Where
-#: only a batch can tell that there is something to do, what comes after t seconds of silence waits for a quarter of t at most ...
+#: A pause is at most this share of the time since something happened, so that it hardly matters in bursts and short silences.
+#: Where only a batch can find out that there is something to do, work that comes after t seconds of silence waits for at most
+#: a quarter of t ...
 _SHARE, _SHARE_BLIND = 1.0, 0.25
 #: ... and never longer than this, in seconds.
 _LONGEST_BLIND = 0.25
-#: Where something is under way: with the time until a batch begins that is less than the gap that timeouts count.
+#: The longest pause while something is under way. With the time until a batch begins, it stays below the gap that timeouts
+#: count in full.
 _LONGEST_UNDER_WAY = 0.75
 
 
 class Pacing:
-    """Says how long to wait; knows no clock. Seconds.
+    """Decides how long to wait. It reads no clock; all times are in seconds.
 
     >>> pacing = Pacing(longest=5.0, share=1.0)
     >>> pacing.pause_after(10.0, idle=False)
@@ -47,7 +50,7 @@ class Pacing:
 
     @classmethod
     def of(cls, plan: PhysicalPlan, *, available_now: bool = False) -> Self:
-        """What is right for a topology. One that is to end with its sources' rows, or whose trigger is set, is never held up."""
+        """The pacing for a topology. With ``available_now`` or a trigger interval, there are no pauses."""
         if available_now or plan.settings.trigger_interval_ms:
             return cls(0.0, _SHARE)
         longest = plan.settings.idle_pause_ms / 1000
@@ -56,7 +59,11 @@ class Pacing:
         return cls(longest, _SHARE)
 
     def pause_after(self, now: float, *, idle: bool, at_rest: bool = True) -> float:
-        """How long to wait after a batch that ended ``now``. ``at_rest``: nothing is under way, in open trees or outside."""
+        """How long to wait after a batch that ended ``now``.
+
+        ``idle`` says that nothing happened in the batch. ``at_rest`` says that nothing is under way in open trees or outside
+        of workers.
+        """
         if not idle or self._quiet_since is None:
             self._quiet_since = now
         longest = self._longest if at_rest else min(self._longest, _LONGEST_UNDER_WAY)

@@ -1,12 +1,12 @@
-"""Where the time of a micro-batch goes, by phase, as the thread of the query sees it.
+"""Measures how the time of a micro-batch is divided, as the query's thread sees it.
 
-between        from the end of one foreachBatch to the begin of the next: Spark commits, asks sources, plans, writes its log
-exchanges      the rounds of supersteps without `workers`: Spark's scheduling, shuffles, forwarders, Arrow
+between        from the end of one foreachBatch to the beginning of the next: Spark commits, asks sources, plans, writes its log
+exchanges      the rounds without `workers`: Spark's scheduling, shuffles, forwarders, Arrow
 workers        the busiest worker's own time in the supersteps
-commit         what is ours after the rounds: the durable acker's journal, the state table, feedback for sources
-filled         of exchanges and between: for so long the workers went on meanwhile, where they did
-pause          what an idle topology waits for (`stormspark.spark.pacing`), where it does
-spark.*        parts of `between` as Spark's progress has them, of a batch now and then: asking costs a call into the JVM
+commit         our own work after the rounds: the durable acker's journal, the state table, feedback for sources
+filled         the part of `exchanges` and `between` during which workers kept working, if they did
+pause          the wait of an idle topology (`stormspark.spark.pacing`), if there was one
+spark.*        parts of `between`, as Spark's progress reports them, for a batch now and then: each look costs a call into the JVM
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["Phases"]
 
-#: Of Spark's phases those that are outside of foreachBatch.
+#: The durations in Spark's progress that lie outside of foreachBatch.
 _SPARKS = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOffsets")
-#: Spark is asked for its own so often, in seconds.
+#: The least time between two looks at Spark's progress, in seconds.
 _ASK_SECS = 1.0
 
 
 class Phases:
-    """Of one run of a query. Times are monotonic, durations in seconds."""
+    """The stopwatch of one run of a query. Times are monotonic; durations are in seconds."""
 
     def __init__(self) -> None:
         self._began = 0.0
@@ -34,19 +34,22 @@ class Phases:
         self._asked = 0.0
 
     def begin(self, now: float) -> None:
-        """A batch begins."""
+        """Note that a batch begins."""
         self._between = None if self._ended is None else now - self._ended
         self._began = now
         self._rounds = self._workers = self._filled = 0.0
 
     def add_round(self, seconds: float, worked: float, filled: float) -> None:
-        """A round of the batch took so long, its busiest worker so much of that; for so long it was busy beside it."""
+        """Add a round that took ``seconds``. Its busiest worker used ``worked`` of them.
+
+        ``filled`` is how long workers worked between supersteps, and so beside the round.
+        """
         self._rounds += seconds
         self._workers += min(worked, seconds)
         self._filled += filled
 
     def end(self, now: float, query: StreamingQuery | None) -> Mapping[str, float]:
-        """The batch has ended: its phases."""
+        """Note that the batch has ended. Return how its time was divided."""
         self._ended = now
         phases = {
             "exchanges": self._rounds - self._workers,
@@ -58,7 +61,7 @@ class Phases:
         if self._filled:
             phases["filled"] = self._filled
         if query is not None and now - self._asked >= _ASK_SECS:
-            progress = query.lastProgress  # of the batch before this one: the first has none to tell of
+            progress = query.lastProgress  # of the previous batch; in the first batch there is none
             if progress is not None:
                 self._asked = now
                 durations = progress["durationMs"]
@@ -66,7 +69,7 @@ class Phases:
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:
-        """So long nothing was done after the batch."""
+        """Note a pause after the batch, which does not count as `between`. Return it as a figure."""
         assert self._ended is not None
         self._ended += seconds
         return {"pause": seconds}

@@ -1,8 +1,9 @@
-"""Whether a batch goes on for another round: while so much of it waits that no more should be read (F10).
+"""Prolonging: a batch gets another round while so many of its rows wait that Spark should not read more (F10).
 
-What Spark reads for a batch of a native source, Kafka's, Delta's, files, is fixed before the batch runs. Heron's stream manager
-stops reading above its high mark and reads again below the low one; so does a batch here, by not ending. Bolts work, ticks fire
-and limits follow round by round meanwhile. The signal is read anew after each round (W1), from what the workers report.
+Spark fixes what a batch reads from a native source (Kafka, Delta, files) before the batch runs. Heron's stream manager
+stops reading above its high water mark, and reads again below the low one. A batch here has the same effect by not ending.
+Meanwhile bolts work, ticks fire and limits change, round by round. After each round the driver decides anew (W1), from the
+workers' reports.
 """
 
 from __future__ import annotations
@@ -18,39 +19,39 @@ from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Prolonging"]
 
-#: A batch whose rows were no fewer after so many rounds in a row is not going to be worked off soon.
+#: If the waiting rows of a batch did not become fewer in this many rounds in a row, the batch won't be done soon.
 _STALLED_ROUNDS = 3
 
 
 class Prolonging:
-    """For the native source ``spouts`` of one topology; `observe` each round, after the throttle has."""
+    """Decides for one topology with the native source ``spouts``. Call `observe` after each round, after the throttle's."""
 
     def __init__(self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str]) -> None:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
         self.begin()
-        #: Whether to expect, before a batch begins, that it is prolonged: the last one was, or nothing is known.
+        #: Whether to expect, before a batch begins, that it gets prolonged: the last batch was, or there was none yet.
         self.expected = bool(spouts)
 
     def begin(self) -> None:
-        """A batch begins."""
-        #: Rows, or ranges, of all sources that came with it.
+        """Note that a batch begins."""
+        #: The number of rows, or of ranges, that came with the batch, by source spout.
         self.came: Counter[str] = Counter()
-        self._emitting: Counter[str] = Counter()  # rounds in which a spout emitted
+        self._emitting: Counter[str] = Counter()  # the number of rounds in which a spout emitted
         self._busy = 0.0
         self._waiting: dict[str, int] = {}
         self._not_fewer = 0
-        #: It needs another round.
+        #: Whether the batch needs another round.
         self.wanted = False
         self.expected = False
 
     @property
     def stalled(self) -> bool:
-        """Rows wait, and for some rounds nobody has taken any: deactivated, or nothing is acked."""
+        """Whether rows wait, and have not become fewer for some rounds: spouts are deactivated, or nothing is acked."""
         return self._not_fewer >= _STALLED_ROUNDS
 
     def observe(self, reports: Sequence[WorkerReport]) -> None:
-        """A round has ended."""
+        """Take in the reports of a round that has ended."""
         loads = merge_loads(reports)
         for report in reports:
             for component, progress in report.sources.items():
@@ -65,7 +66,7 @@ class Prolonging:
             self._waiting[spout] = sum(load.rows_waiting for load in mine)
             emits = any(load.emitted for load in mine)
             self._emitting[spout] += emits
-            # One that takes none of the rows that wait, since it was deactivated or has too much pending, needs no more.
+            # A spout that emits none of its waiting rows is deactivated or has too much pending. It needs no further rows.
             if self._throttle.is_behind([spout]) or (self._waiting[spout] and not emits):
                 self.wanted = True
         waiting = sum(self._waiting.values())
@@ -73,7 +74,7 @@ class Prolonging:
         self.expected = self.expected or self.wanted
 
     def bites(self) -> Mapping[str, Bite]:
-        """What the batch was for each of these sources."""
+        """The figures of the batch for each native source spout, from which `TriggerLimits` learns."""
         return {
             spout: Bite(
                 self.came[spout],

@@ -1,9 +1,9 @@
-"""Whether a batch that failed is tried again, when, and what is said meanwhile; no clock, no Spark.
+"""Decides whether and when a failed batch is tried again, and what to log meanwhile. It knows no clock and no Spark.
 
-Two kinds of failure end a topology differently. What user code does, it does again: after so many attempts in a row
-(``stormspark.max.attempts``) the topology stops. What is *outside* comes back: storage, a broker, an executor that
-the cluster took away. It is waited for, with growing pauses, as long as ``stormspark.outage.timeout.secs`` says.
-Attempts are in a row until a batch is committed, which `Retries.succeeded` and a later batch number tell.
+Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
+(``stormspark.max.attempts``) the topology stops. Things *outside* come back: storage, a broker, a Spark executor that the
+cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. Attempts count
+as in a row until a batch is committed. `Retries.succeeded` or a later batch number shows that.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from stormspark.errors import CheckpointError, UnavailableError
 __all__ = ["Retries", "is_outside", "is_outside_error"]
 
 _FIRST_DELAY_SECS = 0.1
-#: So many failures in a row are logged one by one, later ones once a minute.
+#: This many failures in a row are logged one by one, and later ones once per minute.
 _LOGGED = 3
 _LOG_SECS = 60.0
 
-#: What Spark says, in the words of Java and Python, where something outside of the topology failed. Class names, since messages
-#: differ between file systems; ``FetchFailed`` and ``ExecutorLostFailure`` are Spark's own reasons of a task's end.
+#: Matches Spark's message if something outside of the topology failed. It looks for class names of Java and Python, because
+#: messages differ between file systems. ``FetchFailed`` and ``ExecutorLostFailure`` are Spark's own names for failed tasks.
 _OUTSIDE = re.compile(
     r"ExecutorLostFailure|FetchFailed|executor .{0,40}(lost|decommission)|java\.(io|net|nio)\.[\w.]+Exception"
     r"|org\.apache\.hadoop\.[\w.]*Exception|software\.amazon\.awssdk|com\.microsoft\.azure|com\.google\.cloud"
@@ -33,7 +33,7 @@ _OUTSIDE = re.compile(
 
 
 def is_outside(text: str) -> bool:
-    """Whether a failure's text, with the names of its exceptions, says that something outside of the topology failed.
+    """Whether the text of a failure, with the names of its exceptions, shows that something outside of the topology failed.
 
     >>> is_outside("java.io.FileNotFoundException: /mnt/checkpoint/offsets/7")
     True
@@ -44,7 +44,7 @@ def is_outside(text: str) -> bool:
 
 
 def is_outside_error(error: Exception) -> bool:
-    """Whether something outside of the topology failed: a checkpoint that can't be had is outside, too.
+    """Whether something outside of the topology failed. An unusable checkpoint counts as outside, too.
 
     >>> is_outside_error(BlockingIOError("busy")), is_outside_error(KeyError("key"))
     (True, False)
@@ -56,7 +56,7 @@ def is_outside_error(error: Exception) -> bool:
 
 @dataclass
 class Retries:
-    """Failed attempts in a row.
+    """Counts failed attempts in a row.
 
     >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
     >>> retries.failed(7, "the disk is away", outside=True, now=0.0)
@@ -72,18 +72,20 @@ class Retries:
     longest_delay_secs: float
     #: The batch that fails, or -1.
     batch: int = -1
-    #: Failures in a row, and those of them that nothing outside explains.
+    #: The number of failures in a row.
     failures: int = 0
+    #: The number of those failures that nothing outside explains.
     own: int = 0
-    #: Why the last one failed, and since when something outside has been away without a pause; None where it is not.
+    #: Why the last attempt failed.
     reason: str = ""
+    #: When the first of these failures happened that something outside explains; None if there was none.
     away_since: float | None = None
     _logged_at: float = field(default=0.0, repr=False)
 
     def failed(self, batch: int, reason: str, *, outside: bool, now: float) -> str | None:
-        """An attempt at ``batch`` failed at ``now`` (monotonic seconds); -1: its query did not come to a batch.
+        """Count an attempt at ``batch`` that failed at ``now`` (monotonic seconds). -1: its query did not reach a batch.
 
-        Returns why the topology stops, or None where another attempt follows.
+        Return why the topology stops, or None if another attempt follows.
         """
         if batch not in (-1, self.batch):
             self.batch, self.failures, self.own, self.away_since = batch, 0, 0, None
@@ -105,7 +107,7 @@ class Retries:
         return None
 
     def succeeded(self) -> None:
-        """A batch has been committed since the last failure: what comes has nothing to do with what was.
+        """Note that a batch has been committed since the last failure, so that later failures don't continue the row.
 
         >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
         >>> retries.failed(7, "bolt b raised", outside=False, now=0.0)
@@ -116,7 +118,7 @@ class Retries:
 
     @property
     def delay_secs(self) -> float:
-        """The pause before the next attempt. The first one comes at once: most trouble is over with the worker that died."""
+        """The pause before the next attempt. The first retry comes at once, since most trouble ends with the worker that died."""
         return ExponentialBackoff(0.0, _FIRST_DELAY_SECS, self.longest_delay_secs).delay(self.failures) or 0.0
 
     @property
@@ -124,7 +126,7 @@ class Retries:
         return f"batch {self.batch}" if self.batch >= 0 else "the next batch"
 
     def to_log(self, attempt: int, now: float) -> str | None:
-        """What to log before attempt ``attempt``; None where enough has been said for this minute."""
+        """What to log before attempt ``attempt``; None if something was logged within the last minute."""
         if self.away_since is None or self.failures <= _LOGGED:
             self._logged_at = now
             return f"{self._batch} is run again as attempt {attempt}: {self.reason}"
