@@ -67,7 +67,10 @@ class Spout(Component, ABC):
         """Called after `open`, and whenever the topology becomes active again."""
 
     def deactivate(self) -> None:
-        """Called when the topology is deactivated. Until `activate`, only `ack` and `fail` are called (B13)."""
+        """Called when the topology is deactivated.
+
+        `next_tuple` is not called until `activate`; `ack` and `fail` still are (B13).
+        """
 
     def close(self) -> None:
         """Called when the topology ends, but not when a worker is killed (B1)."""

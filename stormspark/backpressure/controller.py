@@ -1,29 +1,32 @@
-"""The controller: from what a round cost to what spouts may emit in the next one.
+"""The controller, which computes from each round's cost how many tuples spouts may emit in the next one.
 
-The invariant: **what spouts emit in a round is what the bolts can work off in about one target, and while more than that
-waits, less.** So queues, and with them memory and the age of tuples, are bounded by the bolts' own speed, whatever that is.
+The invariant: **spouts emit in a round what the bolts can work off in about one target, and less while more than that
+waits.** So the bolts' own speed, whatever it is, bounds the queues, and with them memory and the age of tuples.
 
-Why it holds. A round is a closed experiment: so many tuples came in, and what came of them took so long, or will. That
-gives the time of a tuple as it is now, of a bolt that sleeps as of one that computes, overhead and all (`_learn`),
-and the limit is the time that is to be had divided by it. Spark's own rate estimator for DStreams is the same with the
-signs of a PID: the rate that was processed, minus a share of what waits.
+Why it holds. A round is a closed experiment: a known number of tuples came in, and their processing took, or will take, a
+known time. That gives the present time per tuple, for a bolt that sleeps as for one that computes, including all
+overhead (`_learn`). The limit is the available time divided by the time per tuple. Spark's own rate estimator for
+DStreams does the same with the signs of a PID: the rate that was processed, minus a share of the backlog.
 
-What would break it. *Overshoot*: the cost of a small round is mostly overhead, so what it predicts is too high, never too
-low, and a limit grows by target / overhead a round at most, some ten times. *Oscillation*: noise is told from change
-(`Drift`): a limit that is wrong by a factor is set right at once, one that is wrong by a half when that has lasted. *A spiral*:
-if rounds are long for other reasons, less in each makes it worse, so bolts must be to blame for a limit to fall, and a round
-is never to be shorter than three times what it takes anyway (`_longest`). *A stall for good* (W1): all of it is computed anew
-from each round's figures; no message that could be lost says "go on", and a spout that is held keeps at least one
-tuple a round and task, so that there always are figures. A round that works off what was there before shows how fast bolts
-are now, which is all that is needed to know what they can take again.
+What could break it, and why it does not:
 
-Who is slowed: the spouts that the bolt at fault hears of, directly or through others, as in JStorm (F13); Heron
-slows all (F10). Of these none gets less than an even share if it can use it. Which bolts are at fault: those above a water
-mark (F9: bytes; F7: tuples), and those whose work, on their busiest worker, makes the round long. A long round without such
-a bolt is Spark's or the exchange's, which the spouts' quantum follows.
+- *Overshoot*. The cost of a small round is mostly overhead, so its prediction per tuple is too high and never too low. A
+  limit grows by at most target / overhead per round, some ten times.
+- *Oscillation*. `Drift` tells noise from change. A limit that is wrong by a large factor is corrected at once, and one that
+  is wrong by a half when that has lasted.
+- *A spiral*. If rounds are long for other reasons, fewer tuples per round make it worse. So a limit falls only if bolts
+  are at fault, and a round is never planned shorter than three times its unavoidable overhead (`_longest`).
+- *A permanent stall* (W1). Everything is computed anew from each round's figures. There is no message "go on" that could be
+  lost, and a spout that is held keeps at least one tuple per round and task, so that there always are figures. A round
+  that works off earlier tuples shows how fast the bolts are now, which is all that is needed to raise the limit again.
 
-A topology that begins is unknown: its first round is a small one (`FIRST_LIMIT` tuples a task of a spout), and the next
-ones grow until nobody is stopped by them, or by what they show of rounds that nobody was stopped in; no bolt is named for that.
+The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
+(F13). Heron slows all spouts (F10). None of the slowed spouts gets less than an even share if it can use it. A bolt is at
+fault if it is above a water mark (F9: bytes; F7: tuples), or if its work, on its busiest worker, makes the round long. A
+long round without such a bolt is caused by Spark or the exchange, and the spouts' quantum follows it.
+
+When a topology begins, nothing is known about it. Its first round is small (`FIRST_LIMIT` tuples per task of a spout). The
+next ones grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named.
 """
 
 from __future__ import annotations
@@ -50,45 +53,47 @@ __all__ = [
     "SpoutPressure",
 ]
 
-#: Who is to blame where bolts hold more tuples, in windows or joins, than a spout may have open.
+#: Named as the cause if bolts hold more tuples, in windows or joins, than a spout may have open.
 OPEN_TREES = "open trees"
 
-#: Tuples that a task of a spout may emit in a topology's first round.
+#: How many tuples a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
-#: Bolts are to blame for a round if their work is this share of it.
+#: Bolts are at fault for a round if their work is at least this share of it.
 _SHARE = 0.5
-#: The bolt that was named stays so while it has this share of the worst one's work.
+#: A named bolt stays named while its work is at least this share of the worst bolt's.
 _STILL = 0.67
-#: A round may be longer than the target, so that what is not work is a small share of it: this one while a bolt is at fault ...
+#: While a bolt is at fault, a round may be longer than the target until its overhead is this share of it.
 _OVERHEAD_SHARE = 0.05
-#: ... and this one while nobody is. In targets it is this long at most.
+#: The same share while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
+#: The longest round, in targets.
 _LONGEST = 4.0
-#: And never shorter than so many times what it takes anyway.
+#: A round is never planned shorter than this many times its overhead.
 _SHORTEST = 3.0
-#: By logarithms. A limit that was set by a round so far off is a rough one: the next round sets it right, if it is off by the
-#: second of them, and the round after that too, if it grew by the third.
+#: Thresholds, as differences of logarithms. If a round missed its target by more than the first, its limit is only an
+#: estimate. The next round replaces it if it is off by more than the second, and so does the round after that if the
+#: limit grew by more than the third.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: A limit that grows less is at its end: one task of a spout is at its share, and the others emit no more than they did.
+#: A limit that would grow by less than this factor is not raised: one task has reached its share, and others emit no more.
 _GROWN = 1.01
-#: Where time, and no limit, is what stops a spout, a bolt has taken it if it had this share of the round.
+#: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
-#: And if the round was so long, in targets: what ends a shorter one is the spout's own share of it.
+#: Only rounds of at least this length, in targets, count for that: the spout's own share of time ends shorter ones.
 _ENDED_BY_TIME = 0.5
-#: And if that went on for more than so many targets, in more rounds than one: whoever had no more than a burst, and emitted all
-#: of it, was stopped by time as well, and only the next round tells.
+#: The bolt is named once that has lasted for more than this many targets, in more than one round. Time also stops a
+#: spout that had just one burst and emitted all of it, and only the next round shows that.
 _BURST = 2.0
-#: So many rounds are looked at for what a round takes whatever it does.
+#: How many rounds are remembered to find the overhead, which a round has in any case.
 _OVERHEADS = 1000
-#: And so many for what it takes lately.
+#: How many of the last rounds show the present overhead.
 _LATELY = 15
-#: A limit goes when nobody was at it for so long, in targets: sources that come in bursts find it still there.
+#: A limit is removed when no spout reached it for this long, in targets. So sources that come in bursts keep it.
 _CALM = 20.0
-#: Nothing is faster; on a clock that stands still nothing takes time.
+#: The least cost of a tuple, in seconds. On a clock that stands still, nothing takes time.
 _LEAST_COST = 1e-9
-#: Rounds in which time, and not its limit, stopped a spout, after which its limit goes.
+#: A limit is removed after this many rounds in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
-#: Targets' worth of work above which a source is behind, and below which it is so no longer.
+#: The amounts of waiting work, in targets, above which a source is behind, and below which it no longer is.
 _BEHIND = (2.0, 0.5)
 #: How many changes of limits are remembered.
 _REMEMBERED = 1000
@@ -96,24 +101,24 @@ _REMEMBERED = 1000
 
 @dataclass
 class _Bolt:
-    """Seconds are by worker: a worker does one thing at a time."""
+    """A bolt in the controller. Seconds are by worker, because a worker does one thing at a time."""
 
     tasks: Sequence[int]
     tuples: WaterMarks
     bytes: WaterMarks
-    #: The workers in which the spouts are that it hears of.
+    #: The workers that host the spouts whose tuples reach this bolt.
     beside: frozenset[int]
     queued: dict[int, int] = field(default_factory=dict)
     queued_bytes: int = 0
-    #: Seconds of a tuple, by task.
+    #: Seconds per tuple, by task.
     cost: dict[int, float] = field(default_factory=dict)
-    #: What was done, what waits, and what all that came in this round takes.
+    #: Seconds of the work done, of the waiting work, and of all the work that came in this round.
     busy: dict[int, float] = field(default_factory=dict)
     left: dict[int, float] = field(default_factory=dict)
     came: dict[int, float] = field(default_factory=dict)
-    #: What the spouts that it hears of emitted.
+    #: How many tuples the spouts emitted whose tuples reach this bolt.
     fed: int = 0
-    #: Tuples that came, by task.
+    #: How many tuples arrived, by task.
     arrived: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -122,7 +127,7 @@ class _Bolt:
 
     @property
     def work(self) -> float:
-        """Seconds for which it is to blame: what it did on its busiest worker, and what is left to do there."""
+        """Seconds of its work: done and waiting, on its busiest worker."""
         return max((busy + self.left[worker] for worker, busy in self.busy.items()), default=0.0)
 
     def observe(self, loads: Mapping[int, TaskLoad], worker_of: Mapping[int, int]) -> None:
@@ -145,8 +150,9 @@ class _Bolt:
         self.bytes.observe(self.queued_bytes)
 
     def in_turns(self, seconds: Mapping[int, float]) -> float:
-        """What its workers have of these seconds, one after the other: those beside its spouts have their tuples at once, those
-        elsewhere when the first ones have done what they had.
+        """Return how long its workers need for these seconds of work.
+
+        Workers that host its spouts have their tuples at once. The other workers begin when those have finished.
         """
         turns = {False: 0.0, True: 0.0}
         for worker, one in seconds.items():
@@ -154,7 +160,7 @@ class _Bolt:
         return sum(turns.values())
 
     def time_for(self, tuples: Mapping[int, int], worker_of: Mapping[int, int]) -> Mapping[int, float]:
-        """Seconds that so many tuples by task would take, by worker."""
+        """Return the seconds that these numbers of tuples by task would take, by worker."""
         seconds = dict.fromkeys(self.came, 0.0)
         for task in self.tasks:
             seconds[worker_of[task]] += tuples.get(task, 0) * self.cost.get(task, 0.0)
@@ -166,19 +172,19 @@ class _Spout:
     tasks: Sequence[int]
     limit: float | None = None
     by_task: dict[int, int] = field(default_factory=dict)
-    #: Seconds of a round for a tuple.
+    #: Seconds of a round per tuple.
     cost: float | None = None
-    #: The round that showed it: tuples, and what arrived at tasks of bolts.
+    #: The round that showed this cost: its tuples, and how many tuples arrived at tasks of bolts.
     tuples: float = 0.0
     arrived: Mapping[int, int] = field(default_factory=dict)
-    #: What of it is left when what waits is taken off.
+    #: The share of the limit that remains after waiting tuples are subtracted.
     brake: float = 1.0
     because_of: str | None = None
-    #: Whether its limit was set by a round that was much too long or much too short.
+    #: Whether a round that was much too long or much too short set its limit.
     is_rough: bool = False
-    #: Whether that bolt is still to blame.
+    #: Whether the bolt in `because_of` is still at fault.
     named: bool = False
-    #: The bolt that takes nearly all of rounds in which time is what stops it, and for how long that has gone on, in seconds.
+    #: The bolt that takes nearly all of rounds in which time stops the spout, and for how many seconds that has lasted.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -189,15 +195,15 @@ class _Spout:
     hungry: bool = False
     limited: bool = False
     loads: Mapping[int, SpoutLoad] = field(default_factory=dict)
-    #: Of the work that waits behind it, rows of a source among it, in targets.
+    #: The marks of the work that waits behind the spout, including rows of a source, in targets.
     behind: WaterMarks = field(default_factory=lambda: WaterMarks(*_BEHIND))
-    #: Of its trees that have not ended.
+    #: The marks of its open trees.
     trees: WaterMarks = field(default_factory=lambda: WaterMarks(1, 0))
 
     @property
     def allowed(self) -> int | None:
-        """What all its tasks may emit in the next round."""
-        if self.trees.closed:  # what holds them may need a tuple to let them go
+        """How many tuples all its tasks together may emit in the next round."""
+        if self.trees.closed:  # a bolt may need another tuple to release those that it holds
             return len(self.tasks)
         return None if self.limit is None else max(int(self.limit * self.brake), len(self.tasks))
 
@@ -210,22 +216,22 @@ class _Spout:
 
     @property
     def blamed(self) -> str | None:
-        """Who stopped it in this round."""
+        """The bolt, or `OPEN_TREES`, that stopped it in this round."""
         if not self.limited:
             return self.crowded_out_by
         return OPEN_TREES if self.trees.closed else self.because_of
 
 
 class _Round:
-    """What a round took, and for what."""
+    """The time of one round, and its causes."""
 
     def __init__(self, seconds: float, bolts: Collection[_Bolt]) -> None:
         self.seconds = seconds
         self._came = _by_worker(bolt.came for bolt in bolts)
         self._left = _by_worker(bolt.left for bolt in bolts)
-        #: What it took beside the work of the busiest worker.
+        #: The time beside the work of the busiest worker.
         self.overhead = max(0.0, seconds - max(_by_worker(bolt.busy for bolt in bolts).values(), default=0.0))
-        #: All bolts one after another, each in its turns.
+        #: The time that all bolts need one after another, each with its workers in turns.
         self.path = sum(bolt.in_turns(bolt.came) for bolt in bolts)
         self._work = sum(
             bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()})
@@ -234,25 +240,29 @@ class _Round:
         self._most = max((bolt.work for bolt in bolts), default=0.0)
 
     def is_because_of(self, bolt: _Bolt) -> bool:
-        """Whether bolts made it as long as it was, what they leave to do included, this one among the worst of them."""
+        """Whether the bolt is at fault.
+
+        It is above a mark, or bolts made the round long, by work done or left, and this one is among the worst of them.
+        """
         whole = self.seconds + max(self._left.values(), default=0.0)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
 
     def came_for(self, bolts: Iterable[_Bolt]) -> float:
-        """Seconds of work that came in to the busiest worker that has one of these bolts."""
+        """Return the seconds of work that came to the busiest of these bolts' workers."""
         return max((self._came[worker] for bolt in bolts for worker in bolt.came), default=0.0)
 
     def left_for(self, bolts: Iterable[_Bolt]) -> float:
-        """And what waits there."""
+        """Return the seconds of work that wait at the busiest of these bolts' workers."""
         return max((self._left[worker] for bolt in bolts for worker in bolt.left), default=0.0)
 
 
 class Controller:
-    """Not thread-safe. ``spouts`` and ``bolts`` are task ids by component, ``upstream`` the spouts whose tuples reach a bolt.
+    """Computes the spouts' limits. It is not thread-safe.
 
-    ``worker_of`` are the workers of tasks; without it each task is taken to have one of its own. Marks are of a bolt, all of
-    its tasks together: high and low, in tuples and in bytes; ``tree_marks`` of a spout's open trees, its other limits being
-    bolts' (what they hold in windows and joins waits in no queue). Seconds are seconds.
+    ``spouts`` and ``bolts`` are task ids by component. ``upstream`` are the spouts whose tuples reach each bolt.
+    ``worker_of`` maps tasks to workers; without it each task counts as having its own. Marks are high and low, in tuples and
+    in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees, because tuples that bolts hold in
+    windows and joins wait in no queue. All times are in seconds.
 
     >>> controller = Controller({"words": [1]}, {"count": [2]}, {"count": {"words"}}, target=1.0)
     >>> controller.limits
@@ -299,14 +309,14 @@ class Controller:
         self._seconds = 0.0
         self._changes = 0
         self._history: deque[LimitChange] = deque(maxlen=_REMEMBERED)
-        #: What rounds took beside the work of the busiest worker.
+        #: The time of each round beside the work of the busiest worker.
         self._overheads: deque[float] = deque(maxlen=_OVERHEADS)
         self.begin()
 
     def begin(self) -> None:
-        """The topology begins, or begins anew with workers that are new: nothing is known of how fast it is."""
+        """Begin without knowledge of the speed: the topology begins, or begins anew with new workers."""
         self._overheads.clear()
-        #: The least since the beginning: at full speed it grows with what is done, and would not be told from work.
+        #: The least overhead since the beginning. At full speed overhead grows with the work, and looks like work.
         self._least_overhead = 0.0
         for bolt in self._bolts.values():
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
@@ -330,10 +340,11 @@ class Controller:
         filled: float = 0.0,
         whole: bool = True,
     ) -> None:
-        """A round took ``seconds``, with what each task did in it; ``pause`` is the time before it that was nobody's,
-        ``filled`` that in which workers had nothing of the round to do, and went on: it costs what it did without.
+        """Learn from a round that took ``seconds``, and from what each task did in it.
 
-        Not ``whole``: these are the workers' seconds only, because what the round took beside them was another thing than usual.
+        ``pause`` is the time before the round that belongs to no round. ``filled`` is the time in which workers had nothing of
+        the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` are only
+        the workers' own, because the rest of the round was unusual.
         """
         self._seconds += seconds + pause
         for bolt in self._bolts.values():
@@ -368,7 +379,7 @@ class Controller:
             self._set(name, None)
 
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
-        """Whether a bolt takes the time of a spout that no limit stops; returns for how long the spout has been held, if it is.
+        """Check whether a bolt takes the time of a spout that no limit stops; return the seconds for which it was held.
 
         Once that is sure, the rounds in which it was not yet sure count, too.
         """
@@ -384,7 +395,7 @@ class Controller:
         return this.seconds if was else spout.crowded
 
     def _follow(self, name: str, spout: _Spout, this: _Round) -> None:
-        """What the round says of a spout's limit."""
+        """Draw the conclusions of a round for a spout's limit."""
         bolts = self._downstream[name]
         worst = self._worst(spout, bolts)
         bolts_to_blame = this.is_because_of(worst)
@@ -393,7 +404,7 @@ class Controller:
         spout.brake = 0.0 if worst.above else max(0.0, 1 - this.left_for(bolts) / longest)
         if not spout.emitted:
             return
-        # What the round would have taken if all that came, and no more, had been worked off in it.
+        # The time that the round would have taken if exactly the tuples that came had been worked off in it.
         whole = this.overhead + this.came_for(bolts)
         tuples = self._fair(name, spout, worst)
         spout.cost = max(self._learn(name, spout, whole, tuples, worst, this), _LEAST_COST)
@@ -406,7 +417,7 @@ class Controller:
     def _learn(
         self, name: str, spout: _Spout, whole: float, tuples: float, bolt: _Bolt, this: _Round
     ) -> float:
-        """What a tuple costs: the round would have taken ``whole`` for so many."""
+        """Return the cost of a tuple: the round would have taken ``whole`` for ``tuples``."""
         if spout.cost is None or this.path >= _SHARE * whole:
             spout.tuples = tuples
             spout.arrived = {
@@ -414,16 +425,16 @@ class Controller:
             }
             return whole / tuples
         if spout.arrived and this.is_because_of(bolt):
-            # It worked off what was there before. That says nothing of what came, but how fast bolts are now: what would that
-            # other round take?
+            # The round worked off earlier tuples. It shows nothing about the new ones, but how fast bolts are now. So estimate
+            # how long the remembered round would take at this speed.
             work = _by_worker(one.time_for(spout.arrived, self._worker_of) for one in self._bolts.values())
             busiest = max(work[worker] for one in self._downstream[name] for worker in one.came)
             return (min(self._overheads) + busiest) / spout.tuples
-        # What came was little work, so this is mostly overhead: too high, and never too low.
+        # Little work came in, so this is mostly overhead. The cost is too high, and never too low.
         return min(spout.cost, whole / tuples)
 
     def _grow(self, name: str, spout: _Spout, wanted: float, bolts_to_blame: bool, worst: _Bolt) -> None:
-        """A topology that began is found out about: ever more, until a bolt or nobody is in its way."""
+        """Explore the speed of a topology that began: raise the limit until a bolt is at fault, or the limit stops no spout."""
         assert spout.limit is not None
         if worst.above or (bolts_to_blame and wanted < spout.emitted):
             self._hold(name, spout, wanted, worst)
@@ -431,18 +442,18 @@ class Controller:
             grown = max(2.0 * spout.emitted, wanted)
             if grown > _GROWN * spout.limit:
                 self._set(name, grown)
-        elif wanted >= 2.0 * spout.limit:  # nobody was at it, but who is some day need not be
+        elif wanted >= 2.0 * spout.limit:  # not reached yet, and a later burst need not reach it
             self._set(name, wanted)
 
     def _correct(
         self, name: str, spout: _Spout, wanted: float, tuples: float, bolts_to_blame: bool, worst: _Bolt
     ) -> None:
-        """A limit that is wrong is set right, and a spout that has none gets one where bolts need it."""
+        """Correct a wrong limit, and set one for a spout that has none if bolts need it."""
         least = float(len(spout.tasks))
         at_limit = spout.limit if spout.limited else None
         if at_limit is not None:
             off = log(wanted / at_limit)
-        else:  # judged by what it emitted, which may be too much and is never too little
+        else:  # judged by its emits, which may be too many and are never too few
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
@@ -465,7 +476,7 @@ class Controller:
         self._set(name, max(limit, float(len(spout.tasks))))
 
     def _worst(self, spout: _Spout, bolts: Iterable[_Bolt]) -> _Bolt:
-        """The bolt to name. Of several that are equally slow always the same."""
+        """Return the bolt to name: among several that are equally slow, always the same."""
         worst = max(bolts, key=lambda bolt: (bolt.above, bolt.work))
         named = self._bolts.get(spout.because_of or "")
         if named is not None and named.above == worst.above and named.work >= _STILL * worst.work:
@@ -473,7 +484,7 @@ class Controller:
         return worst
 
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
-        """Tuples of this spout, or more, where others had more of that bolt's busiest worker; not suddenly."""
+        """Return the spout's tuples, or up to twice as many if other spouts took more of that bolt's busiest worker."""
         worker = max(bolt.came, key=bolt.came.__getitem__)
         works = {
             other_name: other.emitted
@@ -486,9 +497,9 @@ class Controller:
         return spout.emitted * min(max(1.0, sum(having) / len(having) / works[name]), 2.0)
 
     def _longest(self, name: str, bolt: _Bolt) -> float:
-        """How long a round should be: the target, or so long that a round's own time is a small share of it.
+        """Return how long a round should be: the target, or long enough that overhead is a small share of it.
 
-        Not longer where spouts that nobody holds would have to wait for a bolt that does not hear of them.
+        It is not longer than the target if spouts without a limit would have to wait for a bolt that their tuples do not reach.
         """
         overhead = min(self._overheads, default=0.0)
         others = any(
@@ -509,7 +520,7 @@ class Controller:
             spout.limit = limit
 
     def _share_out(self, spout: _Spout) -> None:
-        """A spout's limit over its tasks: those that have little need what they had and some more, the others share the rest."""
+        """Divide a spout's limit among its tasks. Tasks that want little get that and some more; the others share the rest."""
         if spout.allowed is None:
             spout.by_task = {}
             return
@@ -519,7 +530,7 @@ class Controller:
             else 2 * spout.loads[task].emitted + 1
             for task in spout.tasks
         }
-        # From those that want least on: what one leaves of its even share is for those after it.
+        # Begin with the tasks that want least. What one leaves of its even share is for those after it.
         order = sorted(wants, key=lambda task: (wants[task] is None, wants[task] or 0, task))
         left, by_task = spout.allowed or 0, {}
         for others, task in zip(range(len(order), 0, -1), order, strict=True):
@@ -527,37 +538,38 @@ class Controller:
             even = -(-left // others)
             by_task[task] = even if want is None else min(want, even)
             left -= by_task[task]
-        # What nobody asked for is for whoever has more next time.
+        # All tasks share what none of them wants, in case they have more next time.
         spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
     # -- what it says ----------------------------------------------------------------------------------------
 
     @property
     def limits(self) -> Limits:
-        """What tasks of spouts may emit in the next round."""
+        """How many tuples each task of a spout may emit in the next round."""
         return {task: limit for spout in self._spouts.values() for task, limit in spout.by_task.items()}
 
     @property
     def round_target(self) -> float:
-        """How long the next round should be, in seconds, where nobody is held: the target, or so long that what a round takes
-        whatever it does is a tenth of it; less of it where a bolt is what holds up the others.
+        """The intended length of the next round in seconds, if no spout is held.
+
+        It is the target, or so long that unavoidable overhead is a tenth of it, or a smaller share if a bolt holds up others.
         """
         overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):
-            # Spouts have little of such a round, so what is not the bolts' work is no work: it may be taken as it is.
+            # Spouts have little of such a round, so time that is not the bolts' work is not work, and counts as it is.
             overhead, share = median(islice(reversed(self._overheads), _LATELY)), _OVERHEAD_SHARE
         return min(max(self.target, overhead / share), _LONGEST * self.target)
 
     def limit_of(self, spout: str) -> int | None:
-        """What all tasks of a spout together may emit in the next round."""
+        """Return how many tuples all tasks of a spout together may emit in the next round."""
         return self._spouts[spout].allowed
 
     def is_behind(self, spout: str) -> bool:
-        """Whether so much waits between a source and the end of its topology that no more should be read of it now."""
+        """Whether so much waits between a source and the end of its topology that no more should be read now."""
         return self._spouts[spout].behind.closed
 
     def pressure(self) -> Pressure:
-        """A frozen snapshot."""
+        """Return a frozen snapshot."""
         return Pressure(
             spouts={
                 name: SpoutPressure(
@@ -584,7 +596,7 @@ class Controller:
 
 
 def _by_worker(seconds: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """What all bolts of a worker have together: it does one thing at a time."""
+    """Return the sum over all bolts for each worker, because a worker does one thing at a time."""
     total: dict[int, float] = defaultdict(float)
     for of_bolt in seconds:
         for worker, one in of_bolt.items():

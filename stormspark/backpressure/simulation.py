@@ -1,11 +1,11 @@
-"""A topology in a few lines of arithmetic, to see what a controller makes of it: no Spark, no threads, no waiting.
+"""A simulated topology for tests of a controller: a few lines of arithmetic, without Spark, threads or waiting.
 
-It has what decides: workers that each do one thing at a time, supersteps that wait for the slowest of them and end at
-a deadline, what is left ahead of what comes, the spouts' quantum, a time that a round takes whatever it does. What happens
-while it runs, slow bolts, stalls, bursts, is functions of time in a `Scenario`.
+It models everything that matters: workers that each do one thing at a time, supersteps that wait for the slowest worker
+and end at a deadline, leftover tuples ahead of new ones, the spouts' quantum, and the overhead of each round. Events such
+as slow bolts, stalls and bursts are functions of time in a `Scenario`.
 
-Anything that has ``observe`` and ``limits`` can be put to the test. Beside `Controller` there are here, for comparison, a limit
-that never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
+Any object that has ``observe`` and ``limits`` can be tested. Besides `Controller` there are, for comparison, a limit that
+never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
 
 >>> slow = Scenario([SimulatedSpout("words")], [SimulatedBolt("count", {"words": 1}, cost=lambda seconds: 1e-3)])
 >>> simulation = Simulation(slow, our_controller(slow), Random(1))
@@ -44,11 +44,11 @@ __all__ = [
 
 _TUPLE_MARKS = (1_000_000, 500_000)
 _BYTE_MARKS = (100 * 1024 * 1024, 50 * 1024 * 1024)
-#: So many turns a spout's task has in its quantum, about; a worker has more, of 64 calls each.
+#: About how many turns a spout's task has in its quantum. A worker has more, of 64 calls each.
 _TURNS = 16
-#: Bytes of a tuple from which on a worker's marks matter within such a turn.
+#: The size of a tuple in bytes from which on a worker's marks matter within such a turn.
 _LARGE = 1000
-#: A bolt looks at the clock so many times a target.
+#: How many times per target a bolt reads the clock.
 _LOOKS = 50
 
 
@@ -58,7 +58,7 @@ def _endless(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class SimulatedSpout:
-    """``supply`` is how many tuples all its tasks could have emitted until a moment; ``seconds`` what one takes to emit."""
+    """A spout. All its tasks could have emitted ``supply(t)`` tuples until time t; one emit takes ``seconds``."""
 
     name: str
     workers: Sequence[int] = (0,)  #: of each task
@@ -68,49 +68,49 @@ class SimulatedSpout:
 
 @dataclass(frozen=True)
 class SimulatedBolt:
-    """``inputs`` is how many tuples it gets for each one of a component; ``cost`` is seconds of a tuple at a moment."""
+    """A bolt. It receives ``inputs`` tuples per tuple of a component; a tuple at time t costs ``cost(t)`` seconds."""
 
     name: str
     inputs: Mapping[str, float]
     workers: Sequence[int] = (1,)  #: of each task
     cost: Callable[[float], float] = lambda seconds: 1e-6
-    shares: Sequence[float] = ()  #: of its tuples, by task; equal ones where there are none
+    shares: Sequence[float] = ()  #: of its tuples, by task; equal if empty
     bytes: int = 100  #: of a tuple
-    jitter: float = 0.0  #: of its cost, drawn anew every two targets: sigma of a lognormal distribution
+    jitter: float = 0.0  #: of its cost, redrawn every two targets: sigma of a lognormal distribution
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Components in the order in which tuples go through them. Times are seconds; the ``deadline`` is of a superstep."""
+    """Components in the order in which tuples pass them. Times are in seconds, and ``deadline`` is per superstep."""
 
     spouts: Sequence[SimulatedSpout]
     bolts: Sequence[SimulatedBolt]
     target: float = 1.0
-    overhead: float = 0.1  #: what a round takes whatever it does
+    overhead: float = 0.1  #: what a round takes in any case
     overhead_jitter: float = 0.1
     deadline: float = 5.0
-    pauses: Mapping[float, float] = field(default_factory=dict)  #: nobody's fault: when, and how long
+    pauses: Mapping[float, float] = field(default_factory=dict)  #: of no bolt's fault: when, and how long
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 
     @property
     def components(self) -> list[SimulatedSpout | SimulatedBolt]:
-        """All of them, in that order."""
+        """All components, in that order."""
         return [*self.spouts, *self.bolts]
 
     def upstream(self) -> dict[str, set[str]]:
-        """The spouts whose tuples reach a bolt."""
+        """Return the spouts whose tuples reach each bolt."""
         reached = {spout.name: {spout.name} for spout in self.spouts}
         for bolt in self.bolts:
             reached[bolt.name] = set().union(*(reached[source] for source in bolt.inputs))
         return {bolt.name: reached[bolt.name] for bolt in self.bolts}
 
     def tasks(self) -> dict[str, list[int]]:
-        """Task ids by component."""
+        """Return the task ids by component."""
         ids = count(1)
         return {one.name: [next(ids) for _ in one.workers] for one in self.components}
 
     def worker_of(self) -> dict[int, int]:
-        """The worker of each task."""
+        """Return the worker of each task."""
         tasks = self.tasks()
         return {
             task: worker
@@ -119,7 +119,7 @@ class Scenario:
         }
 
     def supersteps(self) -> int:
-        """How many a round has: one more than the longest path has edges between workers."""
+        """Return the number of supersteps per round: one more than the edges between workers on the longest path."""
         depth = {spout.name: 0 for spout in self.spouts}
         home = {one.name: set(one.workers) for one in self.components}
         for bolt in self.bolts:
@@ -130,7 +130,7 @@ class Scenario:
 
 
 class Steers(Protocol):
-    """What a simulation asks of a controller."""
+    """The part of a controller that a simulation uses."""
 
     @property
     def limits(self) -> Limits: ...  # noqa: D102
@@ -140,7 +140,7 @@ class Steers(Protocol):
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in a round; by component. ``limits`` are of a spout's tasks together, None where there is none."""
+    """The events of a round, by component. ``limits`` are for all tasks of a spout; None if there is no limit."""
 
     began: float
     seconds: float
@@ -153,7 +153,7 @@ class Round:
 
 @dataclass
 class _Task:
-    """A task of a spout or a bolt; what waits, and what it did in this round."""
+    """A task of a spout or a bolt, with its waiting tuples and its work in this round."""
 
     id: int
     worker: int
@@ -164,9 +164,9 @@ class _Task:
     seconds: float = 0.0
     left: float = inf
     hungry: bool = False
-    factor: float = 1.0  # of its cost, until then
+    factor: float = 1.0  # of its cost, until `factor_until`
     factor_until: float = 0.0
-    #: For each bolt that hears of it: tuples in parts, by task of the bolt.
+    #: For each bolt that it sends to, fractions of tuples by task of the bolt.
     carried: dict[int, float] = field(default_factory=dict)
 
 
@@ -203,14 +203,14 @@ class Simulation:
         self._large = any(bolt.bytes > _LARGE for bolt in scenario.bolts)
 
     def run(self, seconds: float) -> list[Round]:
-        """Run rounds until so much time has passed."""
+        """Run rounds until this much time has passed."""
         rounds = []
         while self.now < seconds:
             rounds.append(self.run_round())
         return rounds
 
     def run_round(self) -> Round:
-        """All supersteps, once; the controller hears of it."""
+        """Run all supersteps once, and let the controller observe the round."""
         scenario, began, limits = self.scenario, self.now, self.steers.limits
         for task in self._spouts:
             task.in_round, task.hungry, task.left = 0, False, limits.get(task.id, inf)
@@ -252,7 +252,7 @@ class Simulation:
         return loads
 
     def _superstep(self, first: bool) -> None:
-        """Every worker by itself; then what is for others arrives there."""
+        """Run every worker by itself. Tuples for other workers arrive in the next superstep."""
         deadline, ends = self.now + self.scenario.deadline, [self.now]
         for task, tuples in self._on_way:
             task.queued += tuples
@@ -263,7 +263,7 @@ class Simulation:
         self.now = max(ends)
 
     def _ask(self, worker: int) -> float:
-        """The spouts of a worker, in turn with its bolts, until they have nothing or their time is up."""
+        """Run the spouts of a worker, in turn with its bolts, until they have nothing or their time is up."""
         spouts = [task for task in self._spouts if task.worker == worker]
         quantum = self._quanta[worker].seconds
         now, until = self.now, self.now + quantum
@@ -301,7 +301,7 @@ class Simulation:
         return tuples > _TUPLE_MARKS[0] or size > _BYTE_MARKS[0]
 
     def _work(self, worker: int, now: float, until: float) -> float:
-        """The bolts of a worker, those nearest to the spouts first, until nothing waits or time is up."""
+        """Run the bolts of a worker, those nearest to the spouts first, until nothing waits or time is up."""
         step = self.scenario.target / _LOOKS
         for task in self._bolts:
             bolt = task.component
@@ -339,7 +339,7 @@ def _bytes(task: _Task) -> int:
 
 
 def our_controller(scenario: Scenario) -> Controller:
-    """The real one, for a scenario."""
+    """Return the real controller for a scenario."""
     tasks = scenario.tasks()
     return Controller(
         {spout.name: tasks[spout.name] for spout in scenario.spouts},
@@ -351,18 +351,18 @@ def our_controller(scenario: Scenario) -> Controller:
 
 
 class FixedLimit:
-    """``maxOffsetsPerTrigger``: each task of a spout may emit so many tuples in a round, whatever happens."""
+    """``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round, whatever happens."""
 
     def __init__(self, scenario: Scenario, tuples: int) -> None:
         tasks = scenario.tasks()
         self.limits: Limits = {task: tuples for spout in scenario.spouts for task in tasks[spout.name]}
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """Nothing follows."""
+        """Do nothing."""
 
 
 class Pid:
-    """Spark's rate estimator for DStreams, with the parameters that it has by default; a batch is a round."""
+    """Spark's rate estimator for DStreams, with its default parameters. One of its batches is a round."""
 
     def __init__(
         self, scenario: Scenario, proportional: float = 1.0, integral: float = 0.2, least: float = 100.0
@@ -376,11 +376,11 @@ class Pid:
         self.limits: Limits = dict.fromkeys(self._spouts, FIRST_LIMIT)
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """Its error is the rate that it wanted less the rate that there was; what is late counts by a fifth."""
+        """Adjust the rate. The error is the wanted rate minus the actual one; late tuples count by a fifth."""
         emitted = sum(load.emitted for load in loads.values() if isinstance(load, SpoutLoad))
         if not emitted or seconds <= 0:
             return
-        # A batch of DStreams ends when all of it is done, and what comes meanwhile waits: so what is left here is a batch's too.
+        # A batch of DStreams ends when all of it is done, and later tuples wait. So tuples left here belong to a batch there.
         left = max((_backlog(load) for load in loads.values()), default=0.0)
         rate = emitted / (seconds + max(0.0, left - self._backlog))
         self._backlog = left
@@ -394,7 +394,7 @@ class Pid:
 
 
 class HeronGate:
-    """While a queue is above the high mark, until it is below the low one, no spout of the topology emits (F9, F10)."""
+    """Heron's gate: from above the high mark until below the low one, no spout of the topology emits (F9, F10)."""
 
     def __init__(self, scenario: Scenario, marks: tuple[int, int] = _BYTE_MARKS) -> None:
         tasks = scenario.tasks()
@@ -403,13 +403,13 @@ class HeronGate:
         self.limits: Limits = {}
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """Open or closed."""
+        """Open or close the gate."""
         level = max((load.queued_bytes for load in loads.values() if isinstance(load, BoltLoad)), default=0)
         self.limits = dict.fromkeys(self._spouts, 0) if self._marks.observe(level) else {}
 
 
 class BoundedQueues:
-    """A task's queue holds so many tuples; spouts may emit what there is room for in the fullest (F1, F3)."""
+    """Storm's bounded queues: spouts may emit as many tuples as the fullest queue has room for (F1, F3)."""
 
     def __init__(self, scenario: Scenario, room: int = 32_768) -> None:
         tasks = scenario.tasks()
@@ -418,7 +418,7 @@ class BoundedQueues:
         self.limits: Limits = self._share(room)
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """What waits takes room."""
+        """Compute the room that waiting tuples leave."""
         fullest = max((load.queued for load in loads.values() if isinstance(load, BoltLoad)), default=0)
         self.limits = self._share(max(0, self._room - fullest))
 

@@ -1,7 +1,7 @@
-"""The bolts of operations that look at one element at a time (G23, G24).
+"""The bolts of operations that process one element at a time (G23, G24).
 
-What they emit is anchored to what they were given, which is acked then: with ATLEAST_ONCE an element that fails anywhere is
-emitted by its source again. Errors of a user's function are told with the stage, its line and the element.
+Their emits are anchored to their input, which is then acked. So with ATLEAST_ONCE, the source emits an element again
+that fails anywhere. An error in a user's function gets a note with the stage, the line and the element.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ __all__ = [
     "TupleBolt",
 ]
 
-#: The stream and the field of elements, by Heron's names.
+#: The stream of elements and its field, by Heron's names.
 OUTPUT: Final = "output"
 FIELD: Final = "_output_"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What a stage does, and the user's line that asks for it."""
+    """The operation of a stage, and the user's line that requests it."""
 
     name: str
     where: str
 
     def tell(self, error: Exception, stage: str, *of: object) -> None:
-        """Note in ``error`` where it came from, and which element it was of."""
+        """Add a note to ``error`` with the stage, the operation, the user's line and the element."""
         error.add_note(
             f"in stage {stage!r}, {self.name} at {self.where}" + "".join(f", of {one!r:.300}" for one in of)
         )
 
 
 class ElementBolt(BasicBolt):
-    """Calls ``process`` for every element."""
+    """The base of bolts that call ``process`` for every element."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
@@ -75,7 +75,7 @@ class ElementBolt(BasicBolt):
         self.logger = context.logger
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Process the element; errors name the stage."""
+        """Process the element; errors get a note that names the stage."""
         try:
             self.process(tup.values[0], collector)
         except Exception as error:
@@ -84,10 +84,10 @@ class ElementBolt(BasicBolt):
 
     @abstractmethod
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Take one element."""
+        """Process one element."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream of elements."""
+        """Declare one stream of elements."""
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
@@ -98,60 +98,60 @@ class _FunctionBolt(ElementBolt):
 
 
 class MapBolt(_FunctionBolt):
-    """One element for each."""
+    """Emits one element per input element."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Emit what the function makes of it."""
+        """Emit the function's result."""
         collector.emit((self.function(element),), OUTPUT)
 
 
 class FlatMapBolt(_FunctionBolt):
-    """Any number of elements for each."""
+    """Emits any number of elements per input element."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Emit what is in what the function makes of it; what can't be iterated is one element."""
+        """Emit the elements of the function's result; a result that can't be iterated is one element."""
         made = self.function(element)
         for one in made if isinstance(made, Iterable) else (made,):
             collector.emit((one,), OUTPUT)
 
 
 class FilterBolt(_FunctionBolt):
-    """Some of the elements."""
+    """Emits some of the elements."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Emit it if the function says so."""
+        """Emit the element if the function returns true."""
         if self.function(element):
             collector.emit((element,), OUTPUT)
 
 
 class PassBolt(ElementBolt):
-    """All of the elements, in other partitions or from two streamlets."""
+    """Emits all elements, for other partitions or for the union of two streamlets."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Emit it."""
+        """Emit the element."""
         collector.emit((element,), OUTPUT)
 
 
 class ConsumeBolt(_FunctionBolt):
-    """Calls a function, and gives nothing."""
+    """Calls a function and emits nothing."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Call it."""
+        """Call the function."""
         self.function(element)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Nothing comes out."""
+        """Declare nothing: no elements leave this bolt."""
 
 
 class LogBolt(ElementBolt):
     """Writes elements to the task's log."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Write it."""
+        """Write the element."""
         self.logger.info("%s", element)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Nothing comes out."""
+        """Declare nothing: no elements leave this bolt."""
 
 
 class SplitBolt(ElementBolt):
@@ -162,19 +162,19 @@ class SplitBolt(ElementBolt):
         self.predicates = dict(predicates)
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Ask all predicates."""
+        """Call all predicates."""
         for stream, predicate in self.predicates.items():
             if predicate(element):
                 collector.emit((element,), stream)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream for each predicate."""
+        """Declare one stream per predicate."""
         for stream in self.predicates:
             declarer.declare_stream(stream, Fields(FIELD))
 
 
 class TupleBolt(BasicBolt):
-    """Makes elements of the tuples of any spout."""
+    """Makes elements from the tuples of any spout."""
 
     def __init__(self, operation: Operation, function: Callable[[Tuple], Any]) -> None:
         self.operation = operation
@@ -185,7 +185,7 @@ class TupleBolt(BasicBolt):
         self.stage = context.this_component_id
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Emit what the function makes of the tuple."""
+        """Emit the function's result for the tuple."""
         try:
             collector.emit((self.function(tup),), OUTPUT)
         except Exception as error:
@@ -193,12 +193,12 @@ class TupleBolt(BasicBolt):
             raise
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream of elements."""
+        """Declare one stream of elements."""
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
 class ReduceByKeyBolt(ElementBolt):
-    """Emits each key with what has become of it so far, as often as there is something new."""
+    """Emits a key with its reduced value so far, each time that a pair with this key comes."""
 
     def __init__(self, operation: Operation, function: Callable[[Any, Any], Any]) -> None:
         super().__init__(operation)
@@ -206,7 +206,7 @@ class ReduceByKeyBolt(ElementBolt):
         self.values: MutableMapping[Any, Any] = {}
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Reduce a pair into its key's value."""
+        """Reduce a pair's value into its key's value, and emit that."""
         key, value = element
         if key in self.values:
             value = self.function(self.values[key], value)
@@ -215,18 +215,18 @@ class ReduceByKeyBolt(ElementBolt):
 
 
 class StatefulReduceByKeyBolt(StatefulComponent, ReduceByKeyBolt):
-    """The same, with the values in its state."""
+    """A `ReduceByKeyBolt` that keeps the values in its state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Go on with the values there are."""
+        """Continue with the values of the state."""
         self.values = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """They are there."""
+        """Do nothing: the values are already in the state."""
 
 
 class TransformBolt(Bolt):
-    """Calls a `TransformOperator`; what it emits is anchored to the tuple at hand."""
+    """Calls a `TransformOperator` and anchors its emits to the current tuple."""
 
     state: MutableMapping[Any, Any] | None = None
 
@@ -260,16 +260,16 @@ class TransformBolt(Bolt):
         self._collector.ack(tup)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream of elements."""
+        """Declare one stream of elements."""
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
 class StatefulTransformBolt(StatefulComponent, TransformBolt):
-    """The same, with a state for the operator."""
+    """A `TransformBolt` whose operator has state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep it until the operator is set up."""
+        """Keep the state until the operator is set up."""
         self.state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """What the operator has put into it is there."""
+        """Do nothing: the operator puts its values into the state itself."""

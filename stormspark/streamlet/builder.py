@@ -1,4 +1,4 @@
-"""`Builder`: where streamlets begin, and what makes a topology of them (G23, G24)."""
+"""`Builder`, which makes the first streamlets and builds a topology from them (G23, G24)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Builder"]
 
 
 class Builder:
-    """Collects sources; what is done with them hangs on them.
+    """Collects sources. The operations on their streamlets become the topology.
 
     >>> from stormspark.streamlet import ArrayLooper, WindowConfig
     >>> builder = Builder()
@@ -44,10 +44,11 @@ class Builder:
         *,
         stream: str = DEFAULT_STREAM,
     ) -> Streamlet:
-        """A streamlet of what a `Generator` gets, or a function without arguments returns: None means that there is nothing now.
+        """Return a streamlet of a source's elements.
 
-        It may also be any spout; then ``element(tup)`` makes an element of each tuple of its ``stream``: by default its first
-        value.
+        The source may be a `Generator`, or a function without arguments that returns the next element, or None if there is
+        nothing now. It may also be any spout. Then ``element(tup)`` makes an element from each tuple of its ``stream``; by
+        default the element is the tuple's first value.
 
         Raises `InvalidTopologyError` for anything else.
         """
@@ -70,10 +71,10 @@ class Builder:
         return Streamlet(stage)
 
     def build(self, name: str, config: Config | Mapping[str, Any] | None = None) -> Topology:
-        """The topology, to be run by `stormspark.spark.submit`, `stormspark.local.submit` or ``stormspark run``.
+        """Return the topology. Run it with `stormspark.spark.submit`, `stormspark.local.submit` or ``stormspark run``.
 
-        Raises `InvalidTopologyError` for two stages of one name, and for a union or join with a streamlet of another builder;
-        `SerializationError` for a function that can't be pickled.
+        Raises `InvalidTopologyError` for two stages with the same name, and for a union or join with a streamlet of another
+        builder. Raises `SerializationError` for a function that can't be pickled.
         """
         settings = config.api_config if isinstance(config, Config) else dict(config or {})
         stages = in_order(self._sources)
@@ -123,7 +124,7 @@ def _first_value(tup: Tuple) -> Any:
 
 
 def _names(stages: list[Stage]) -> dict[Stage, str]:
-    """The given names, and for the others their prefix with the first number that is free."""
+    """Return the names of all stages: the given ones, and for the others their prefix with the first free number."""
     taken: dict[str, Stage] = {}
     for stage in stages:
         if stage.name is None:

@@ -1,4 +1,4 @@
-"""`Config`: how a topology of streamlets runs (G24), and what that means here."""
+"""`Config`, the settings of a topology of streamlets (G24), and the engine's settings that follow from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODES: Final = ("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE")
 
 
 class Config:
-    """Settings of a topology; ``config`` are some to begin with, under the keys of Heron, Storm or stormspark.
+    """Settings of a topology. ``config`` holds initial ones, under the keys of Heron, Storm or stormspark.
 
     >>> config = Config()
     >>> config.set_delivery_semantics(Config.ATLEAST_ONCE)
@@ -30,7 +30,7 @@ class Config:
     >>> config.api_config
     {'topology.reliability.mode': 'ATLEAST_ONCE', 'topology.stmgrs': 2, 'my.greeting': 'hello'}
 
-    Raises `InvalidTopologyError` for values that can't be. As in Heron the default is ATMOST_ONCE.
+    Raises `InvalidTopologyError` for impossible values. As in Heron, the default semantics are ATMOST_ONCE.
     """
 
     ATMOST_ONCE = 1
@@ -45,12 +45,14 @@ class Config:
 
     @property
     def api_config(self) -> dict[str, Any]:
-        """All that is set."""
+        """All settings that are set."""
         return self._api_config
 
     def set_delivery_semantics(self, semantics: int) -> None:
-        """``Config.ATMOST_ONCE``: nothing is tracked. ``ATLEAST_ONCE``: sources emit again what has failed. ``EFFECTIVELY_ONCE``:
-        batches are transactions, and windows and states outlive workers.
+        """Set the delivery semantics.
+
+        With ``Config.ATMOST_ONCE`` nothing is tracked. With ``ATLEAST_ONCE`` sources emit failed elements again. With
+        ``EFFECTIVELY_ONCE`` batches are transactions, and windows and states outlive workers.
         """
         if semantics not in (Config.ATMOST_ONCE, Config.ATLEAST_ONCE, Config.EFFECTIVELY_ONCE):
             msg = (
@@ -61,11 +63,11 @@ class Config:
         self._api_config[_MODE] = _MODES[semantics - 1]
 
     def set_num_containers(self, ncontainers: int) -> None:
-        """How many workers there are."""
+        """Set the number of workers."""
         self._api_config[_CONTAINERS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """Kept, and said to change nothing: Spark's own resources decide."""
+        """Keep these resources. They change nothing, and advice says so, because Spark's own resources decide."""
         if not isinstance(resources, Resources):
             msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
             raise InvalidTopologyError(msg)
@@ -73,12 +75,12 @@ class Config:
         self._api_config[_RAM] = resources.get_ram()
 
     def set_user_config(self, key: str, value: Any) -> None:
-        """Any other setting: ``context.get_config()`` has it."""
+        """Set any other setting. ``context.get_config()`` contains it."""
         self._api_config[key] = value
 
 
 def delivery_semantics(config: Mapping[str, Any]) -> str:
-    """What the configuration asks for; raises `InvalidTopologyError` for what there is not.
+    """Return the delivery semantics of a configuration; raise `InvalidTopologyError` for unknown ones.
 
     >>> delivery_semantics({}), delivery_semantics({"topology.reliability.mode": "ATLEAST_ONCE"})
     ('ATMOST_ONCE', 'ATLEAST_ONCE')
@@ -91,9 +93,9 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 
 
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
-    """The settings of the engine that ``config`` amounts to; those that are given stay. Heron's texts are typed (A44).
+    """Return the engine's settings that follow from ``config``; given ones stay. Heron's strings are typed (A44).
 
-    Windows hold an element for ``held_secs`` at most, which its message timeout must cover (C27).
+    Windows hold an element for at most ``held_secs``, which its message timeout must cover (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
     {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}
@@ -107,7 +109,7 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
     match delivery_semantics(config):
         case "ATMOST_ONCE":
             conf.setdefault("topology.acker.executors", 0)
-            # Nothing can time out; and a timeout, if one is set, says nothing of windows.
+            # Nothing can time out, so a timeout that is set need not fit the windows.
             conf.setdefault("topology.enable.message.timeouts", False)
         case "ATLEAST_ONCE" if held_secs:
             conf.setdefault("topology.message.timeout.secs", 30 + held_secs)
@@ -115,7 +117,9 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
 
 
 def for_components_alone(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What is no JSON, and so no setting of the engine (A24): Heron pickles it, and here it goes with the components.
+    """Return the settings that are not JSON, and so can't be settings of the engine (A24).
+
+    Heron pickles them; here they are pickled with the components.
 
     >>> for_components_alone({"a": 1, "b": {1, 2}})
     {'b': {1, 2}}

@@ -1,4 +1,4 @@
-"""What generators and transform operators are told of where they run (G24)."""
+"""The context of generators and transform operators: where they run (G24)."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ __all__ = ["Context", "StageContext"]
 
 
 class Context(ABC):
-    """Given to ``setup`` of a `Generator` or a `TransformOperator`."""
+    """The context that ``setup`` of a `Generator` or a `TransformOperator` receives."""
 
     @abstractmethod
     def get_task_id(self) -> int:
-        """The id of this task, among all of the topology."""
+        """Return the id of this task, which is unique in the topology."""
 
     @abstractmethod
     def get_config(self) -> Mapping[str, Any]:
-        """The configuration of the topology."""
+        """Return the configuration of the topology."""
 
     @abstractmethod
     def get_stream_name(self) -> str:
-        """The stream that elements come on; of a source, the one that they leave on."""
+        """Return the stream that elements arrive on; for a source, the stream that they leave on."""
 
     @abstractmethod
     def get_num_partitions(self) -> int:
-        """How many tasks this stage has."""
+        """Return the number of tasks of this stage."""
 
     @abstractmethod
     def get_partition_index(self) -> int:
-        """Which of them this one is, from 0."""
+        """Return the index of this task among the stage's tasks, from 0."""
 
     @abstractmethod
     def get_state(self) -> MutableMapping[Any, Any] | None:
-        """What this task keeps from batch to batch with EFFECTIVELY_ONCE: a map. Else None.
+        """Return the map that this task keeps from batch to batch with EFFECTIVELY_ONCE; otherwise None.
 
-        Put again what you have changed in place.
+        Put a value again after you have changed it in place.
         """
 
     @abstractmethod

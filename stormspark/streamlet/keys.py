@@ -1,7 +1,7 @@
-"""Pairs and their keys: which partition a key belongs to, in every process (G24).
+"""Pairs and their keys, and the partition that a key belongs to, the same in every process (G24).
 
-Heron uses Python's own ``hash``, which for texts differs from process to process unless it is told otherwise. This one does not,
-and equal keys have equal hashes all the same: 1, 1.0 and True are one key, as in a dict.
+Heron uses Python's own ``hash``, which by default differs for strings from process to process. The hash here does not
+differ, and still equal keys have equal hashes: 1, 1.0 and True are one key, as in a dict.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ByFunction", "ByKey", "is_pair", "key_hash"]
 
 
 def is_pair(element: object) -> bool:
-    """Whether an element has a key and a value: two items, in any sequence that is no text.
+    """Whether an element has a key and a value: two items in any iterable with a length, other than str and bytes.
 
     >>> is_pair(("word", 1)), is_pair(["word", 1]), is_pair("ab"), is_pair(("word", 1, 2))
     (True, True, False, False)
@@ -41,12 +41,12 @@ def _length(element: Any) -> int | None:
         return None
 
 
-@lru_cache(maxsize=1 << 16, typed=True)  # not all that have equal hashes can be compared
+@lru_cache(maxsize=1 << 16, typed=True)  # not all values with equal hashes can be compared
 def key_hash(key: Any) -> int:
-    """A number that is the same for equal keys, in every process.
+    """Return a number that is the same for equal keys, in every process.
 
-    Raises `ValueNotHashableError` for a key of which nothing is known that would do: give one of texts, numbers, or tuples or
-    frozen dataclasses of these; TypeError for one that Python can't hash.
+    Raises `ValueNotHashableError` for a key without a stable hash: use strings, numbers, or tuples or frozen dataclasses
+    of these. Raises TypeError for a key that Python can't hash.
 
     >>> key_hash(1) == key_hash(True) == key_hash(1.0), key_hash(("storm", 1)) == key_hash(("storm", 1.0))
     (True, True)
@@ -54,7 +54,7 @@ def key_hash(key: Any) -> int:
     if isinstance(key, str):
         return crc32(key.encode("utf-8", "surrogatepass"))
     if isinstance(key, numbers.Number):
-        return hash(key) if key == key else 0  # noqa: PLR0124 - NaN, whose hash goes by its place in memory
+        return hash(key) if key == key else 0  # noqa: PLR0124 - the hash of NaN depends on its place in memory
     if isinstance(key, bytes):
         return crc32(key)
     if isinstance(key, tuple):
@@ -78,9 +78,9 @@ def _folded(hashes: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class ByKey(Grouping):
-    """Pairs with equal keys go to the same task; where ``strict`` is false, elements that are no pairs are dealt out.
+    """Sends pairs with equal keys to the same task. If ``strict`` is false, elements that are not pairs are dealt out.
 
-    A chooser raises `EmitError` for what has no key.
+    A chooser raises `EmitError` for an element without a key.
 
     >>> from random import Random
     >>> choose = ByKey().chooser(GroupingContext("map-1", "output", ("_output_",), 1, (4, 5, 6), (), Random(7)))
@@ -93,7 +93,7 @@ class ByKey(Grouping):
     strict: bool = True
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose by the key's hash; with one target alone nothing is looked at."""
+        """Choose by the key's hash. With a single target, the element is not examined."""
         targets, tasks = context.targets, len(context.targets)
         strict, turns = self.strict, cycle(context.targets)
         if tasks == 1:
@@ -114,7 +114,7 @@ class ByKey(Grouping):
         return choose
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Ask about each row."""
+        """Run the chooser over the rows."""
         return ByChooser(self, targets, ints)
 
 
@@ -126,17 +126,17 @@ def _refused(context: GroupingContext, element: object, why: str) -> EmitError:
 
 
 class ByFunction(CustomStreamGrouping):
-    """``function(element, num_partitions)`` says which partition an element goes to, or which ones."""
+    """Sends an element to the partitions that ``function(element, num_partitions)`` returns, one or several."""
 
     def __init__(self, function: Callable[[Any, int], int | Iterable[int]]) -> None:
         self.function = function
 
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
-        """Keep the tasks."""
+        """Keep the target tasks."""
         self.tasks = target_tasks
 
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """Ask the function; partitions count from 0, and go round at the end."""
+        """Call the function. Partitions count from 0, and numbers beyond the last one start again at 0."""
         chosen = self.function(values[0], len(self.tasks))
         return [self.tasks[partition % len(self.tasks)] for partition in _partitions(chosen)]
 

@@ -1,6 +1,7 @@
-"""What users subclass: sources and transform operators (G24).
+"""The classes that users subclass: sources and transform operators (G24).
 
-They are pickled where the topology is built, and every task has a copy of its own: make in ``setup`` what can't be pickled.
+They are pickled where the topology is built, and every task has a copy of its own. Create objects that can't be pickled in
+``setup``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["ArrayLooper", "Generator", "TextFileGenerator", "TransformOperator"]
 
 
 class Generator(ABC):
-    """A source that keeps something.
+    """A source that keeps state of its own between elements.
 
     >>> class Numbers(Generator):
     ...     def setup(self, context):
@@ -41,11 +42,11 @@ class Generator(ABC):
 
     @abstractmethod
     def get(self) -> Any:
-        """The next element; None if there is nothing now. It must not block for long."""
+        """Return the next element, or None if there is nothing now. It must not block for long."""
 
 
 class TransformOperator(ABC):
-    """An operation that keeps something, and gives as many elements as it likes.
+    """An operation that keeps state of its own between elements, and emits any number of them.
 
     >>> class Changes(TransformOperator):
     ...     def setup(self, context):
@@ -66,13 +67,13 @@ class TransformOperator(ABC):
 
     @abstractmethod
     def transform(self, tup: Tuple) -> None:
-        """Take one tuple, whose only value is the element: ``tup.values[0]``."""
+        """Process one tuple, whose only value is the element: ``tup.values[0]``."""
 
 
 class ArrayLooper(Generator):
-    """Gives the elements of an iterable again and again, one every ``sleep`` seconds, or as fast as they are wanted.
+    """Emits the elements of an iterable again and again, one every ``sleep`` seconds, or as fast as they are processed.
 
-    Raises `InvalidTopologyError` for what can't be iterated.
+    Raises `InvalidTopologyError` for an object that can't be iterated.
     """
 
     def __init__(self, user_iterable: Iterable[Any], sleep: float | None = None) -> None:
@@ -83,12 +84,12 @@ class ArrayLooper(Generator):
         self._sleep = sleep
 
     def setup(self, context: Context) -> None:
-        """Begin."""
+        """Begin with the first element."""
         self._elements = cycle(self._user_iterable)
         self._due = time.monotonic() + (self._sleep or 0)
 
     def get(self) -> Any:
-        """The next element, if its time has come: Heron sleeps here, but other tasks would have to wait."""
+        """Return the next element, if it is due. Heron sleeps here, but then other tasks would have to wait."""
         if self._sleep is not None:
             now = time.monotonic()
             if now < self._due:
@@ -98,9 +99,9 @@ class ArrayLooper(Generator):
 
 
 class TextFileGenerator(Generator):
-    """Gives the lines of the files that match a pattern of `glob`, with their ends; each file to one task.
+    """Emits the lines of the files that match a pattern of `glob`, with their line ends. One task reads each file.
 
-    The files are looked up where the topology is built, and read where tasks run.
+    The files are looked up where the topology is built, and read where the tasks run.
     """
 
     def __init__(self, filepattern: str) -> None:
@@ -111,7 +112,7 @@ class TextFileGenerator(Generator):
         self._lines = _lines(self._files[context.get_partition_index() :: context.get_num_partitions()])
 
     def get(self) -> Any:
-        """The next line; None after the last one."""
+        """Return the next line; None after the last one."""
         return next(self._lines, None)
 
 

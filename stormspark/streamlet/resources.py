@@ -1,4 +1,4 @@
-"""`Resources`: what a container asks for (G24)."""
+"""`Resources`, the amounts that a container requests (G24)."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ class Resources:
         self._ram = 0
 
     def set_cpu(self, cpu: float) -> Self:
-        """So many CPUs."""
+        """Set the number of CPUs."""
         self._cpu = float(cpu)
         return self
 
     def set_ram(self, ram: int) -> Self:
-        """So many bytes."""
+        """Set the memory in bytes."""
         self._ram = int(ram)
         return self
 
     def set_ram_in_mb(self, ram: float) -> Self:
-        """So many megabytes."""
+        """Set the memory in megabytes."""
         return self.set_ram(int(ram * _MB))
 
     def set_ram_in_gb(self, ram: float) -> Self:
-        """So many gigabytes."""
+        """Set the memory in gigabytes."""
         return self.set_ram(int(ram * 1024 * _MB))
 
     def get_cpu(self) -> float:
-        """CPUs."""
+        """Return the number of CPUs."""
         return self._cpu
 
     def get_ram(self) -> int:
-        """Bytes."""
+        """Return the memory in bytes."""
         return self._ram
 
     def __repr__(self) -> str:

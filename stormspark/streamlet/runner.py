@@ -1,4 +1,4 @@
-"""`Runner`: how a file of Heron's hands over its topology (G24)."""
+"""`Runner`, with which a file written for Heron submits its topology (G24)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Runner:
     """Builds topologies and submits them."""
 
     def run(self, name: str, config: Config, builder: Builder) -> None:
-        """Build the topology and hand it to who is loading this file.
+        """Build the topology and pass it to the command that is loading this file.
 
-        Raises `InvalidTopologyError` for arguments of other types, where nobody is loading the file, and as `Builder.build`.
+        Raises `InvalidTopologyError` for arguments of other types, if no command is loading the file, and as `Builder.build`.
         """
         for value, wanted, what in (
             (name, str, "name"),

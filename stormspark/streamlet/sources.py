@@ -1,7 +1,7 @@
 """The spouts of sources: functions and generators (G24).
 
-With ATLEAST_ONCE and EFFECTIVELY_ONCE every element has an id, and is kept until it is acked; one that fails is emitted again. In
-Heron's Python elements have no ids, so that nothing is ever emitted again.
+With ATLEAST_ONCE and EFFECTIVELY_ONCE every element has an id and is kept until it is acked. A failed element is emitted
+again. In Heron's Python, elements have no ids, so nothing is ever emitted again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _ElementSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Nothing is open yet."""
+        """Keep the collector. No element is open yet."""
         self._collector = collector
         self._stage = context.this_component_id
         self._emitted = 0
@@ -37,10 +37,10 @@ class _ElementSpout(Spout):
 
     @abstractmethod
     def take(self) -> Any:
-        """The next element; None if there is nothing now."""
+        """Return the next element, or None if there is nothing now."""
 
     def next_tuple(self) -> None:
-        """Emit what has failed, else what is new; errors name the stage."""
+        """Emit a failed element, or else a new one; errors get a note that names the stage."""
         if self._failed:
             self.emit(self._failed.popleft())
             return
@@ -62,33 +62,33 @@ class _ElementSpout(Spout):
             self._collector.emit((element,), OUTPUT)
 
     def ack(self, message_id: Hashable) -> None:
-        """Forget it."""
+        """Forget the element."""
         self._open.pop(message_id, None)
 
     def fail(self, message_id: Hashable) -> None:
-        """Emit it again."""
+        """Keep the element for another emit."""
         if message_id in self._open:
             self._failed.append(self._open.pop(message_id))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream of elements."""
+        """Declare one stream of elements."""
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
 class SupplierSpout(_ElementSpout):
-    """Calls a function without arguments."""
+    """Emits the results of a function without arguments."""
 
     def __init__(self, operation: Operation, function: Callable[[], Any], *, tracked: bool) -> None:
         super().__init__(operation, tracked=tracked)
         self.function = function
 
     def take(self) -> Any:
-        """What it returns."""
+        """Return the function's result."""
         return self.function()
 
 
 class GeneratorSpout(_ElementSpout):
-    """Asks a `Generator`."""
+    """Emits the elements of a `Generator`."""
 
     state: MutableMapping[Any, Any] | None = None
 
@@ -108,16 +108,16 @@ class GeneratorSpout(_ElementSpout):
         self.generator.setup(StageContext(context, {**conf, **self.config}, self.state, OUTPUT, self.emit))
 
     def take(self) -> Any:
-        """What it gets."""
+        """Return the generator's next element."""
         return self.generator.get()
 
 
 class StatefulGeneratorSpout(StatefulComponent, GeneratorSpout):
-    """The same, with a state for the generator."""
+    """A `GeneratorSpout` whose generator has state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep it until the generator is set up."""
+        """Keep the state until the generator is set up."""
         self.state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """What the generator has put into it is there."""
+        """Do nothing: the generator puts its values into the state itself."""

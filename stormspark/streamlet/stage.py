@@ -1,4 +1,4 @@
-"""A stage: one operation of a topology of streamlets, as written, and the spout or bolt that it becomes."""
+"""A stage: one operation of a topology of streamlets as declared, and the spout or bolt that it becomes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from stormspark.streamlet.bolts import OUTPUT
 
 __all__ = ["Input", "Lowering", "Made", "Stage", "in_order"]
 
-#: What a stage becomes.
+#: The component that a stage becomes.
 Made = Spout | SourceSpout | Bolt | BasicBolt | WindowedBolt
 
 
 class Lowering(NamedTuple):
-    """What a stage has to know to become a component: the delivery semantics, the names of all stages, and what of the
-    configuration is not for the engine.
+    """The context in which stages become components.
+
+    It has the delivery semantics, the names of all stages, and the configuration that is not for the engine.
     """
 
     semantics: str
@@ -27,7 +28,7 @@ class Lowering(NamedTuple):
 
     @property
     def tracked(self) -> bool:
-        """Whether sources emit again what has failed."""
+        """Whether sources emit failed elements again."""
         return self.semantics != "ATMOST_ONCE"
 
     @property
@@ -46,10 +47,10 @@ class Input(NamedTuple):
 
 @dataclass(eq=False)
 class Stage:
-    """One operation. ``prefix`` is what its name begins with unless ``name`` is given; ``where`` is the user's line.
+    """One operation. Its name begins with ``prefix`` unless ``name`` is given; ``where`` is the user's line.
 
-    ``make`` gives the component. ``holds_secs`` is how long windows hold an element. ``streams`` are those that it emits; None
-    for a spout of the user's own.
+    ``make`` returns the component. ``holds_secs`` is how long windows hold an element. ``streams`` are the emitted streams,
+    or None for a user's own spout.
     """
 
     prefix: str
@@ -68,7 +69,10 @@ class Stage:
 
 
 def in_order(sources: Iterable[Stage]) -> list[Stage]:
-    """All stages that come of ``sources`` alone, each after those it subscribes to: depth first, as Heron numbers their names."""
+    """Return the stages that depend on no other sources than ``sources``, each after those it subscribes to.
+
+    The order is depth first, in which Heron numbers the names of stages.
+    """
     order: dict[Stage, None] = {}
     waiting = list(sources)[::-1]
     while waiting:

@@ -44,11 +44,12 @@ __all__ = ["Streamlet"]
 
 
 class Streamlet:
-    """A stream of elements, which may be anything that can be pickled.
+    """A stream of elements, which may be any objects that can be pickled.
 
-    It comes from `Builder.new_source`, and each operation on it gives a new one: a stage of the topology, with as many partitions
-    (tasks) as the streamlet that it is called on, and a name after the operation, ``map-1``. `set_num_partitions` and `set_name`
-    say otherwise. Functions may be lambdas. Operations raise `InvalidTopologyError` for arguments that can't be.
+    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each is a stage of the
+    topology. By default it has as many partitions (tasks) as the streamlet of the operation, and a name after the operation,
+    such as ``map-1``. `set_num_partitions` and `set_name` change both. Functions may be lambdas. Operations raise
+    `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()
@@ -65,7 +66,7 @@ class Streamlet:
     # -- names and partitions --------------------------------------------------------------------------------
 
     def set_name(self, name: str) -> Self:
-        """Name the stage: the component that it becomes is called so in figures, logs and errors."""
+        """Name the stage. Its component has this name in figures, logs and errors."""
         if not isinstance(name, str) or not name:
             msg = (
                 f"{user_line()}: the name of a streamlet must be a text that is not empty, got {name!r} (G24)"
@@ -75,37 +76,40 @@ class Streamlet:
         return self
 
     def get_name(self) -> str | None:
-        """The name that was given; None while it is the topology that names the stage."""
+        """Return the name that was given; None if the topology names the stage."""
         return self._stage.name
 
     def set_num_partitions(self, num_partitions: int) -> Self:
-        """How many tasks the stage has; operations that are called from now on have as many."""
+        """Set the number of tasks of the stage. Operations that are called from now on have as many."""
         self._stage.partitions = _partitions(num_partitions)
         return self
 
     def get_num_partitions(self) -> int:
-        """How many tasks the stage has."""
+        """Return the number of tasks of the stage."""
         return self._stage.partitions
 
     # -- element by element ----------------------------------------------------------------------------------
 
     def map(self, map_function: Callable[[Any], Any]) -> Streamlet:
-        """``map_function(element)`` for each element."""
+        """Return a streamlet of ``map_function(element)`` for each element."""
         _check(map_function, "map", 1)
         return self._then("map", lambda operation: MapBolt(operation, map_function))
 
     def flat_map(self, flatmap_function: Callable[[Any], Any]) -> Streamlet:
-        """The elements of ``flatmap_function(element)``, for each element; what can't be iterated is one element."""
+        """Return a streamlet of all elements of ``flatmap_function(element)``, for each element.
+
+        A result that can't be iterated is one element.
+        """
         _check(flatmap_function, "flat_map", 1)
         return self._then("flat_map", lambda operation: FlatMapBolt(operation, flatmap_function))
 
     def filter(self, filter_function: Callable[[Any], Any]) -> Streamlet:
-        """The elements for which ``filter_function(element)`` is true."""
+        """Return a streamlet of the elements for which ``filter_function(element)`` is true."""
         _check(filter_function, "filter", 1)
         return self._then("filter", lambda operation: FilterBolt(operation, filter_function))
 
     def transform(self, transform_operator: TransformOperator) -> Streamlet:
-        """What the operator emits; each partition has one of its own."""
+        """Return a streamlet of the operator's emits. Each partition has its own copy of the operator."""
         if not isinstance(transform_operator, TransformOperator):
             msg = f"{user_line()}: transform takes a TransformOperator, got {described(transform_operator)} (G24)"
             raise InvalidTopologyError(msg)
@@ -117,12 +121,12 @@ class Streamlet:
         return Streamlet(self._child("transform", make))
 
     def consume(self, consume_function: Callable[[Any], Any]) -> None:
-        """Call ``consume_function(element)`` for each element: the end of a streamlet."""
+        """End the streamlet: call ``consume_function(element)`` for each element."""
         _check(consume_function, "consume", 1)
         self._then("consume", lambda operation: ConsumeBolt(operation, consume_function))
 
     def log(self) -> None:
-        """Write each element to the log of its task: the end of a streamlet."""
+        """End the streamlet: write each element to the log of its task."""
         self._then("log", LogBolt)
 
     # -- partitions ------------------------------------------------------------------------------------------
@@ -132,10 +136,10 @@ class Streamlet:
         num_partitions: int,
         repartition_function: Callable[[Any, int], int | Iterable[int]] | None = None,
     ) -> Streamlet:
-        """The same elements in ``num_partitions`` partitions.
+        """Return a streamlet of the same elements in ``num_partitions`` partitions.
 
-        ``repartition_function(element, num_partitions)`` says which partition, from 0, or which ones; without it they are dealt
-        out evenly.
+        ``repartition_function(element, num_partitions)`` returns the partition, from 0, or several partitions. Without this
+        function, elements are dealt out evenly.
         """
         grouping: Grouping | CustomStreamGrouping = ShuffleGrouping()
         if repartition_function is not None:
@@ -147,17 +151,20 @@ class Streamlet:
         )
 
     def clone(self, num_clones: int) -> list[Streamlet]:
-        """So many streamlets, each with all elements."""
+        """Return ``num_clones`` streamlets, each with all elements."""
         return [self.repartition(self.get_num_partitions()) for _ in range(_partitions(num_clones))]
 
     def union(self, other_streamlet: Streamlet) -> Streamlet:
-        """The elements of both."""
+        """Return a streamlet of the elements of both streamlets."""
         other = self._other(other_streamlet, "union")
         also = Input(other._stage, other._stream, ShuffleGrouping())
         return Streamlet(self._child("union", lambda operation, _: PassBolt(operation), also=(also,)))
 
     def split(self, predicates: Mapping[str, Callable[[Any], Any]]) -> Streamlet:
-        """Streams by name, each with the elements for which its predicate is true: `with_stream` gives one of them."""
+        """Return a streamlet with one named stream per predicate, of the elements for which it is true.
+
+        `with_stream` selects one of them; by default the first is used.
+        """
         if not isinstance(predicates, Mapping) or not predicates:
             msg = f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r} (G23)"
             raise InvalidTopologyError(msg)
@@ -168,7 +175,7 @@ class Streamlet:
         return Streamlet(child, next(iter(predicates)))
 
     def with_stream(self, stream_id: str) -> Streamlet:
-        """One of the streams of `split`."""
+        """Return one of the streams of `split`, as a streamlet."""
         streams = self._stage.streams
         if streams is not None and stream_id not in streams:
             msg = f"{user_line()}: there is no stream {stream_id!r} here; there are {', '.join(map(repr, streams))} (G23)"
@@ -180,7 +187,7 @@ class Streamlet:
     def key_by(
         self, key_extractor: Callable[[Any], Any], value_extractor: Callable[[Any], Any] | None = None
     ) -> Streamlet:
-        """A `KeyValue` for each element: its key, and its value or else the element itself (G23)."""
+        """Return a streamlet of `KeyValue`: each element's key, and its value or else the element itself (G23)."""
         return self._keyed("key_by", key_extractor, value_extractor)
 
     def reduce_by_key(
@@ -189,9 +196,9 @@ class Streamlet:
         value_extractor: Callable[[Any], Any] | None,
         reduce_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """After each element the `KeyValue` of its key with what all of the key's values are reduced to so far (G23).
+        """Return a streamlet that has, after each element, the `KeyValue` of its key and the key's reduced value so far (G23).
 
-        They stay in memory for as long as the task lives; with EFFECTIVELY_ONCE they are state, and outlive it.
+        Reduced values stay in memory while the task lives. With EFFECTIVELY_ONCE they are state, and outlive it.
         """
         _check(reduce_function, "reduce_by_key", 2)
         pairs = self._keyed("reduce_by_key", key_extractor, value_extractor)
@@ -203,7 +210,7 @@ class Streamlet:
         return Streamlet(pairs._child("reduce_by_key", make, ByKey()))
 
     def count_by_key(self, key_extractor: Callable[[Any], Any]) -> Streamlet:
-        """After each element the `KeyValue` of its key with how many of it there were so far (G23)."""
+        """Return a streamlet that has, after each element, the `KeyValue` of its key and its count so far (G23)."""
         return self.reduce_by_key(key_extractor, _one, _sum)
 
     # -- windows ---------------------------------------------------------------------------------------------
@@ -211,10 +218,11 @@ class Streamlet:
     def reduce_by_window(
         self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any], initial: Any = None
     ) -> Streamlet:
-        """(`Window`, value) for each window of each partition: its elements reduced one by one, beginning with ``initial``.
+        """Return a streamlet of (`Window`, value) for each window of each partition.
 
-        As in Heron that is None unless you say otherwise: ``reduce_function(None, first)`` comes first. Pairs go to partitions by
-        key, other elements evenly. A window without elements gives nothing, other than in Heron.
+        The value is the window's elements reduced one by one, beginning with ``initial``. As in Heron that is None by
+        default, so ``reduce_function(None, first)`` comes first. Pairs go to partitions by key, other elements evenly. Unlike
+        in Heron, a window without elements has no result.
         """
         _check(reduce_function, "reduce_by_window", 2)
         makes = Reduction(reduce_function, initial)
@@ -223,9 +231,9 @@ class Streamlet:
     def reduce_by_key_and_window(
         self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any]
     ) -> Streamlet:
-        """(`KeyedWindow`, value) for each key of each window: the values of its pairs reduced one by one.
+        """Return a streamlet of (`KeyedWindow`, value) for each key of each window: its values reduced one by one.
 
-        As in Heron it has one partition unless you say otherwise.
+        As in Heron, it has one partition unless you set another number.
         """
         _check(reduce_function, "reduce_by_key_and_window", 2)
         return self._windowed(
@@ -235,7 +243,7 @@ class Streamlet:
     def count_by_key_and_window(
         self, key_extractor: Callable[[Any], Any], window_config: WindowConfig
     ) -> Streamlet:
-        """(`KeyedWindow`, how many) for each key of each window (G23)."""
+        """Return a streamlet of (`KeyedWindow`, count) for each key of each window (G23)."""
         pairs = self._keyed("count_by_key_and_window", key_extractor, _one)
         return pairs._windowed("count_by_key_and_window", window_config, KeyedReduction(_sum), ByKey())
 
@@ -245,9 +253,10 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """(`KeyedWindow`, ``join_function(value, other value)``) for each two pairs with the same key in one window.
+        """Return a streamlet of (`KeyedWindow`, ``join_function(value, other value)``).
 
-        Elements of both are pairs of a key and a value; those of this streamlet are the left side.
+        It has one element per two pairs with the same key in one window. Elements of both streamlets must be pairs of a key and
+        a value. This streamlet is the left side.
         """
         return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
 
@@ -257,7 +266,7 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """`join`, and for values whose key the other side does not have ``join_function(value, None)``."""
+        """As `join`, and also ``join_function(value, None)`` for values whose key the other side does not have."""
         return self._joined(JoinType.OUTER_LEFT, join_streamlet, window_config, join_function)
 
     def outer_right_join(
@@ -266,7 +275,7 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """`join`, and for values of the other side whose key this side does not have ``join_function(None, value)``."""
+        """As `join`, and also ``join_function(None, value)`` for values of the other side whose key this side lacks."""
         return self._joined(JoinType.OUTER_RIGHT, join_streamlet, window_config, join_function)
 
     def outer_join(
@@ -275,7 +284,7 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """`outer_left_join` and `outer_right_join` in one."""
+        """As `outer_left_join` and `outer_right_join` together."""
         return self._joined(JoinType.OUTER, join_streamlet, window_config, join_function)
 
     # -- how stages are made -----------------------------------------------------------------------------------
@@ -391,7 +400,7 @@ def _check(function: object, name: str, arguments: int) -> None:
         msg = f"{user_line()}: {name} calls its function with {many}, and {called} can't be called so: {error} (G24)"
         raise InvalidTopologyError(msg) from error
     except ValueError:
-        pass  # something written in C, which tells nothing of its arguments: its first call will
+        pass  # Written in C, and without a signature to check. If the arguments are wrong, its first call raises.
 
 
 def _partitions(number: object) -> int:

@@ -1,7 +1,7 @@
-"""Where a topology goes that its own file submits: to whoever is loading the file.
+"""The submission of a topology by its own file, to the command that is loading the file.
 
-Heron's files end with ``Runner().run(...)`` or ``build_and_submit()``. Here the command line runs such a file, catches what it
-submits, and runs that on an engine.
+A file written for Heron ends with ``Runner().run(...)`` or ``build_and_submit()``. The command line runs such a file,
+captures the topologies that it submits, and runs them on an engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _captured: ContextVar[list[Topology] | None] = ContextVar("captured topologies",
 
 @contextmanager
 def capturing() -> Iterator[list[Topology]]:
-    """Catch what is submitted inside of the block, in order.
+    """Capture the topologies that are submitted inside of the block, in order.
 
     >>> with capturing() as submitted:
     ...     submit(Topology("demo", {}))
@@ -37,7 +37,7 @@ def capturing() -> Iterator[list[Topology]]:
 
 
 def submit(topology: Topology) -> None:
-    """Hand ``topology`` to who is loading this file; raises `InvalidTopologyError` where nobody is."""
+    """Submit ``topology`` to the command that is loading this file; raise `InvalidTopologyError` if there is none."""
     submitted = _captured.get()
     if submitted is None:
         msg = (

@@ -1,4 +1,4 @@
-"""What comes out of windows: their times, and the keys in them (G23, G24)."""
+"""The results of windows: their times, and the keys in them (G23, G24)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["KeyValue", "KeyedWindow", "Window"]
 
 
 class KeyValue(NamedTuple):
-    """A key and its value; any other pair, a tuple or list of two, does as well.
+    """A key and its value. Any other pair works as well, for example a tuple or list of two items.
 
     >>> key, value = KeyValue("word", 1)
     """
@@ -22,7 +22,9 @@ class KeyValue(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """The time of a window in seconds since 1970, without its end; ``start_time`` is None for a window of so many elements.
+    """The time of a window in seconds since 1970. Its end does not belong to it.
+
+    ``start_time`` is None for a window whose length is a number of elements.
 
     >>> Window(4.0, 10.0)
     Window {start_time: 4.0, end_time: 10.0}
@@ -31,7 +33,7 @@ class Window:
     start_time: float | None
     end_time: float
 
-    # Heron has no other way to ask.
+    # Heron code reads these attributes, since it has no others.
     @property
     def _start_time(self) -> float | None:
         return self.start_time
@@ -46,7 +48,9 @@ class Window:
 
 @dataclass(frozen=True)
 class KeyedWindow:
-    """A key in a window; two of the same key and the same window are equal. Raises `InvalidTopologyError` for no `Window`.
+    """A key in a window. Two with the same key and the same window are equal.
+
+    Raises `InvalidTopologyError` if ``window`` is not a `Window`.
 
     >>> KeyedWindow("word", Window(4.0, 10.0))
     KeyedWindow {key: word, window: Window {start_time: 4.0, end_time: 10.0}}

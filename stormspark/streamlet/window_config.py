@@ -1,4 +1,4 @@
-"""How long the windows of an operation are, and how far they slide (G23, G24)."""
+"""The length and the slide of an operation's windows (G23, G24)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["WindowConfig"]
 
 
 class WindowConfig:
-    """Windows of ``length`` that slide by ``slide``: each a timedelta, a number of seconds, a `Duration` or a `Count`.
+    """Windows of a length and a slide, each given as a timedelta, a number of seconds, a `Duration` or a `Count`.
 
     >>> WindowConfig.create_sliding_window(10, 2)
     WindowConfig(Duration(10000 ms), Duration(2000 ms))
@@ -21,7 +21,7 @@ class WindowConfig:
     >>> WindowConfig.create_tumbling_count_window(100)
     WindowConfig(Count(100), Count(100))
 
-    Raises `InvalidTopologyError` for what is not positive. In Heron's Python windows are whole seconds, and less than a day.
+    Raises `InvalidTopologyError` unless both are positive. In Heron's Python, windows are whole seconds, and less than a day.
     """
 
     def __init__(self, window_duration: object, slide_interval: object) -> None:
@@ -30,29 +30,29 @@ class WindowConfig:
 
     @staticmethod
     def create_tumbling_window(window_duration: timedelta | float | Duration) -> WindowConfig:
-        """One window after another: every element is in exactly one."""
+        """Return windows that follow one another, so that every element is in exactly one."""
         return WindowConfig(window_duration, window_duration)
 
     @staticmethod
     def create_sliding_window(
         window_duration: timedelta | float | Duration, slide_interval: timedelta | float | Duration
     ) -> WindowConfig:
-        """A window of ``window_duration``, every ``slide_interval``."""
+        """Return windows of ``window_duration`` that end every ``slide_interval``."""
         return WindowConfig(window_duration, slide_interval)
 
     @staticmethod
     def create_tumbling_count_window(count: int) -> WindowConfig:
-        """A window whenever so many elements more are there, of each partition."""
+        """Return windows of each partition's elements, one per ``count`` new elements."""
         return WindowConfig(Count(count), Count(count))
 
     @staticmethod
     def create_sliding_count_window(count: int, slide: int) -> WindowConfig:
-        """The last ``count`` elements, whenever ``slide`` more are there, of each partition."""
+        """Return windows of each partition's last ``count`` elements, one per ``slide`` new elements."""
         return WindowConfig(Count(count), Count(slide))
 
     @property
     def holds_secs(self) -> float:
-        """How long an element is held at most; 0 for windows of so many elements, which nobody knows."""
+        """How long an element is held at most, in seconds; 0 if the length or the slide is a count, since it is unknown then."""
         if isinstance(self.length, Count) or isinstance(self.slide, Count):
             return 0
         return (self.length.value + self.slide.value) / 1000

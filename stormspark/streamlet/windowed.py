@@ -1,11 +1,11 @@
 """Operations on windows: reducing, and joining (G23, G24).
 
-What an operation makes of a window is a function of its elements (`Reduction`, `KeyedReduction`, `Join`). Which elements a window
-has is the business of `WindowBolt`, an ordinary windowed bolt. With ATLEAST_ONCE elements are acked when they leave their last
-window, and what comes out is anchored to all of the window; so a worker that dies loses no element. With EFFECTIVELY_ONCE batches
-are transactions, and what windows hold is the task's state.
+A `Reduction`, `KeyedReduction` or `Join` is a function from a window's elements to its results. `WindowBolt`, an ordinary
+windowed bolt, decides which elements a window has. With ATLEAST_ONCE, elements are acked when they leave their last window,
+and results are anchored to all elements of the window. So a worker that dies loses no element. With EFFECTIVELY_ONCE,
+batches are transactions, and the windows' contents are the task's state.
 
-In Heron's Python an element is in a window of n seconds for n + 1, so those of tumbling windows overlap; here they do not.
+In Heron's Python, an element is in a window of n seconds for n + 1 seconds, so tumbling windows overlap. Here they do not.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class Element(NamedTuple):
 
 
 class WindowOperation(ABC):
-    """What becomes of a window."""
+    """A function from the elements of a window to its results."""
 
     @abstractmethod
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
-        """The elements that come out of a window, which is never empty."""
+        """Yield the results of a window, which is never empty."""
 
 
 class Reduction(WindowOperation):
-    """(window, value) for each window: ``function(function(initial, first), second)`` and so on.
+    """Yields (window, value) for each window: ``function(function(initial, first), second)`` and so on.
 
     >>> longest = Reduction(lambda longest, word: max(longest or "", word, key=len), None)
     >>> list(longest.results([Element("a"), Element("storm")], Window(0, 10)))
@@ -77,7 +77,9 @@ class Reduction(WindowOperation):
 
 
 class KeyedReduction(WindowOperation):
-    """(KeyedWindow, value) for each key of a window: ``function(first, second)``, then of that and the third, and so on.
+    """Yields (KeyedWindow, value) for each key of a window.
+
+    The value is ``function(first, second)``, then the function of that result and the third value, and so on.
 
     >>> sums = KeyedReduction(lambda one, other: one + other)
     >>> pairs = [Element(("storm", 1)), Element(("spark", 1)), Element(("storm", 1))]
@@ -99,7 +101,7 @@ class KeyedReduction(WindowOperation):
 
 
 class JoinType(Enum):
-    """Which keys come out of a join: those of both sides, or also those of one side alone."""
+    """The kinds of join: they keep only the keys of both sides, or also those of one side alone."""
 
     INNER = "join"
     OUTER_LEFT = "outer_left_join"
@@ -108,19 +110,19 @@ class JoinType(Enum):
 
     @property
     def keeps_left(self) -> bool:
-        """Whether what is on the left alone comes out."""
+        """Whether values that are only on the left are kept."""
         return self in (JoinType.OUTER_LEFT, JoinType.OUTER)
 
     @property
     def keeps_right(self) -> bool:
-        """Whether what is on the right alone comes out."""
+        """Whether values that are only on the right are kept."""
         return self in (JoinType.OUTER_RIGHT, JoinType.OUTER)
 
 
 class Join(WindowOperation):
-    """(KeyedWindow, ``function(left, right)``) for each value on the left and each on the right that have the same key.
+    """Yields (KeyedWindow, ``function(left, right)``) for each pair of a left and a right value with the same key.
 
-    Where a key has values on one side only, the other one is None, if the kind of join keeps it.
+    If a key has values on one side only, the other value is None, provided that the kind of join keeps it.
 
     >>> join = Join(JoinType.OUTER_LEFT, lambda left, right: (left, right))
     >>> elements = [Element(("a", 1)), Element(("b", 2)), Element(("a", 3), right=True)]
@@ -130,7 +132,7 @@ class Join(WindowOperation):
 
     def __init__(self, kind: JoinType, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
-        # What stands for the values of a side, left or right, that has none.
+        # The values that replace those of the left or the right side, if that side has none.
         self._missing = ([None] if kind.keeps_right else [], [None] if kind.keeps_left else [])
 
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
@@ -154,7 +156,7 @@ def _pair(element: Any) -> tuple[Any, Any]:
 
 
 class WindowBolt(WindowedBolt):
-    """Keeps elements for their windows. ``right`` is the stream of the right side of a join."""
+    """Collects elements for their windows. ``right`` is the stream of the right side of a join."""
 
     def __init__(
         self,
@@ -169,12 +171,12 @@ class WindowBolt(WindowedBolt):
         self.with_window(windows.length, windows.slide)
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Keep the collector, and the name of the stage."""
+        """Keep the collector and the name of the stage."""
         self._collector = collector
         self._stage = context.this_component_id
 
     def execute(self, window: TupleWindow) -> None:
-        """Emit what comes out of the window; errors name the stage."""
+        """Emit the results of the window; errors get a note that names the stage."""
         elements = [_element(tup, self.right) for tup in window]
         time = _seconds(window.start_timestamp, window.end_timestamp)
         try:
@@ -185,7 +187,7 @@ class WindowBolt(WindowedBolt):
             raise
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One stream of elements."""
+        """Declare one stream of elements."""
         declarer.declare_stream(OUTPUT, Fields(FIELD))
 
 
@@ -194,6 +196,9 @@ def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
 
 
 def _seconds(start_ms: int | None, end_ms: int) -> Window:
-    """The engine's windows end a millisecond before the moment in which they fire, since more may come in that one."""
+    """Return the time of a window.
+
+    The engine's windows end a millisecond before the moment in which they fire, since more may come in that moment.
+    """
     start = None if start_ms is None else (start_ms + 1) / 1000
     return Window(start, (end_ms + 1) / 1000)

@@ -1,4 +1,7 @@
-"""Tools to test topologies and single components, on either engine and on none (J25, W10); ``docs/testing.md`` shows them."""
+"""Tools to test topologies and single components, on either engine and on none (J25, W10).
+
+``docs/testing.md`` shows them.
+"""
 
 from stormspark.testing.acks import AckFailDelegate, AckTracker
 from stormspark.testing.collectors import (

@@ -1,4 +1,4 @@
-"""Who hears of acks and fails: Storm's AckFailDelegate and its trackers (J25)."""
+"""Receivers of acks and fails: Storm's AckFailDelegate and its trackers (J25)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ __all__ = ["AckFailDelegate", "AckTracker"]
 
 
 class AckFailDelegate(Protocol):
-    """What a `FeederSpout` tells of every ack and fail. It is pickled with the spout and called in its task's process."""
+    """An object that a `FeederSpout` calls for every ack and fail.
+
+    It is pickled with the spout, and called in the process of the spout's task.
+    """
 
     def ack(self, message_id: Hashable) -> None:
-        """A tree is fully processed."""
+        """Called when a tree is fully processed."""
 
     def fail(self, message_id: Hashable) -> None:
-        """A tree failed or timed out."""
+        """Called when a tree failed or timed out."""
 
 
 class AckTracker:
-    """Remembers acks and fails where the test can ask for them, whatever process the spout's task is in.
+    """Records acks and fails so that the test can read them, whatever process the spout's task is in.
 
-    Storm's AckTracker and AckFailMapTracker in one. Spouts of your own can use it too: keep one in ``__init__`` and call its
-    `ack` and `fail`. Driver and workers must share one host, as for `FeederSpout`.
+    It combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use it too: keep one in ``__init__`` and call
+    its `ack` and `fail`. Driver and workers must run on one host, as for `FeederSpout`.
 
     >>> import pickle
     >>> tracker = AckTracker()
@@ -49,27 +52,27 @@ class AckTracker:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether this process is on the test's host."""
+        """Whether this process runs on the test's host."""
         return self._spool.is_reachable
 
     def ack(self, message_id: Hashable) -> None:
-        """Note an ack."""
+        """Record an ack."""
         self._spool.append((True, message_id))
 
     def fail(self, message_id: Hashable) -> None:
-        """Note a fail."""
+        """Record a fail."""
         self._spool.append((False, message_id))
 
     @property
     def acked(self) -> list[Hashable]:
-        """The ids of all acks so far, once for each ack, those of one task in order."""
+        """The ids of all acks so far, once per ack. The acks of one task are in order."""
         with self._lock:
             self._look()
             return list(self._acked)
 
     @property
     def failed(self) -> list[Hashable]:
-        """The ids of all fails so far, once for each fail."""
+        """The ids of all fails so far, once per fail."""
         with self._lock:
             self._look()
             return list(self._failed)
@@ -84,11 +87,11 @@ class AckTracker:
 
     @property
     def num_acks(self) -> int:
-        """Acks since the last `reset_num_acks`."""
+        """The number of acks since the last `reset_num_acks`."""
         return len(self.acked) - self._forgotten
 
     def reset_num_acks(self) -> None:
-        """Count from 0 again; what `acked` and `is_acked` say stays."""
+        """Count from 0 again. `acked` and `is_acked` do not change."""
         self._forgotten = len(self.acked)
 
     def _look(self) -> None:

@@ -1,7 +1,7 @@
 """Collectors that record, for tests of one component without any engine (J25, W10).
 
-They keep the rules that the engine keeps: declared streams and their widths (A12, B9), direct streams (D11), no emit that
-is anchored to a settled tuple (E14). What the engine can only report, a second ack or fail of a tuple, fails the test.
+They enforce the rules of the engine: declared streams and their widths (A12, B9), direct streams (D11), and no emit that
+is anchored to a settled tuple (E14). A second ack or fail of a tuple, which the engine can only report, fails the test.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Emitted(NamedTuple):
 
 
 class _Recorder:
-    """What all three share: the declared streams, what was emitted, and what was reported.
+    """The base of all three: it has the declared streams, the recorded emits, and the reported errors.
 
     ``receivers`` are the task ids that every emit returns.
     """
@@ -52,15 +52,15 @@ class _Recorder:
         self._receivers = list(receivers)
         #: Every emit, in order.
         self.emitted: list[Emitted] = []
-        #: What ``report_error`` was given.
+        #: All arguments of ``report_error``.
         self.errors: list[BaseException | str] = []
 
     def values(self, stream: str = DEFAULT_STREAM) -> list[tuple[Any, ...]]:
-        """The values of all emits on a stream, in order."""
+        """Return the values of all emits on a stream, in order."""
         return [one.values for one in self.emitted if one.stream == stream]
 
     def clear(self) -> None:
-        """Forget what was emitted and reported so far."""
+        """Forget all emits and errors so far."""
         self.emitted.clear()
         self.errors.clear()
 
@@ -69,7 +69,7 @@ class _Recorder:
         self.errors.append(error)
 
     def flush(self) -> None:
-        """Nothing to do (B5, C2)."""
+        """Do nothing (B5, C2)."""
 
     def _record(self, emitted: Emitted) -> list[int]:
         declared = self._streams.get(emitted.stream)
@@ -115,7 +115,7 @@ def _checked(values: Any, fields: Fields, place: str) -> tuple[Any, ...]:
 
 
 class RecordingCollector(_Recorder):
-    """For the ``prepare`` of a `Bolt`; an `OutputCollector`.
+    """An `OutputCollector` that records, for the ``prepare`` of a `Bolt`.
 
     >>> from stormspark import Bolt
     >>> from stormspark.testing import make_context, make_tuple
@@ -142,13 +142,13 @@ class RecordingCollector(_Recorder):
         super().__init__(component, name=name, receivers=receivers)
         self.acked: list[Tuple] = []
         self.failed: list[Tuple] = []
-        #: The reasons that ``fail`` was given, in the order of `failed`.
+        #: The reasons passed to ``fail``, in the order of `failed`.
         self.reasons: list[str | None] = []
-        #: Tuples whose timeout was reset.
+        #: The tuples whose timeout was reset.
         self.resets: list[Tuple] = []
 
     def clear(self) -> None:
-        """Forget what was emitted, settled and reported so far."""
+        """Forget everything that was recorded so far."""
         super().clear()
         for seen in (self.acked, self.failed, self.reasons, self.resets):
             seen.clear()
@@ -181,12 +181,12 @@ class RecordingCollector(_Recorder):
         return tuples
 
     def ack(self, tup: Tuple) -> None:
-        """Record an ack; raises AssertionError for a tuple that is acked or failed already (E14)."""
+        """Record an ack; raise AssertionError for a tuple that is already acked or failed (E14)."""
         self._settle(tup, "ack")
         self.acked.append(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Record a fail; raises AssertionError for a tuple that is acked or failed already (E14)."""
+        """Record a fail; raise AssertionError for a tuple that is already acked or failed (E14)."""
         self._settle(tup, "fail")
         self.failed.append(tup)
         self.reasons.append(reason)
@@ -198,12 +198,14 @@ class RecordingCollector(_Recorder):
         tup.state = 1
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Record that the timeout was reset (C11)."""
+        """Record a reset of the timeout (C11)."""
         self.resets.append(tup)
 
 
 class RecordingBasicCollector(_Recorder):
-    """For a `BasicBolt`: `execute` runs it on a tuple as the engine does, which anchors, acks and fails by itself (C5).
+    """A recording collector for a `BasicBolt`.
+
+    Its `execute` runs the bolt on a tuple as the engine does, which anchors, acks and fails by itself (C5).
 
     >>> from stormspark.testing import TestWordCounter, make_context, make_tuple
     >>> bolt = TestWordCounter()
@@ -225,7 +227,7 @@ class RecordingBasicCollector(_Recorder):
         self._current: tuple[Tuple, ...] = ()
 
     def execute(self, bolt: BasicBolt, tup: Tuple) -> None:
-        """Execute ``tup`` and note its ack, or its fail for a `FailedException`; what else it raises comes through."""
+        """Execute ``tup`` and record its ack, or its fail for a `FailedException`; let other exceptions through."""
         self._current = (tup,)
         try:
             bolt.execute(tup, self)
@@ -240,7 +242,7 @@ class RecordingBasicCollector(_Recorder):
             self._current = ()
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Record an emit, anchored to the tuple at hand."""
+        """Record an emit that is anchored to the current tuple."""
         return self._record(Emitted(values, stream, self._current))  # type: ignore[arg-type]
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
@@ -248,12 +250,14 @@ class RecordingBasicCollector(_Recorder):
         self._record(Emitted(values, stream, self._current, task=task))  # type: ignore[arg-type]
 
     def reset_timeout(self) -> None:
-        """Record that the timeout of the tuple at hand was reset (C11)."""
+        """Record a reset of the current tuple's timeout (C11)."""
         self.resets.extend(self._current)
 
 
 class RecordingSpoutCollector(_Recorder):
-    """For the ``open`` of a `Spout`; a `SpoutOutputCollector`. `ack` and `fail` tell the spout how a tree ended.
+    """A `SpoutOutputCollector` that records, for the ``open`` of a `Spout`.
+
+    Its `ack` and `fail` inform the spout how a tree ended.
 
     >>> from stormspark.testing import TestWordSpout, make_context
     >>> spout = TestWordSpout()
@@ -271,7 +275,7 @@ class RecordingSpoutCollector(_Recorder):
         self, component: Component, *, name: str = "component", receivers: Iterable[int] = ()
     ) -> None:
         super().__init__(component, name=name, receivers=receivers)
-        #: The message ids of emits that have neither been acked nor failed, once for each emit (B6).
+        #: The message ids of emits that are neither acked nor failed, once per emit (B6).
         self.pending: list[Hashable] = []
         #: How the tree ended, inside of the spout's ``ack`` and ``fail`` (W4).
         self.verdict: Verdict | None = None
@@ -279,7 +283,7 @@ class RecordingSpoutCollector(_Recorder):
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
-        """Record an emit; with a message id it is pending."""
+        """Record an emit; if it has a message id, that is pending."""
         return self._begun(Emitted(values, stream, message_id=message_id))  # type: ignore[arg-type]
 
     def emit_direct(
@@ -304,11 +308,11 @@ class RecordingSpoutCollector(_Recorder):
 
     @property
     def pending_count(self) -> int:
-        """How many trees are open (B5)."""
+        """The number of open trees (B5)."""
         return len(self.pending)
 
     def ack(self, spout: Spout, message_id: Hashable) -> None:
-        """Tell ``spout`` of an ack; raises AssertionError if nothing with that id is pending (B6)."""
+        """Call the spout's ``ack``; raise AssertionError if nothing with that id is pending (B6)."""
         self._end(message_id, ACKED)
         try:
             spout.ack(message_id)
@@ -322,7 +326,7 @@ class RecordingSpoutCollector(_Recorder):
         reason: str | None = None,
         outcome: Outcome = Outcome.FAILED,
     ) -> None:
-        """Tell ``spout`` of a fail; raises AssertionError if nothing with that id is pending (B6)."""
+        """Call the spout's ``fail``; raise AssertionError if nothing with that id is pending (B6)."""
         self._end(message_id, Verdict(outcome, reason))
         try:
             spout.fail(message_id)
@@ -338,7 +342,7 @@ class RecordingSpoutCollector(_Recorder):
 
 
 class _Group:
-    """The emits of one message; an `EmitGroup`."""
+    """An `EmitGroup` that records the emits of one message."""
 
     def __init__(self, collector: RecordingSpoutCollector, message_id: Hashable) -> None:
         self._collector = collector

@@ -1,4 +1,4 @@
-"""`complete_topology`: run a topology to its end and look at every tuple that it emitted (J25, W10)."""
+"""`complete_topology`, which runs a topology to its end and returns every tuple that it emitted (J25, W10)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from stormspark.testing.recording import AUTO_HOOKS, Recording
 
 __all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
 
-#: What a mocked spout emits: values for the default stream, or `FixedTuple` for any.
+#: The emits of a mocked spout: values for the default stream, or `FixedTuple` for any stream.
 MockedTuples = Iterable[Sequence[Any] | FixedTuple]
 
 _POLL_SECS = 0.02
-#: Simulated time that passes at once while trees are open and nothing happens: they are waited for, or time out.
+#: The simulated time that passes at once while trees are open and nothing happens. They continue, or time out.
 _PATIENCE_SECS = 1.0
 _HOUR = 3600.0
 
 
 @dataclass(frozen=True)
 class CompletedTopology:
-    """What `complete_topology` saw: every tuple by (component, stream), in the order of emission, and the
-    statistics. ``tasks`` are the emitting tasks, in the same order.
+    """The result of `complete_topology`.
+
+    It has every tuple by (component, stream), in the order of emission, and the statistics. ``tasks`` are the emitting
+    tasks, in the same order.
     """
 
     tuples: Mapping[tuple[str, str], list[tuple[Any, ...]]]
@@ -45,8 +47,9 @@ class CompletedTopology:
     def read_tuples(
         self, component: str, stream: str = DEFAULT_STREAM, *, task: int | None = None
     ) -> list[tuple[Any, ...]]:
-        """The values of all tuples that ``component``, or one ``task`` of it, emitted on ``stream``; raises KeyError that
-        lists what there is.
+        """Return the values of all tuples that ``component``, or one ``task`` of it, emitted on ``stream``.
+
+        Raises a KeyError that lists the streams if there is no such stream.
         """
         try:
             values, tasks = self.tuples[component, stream], self.tasks[component, stream]
@@ -67,18 +70,19 @@ def complete_topology(
     most: int = 1_000_000,
     seed: int = 0,
 ) -> CompletedTopology:
-    """Run ``topology`` until spouts emit nothing more and everything they emitted is processed; then end it gracefully.
+    """Run ``topology`` until its spouts emit no more and all emitted tuples are processed. Then end it gracefully.
 
-    ``mocked_sources`` replaces spouts by given tuples, emitted once and reliably; other spouts run as they are, and one that
-    emits nothing in two batches has ended. ``conf`` lies over the topology's configuration.
+    ``mocked_sources`` replaces spouts by given tuples, which are emitted once and reliably. Other spouts run as they are. A
+    spout that emits nothing in two batches counts as ended. ``conf`` overrides the topology's configuration.
 
-    On the ``"local"`` engine time is simulated and passes only while trees are open and nothing happens, so that ticks and
-    windows come and what no bolt acks times out. On ``"spark"`` it is real; ``spark`` is the session, as for
-    `stormspark.spark.submit`, and the workers must be on this host.
+    On the ``"local"`` engine time is simulated. It passes only while trees are open and nothing happens, so ticks and
+    windows come, and tuples that no bolt acks time out. On ``"spark"`` time is real. ``spark`` is the session, as for
+    `stormspark.spark.submit`, and the workers must run on this host.
 
-    Raises `InvalidTopologyError` for a mock of what is no spout, `EmitError` for a mocked tuple that does not fit its stream,
-    `TopologyNotCompleteError` (a TimeoutError), which says who goes on, after ``timeout`` real seconds or when a task has
-    emitted more than ``most`` tuples, and `ComponentError` as engines do.
+    Raises `InvalidTopologyError` for a mock of a component that is not a spout, and `EmitError` for a mocked tuple that does
+    not fit its stream. After ``timeout`` real seconds, or when a task has emitted more than ``most`` tuples, it raises
+    `TopologyNotCompleteError` (a TimeoutError), which names the components that go on. It raises `ComponentError` as engines
+    do.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, TestWordSpout
@@ -114,7 +118,7 @@ def complete_topology(
 
 # -- running it ------------------------------------------------------------------------------------------------
 
-#: Lets the topology go on for a moment; told whether nothing happens although trees are open.
+#: Lets the topology run for a moment. Its argument says whether nothing happens although trees are open.
 _GoOn = Callable[[bool], None]
 
 
@@ -123,7 +127,7 @@ def _locally(
     topology: Topology, conf: Mapping[str, Any], seed: int, recording: Recording
 ) -> Iterator[tuple[RunningTopology, _GoOn]]:
     clock = SimulatedClock()
-    # The clock stands still, so no deadline would end the batch of a spout that emits for ever.
+    # The clock stands still. Without this jump, no deadline would end the batch of a spout that emits for ever.
     recording.on_endless = lambda: clock.advance(_HOUR)
     running = LocalTopology(plan_topology(topology, conf), clock, Random(seed))
 
@@ -172,7 +176,7 @@ def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, time
         recording.look()
         if recording.endless is not None:
             too_much_at = now.batches if too_much_at is None else too_much_at
-            # The batch at hand may have begun before: another one shows who goes on.
+            # The current batch may have begun before that. One more batch shows which components go on.
             if now.batches >= too_much_at + 2:
                 reason = f"a task of {recording.endless!r} has emitted more tuples than are recorded (most)"
                 raise TopologyNotCompleteError(_not_complete(reason, before, now))
@@ -181,7 +185,7 @@ def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, time
 
 
 def _not_complete(reason: str, before: TopologyStatistics, now: TopologyStatistics) -> str:
-    """Who keeps the topology from its end, by its last two batches."""
+    """Describe which components keep the topology from its end, judged by its last two batches."""
     why = []
     for name, component in now.components.items():
         more = component.emitted - before.components[name].emitted

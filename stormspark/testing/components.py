@@ -46,8 +46,8 @@ class FixedTuple(NamedTuple):
 class FixedTupleSpout(Spout):
     """Emits given tuples once, each with its position as message id, dealt out to the spout's tasks in turn.
 
-    ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed: as in Storm, a tuple that failed is
-    completed as well. The instance that the topology was built with counts how many were, whatever processes the tasks are
+    ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed: as in Storm, a failed tuple counts as
+    completed. The instance that the topology was built with counts the completed tuples, whatever processes the tasks are
     in, as long as these are on its host.
 
     >>> from stormspark import TopologyBuilder
@@ -74,7 +74,7 @@ class FixedTupleSpout(Spout):
 
     @property
     def source_tuples(self) -> list[FixedTuple]:
-        """What it emits."""
+        """The tuples that it emits."""
         return list(self._tuples)
 
     @property
@@ -90,7 +90,7 @@ class FixedTupleSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Find this task's share."""
+        """Compute this task's share of the tuples."""
         self._collector = collector
         if self._tracker is not None and not self._tracker.is_reachable:
             context.logger.warning(
@@ -103,7 +103,7 @@ class FixedTupleSpout(Spout):
         self._next = 0
 
     def next_tuple(self) -> None:
-        """Emit the next one."""
+        """Emit the next tuple."""
         if self._next < len(self._mine):
             position = self._mine[self._next]
             self._next += 1
@@ -111,17 +111,17 @@ class FixedTupleSpout(Spout):
             self._collector.emit(values, stream, message_id=position)
 
     def ack(self, message_id: Hashable) -> None:
-        """Count it."""
+        """Count the tuple as completed."""
         if self._tracker is not None:
             self._tracker.ack(message_id)
 
     def fail(self, message_id: Hashable) -> None:
-        """Count it."""
+        """Count the tuple as completed."""
         if self._tracker is not None:
             self._tracker.fail(message_id)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare what was given."""
+        """Declare the given streams."""
         for stream in self._streams:
             declarer.declare_stream(
                 stream.id, stream.fields if stream.schema is None else stream.schema, stream.direct
@@ -129,13 +129,13 @@ class FixedTupleSpout(Spout):
 
 
 class TestWordSpout(Spout):
-    """Emits random names for ever, as Storm's TestWordSpout: nathan, mike, jackson, golda, bertels.
+    """Emits random names for ever, as Storm's TestWordSpout does: nathan, mike, jackson, golda, bertels.
 
-    ``limit`` ends it after so many words a task; ``reliable`` gives each a message id, and failed ones are
+    With ``limit``, each task ends after this many words. With ``reliable``, each word has a message id, and failed words are
     emitted again.
     """
 
-    __test__ = False  # not a test case, whatever its name says
+    __test__ = False  # pytest must not collect it, despite its name
     WORDS = ("nathan", "mike", "jackson", "golda", "bertels")
 
     def __init__(self, limit: int | None = None, reliable: bool = True) -> None:
@@ -145,7 +145,7 @@ class TestWordSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Seed the choice by the task, so that runs can be repeated."""
+        """Seed the random choice by the task, so that runs can be repeated."""
         self._collector = collector
         self._random = Random(context.this_task_id)
         self._emitted = 0
@@ -171,17 +171,17 @@ class TestWordSpout(Spout):
         self._collector.emit((self._open[message_id],), message_id=message_id)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``word``."""
+        """Declare one field, ``word``."""
         declarer.declare(Fields("word"))
 
 
 class TestWordCounter(BasicBolt):
-    """Counts its input's first value and emits (value, count so far)."""
+    """Counts the first values of its tuples and emits (value, count so far)."""
 
     __test__ = False
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begin with nothing counted."""
+        """Begin with no counts."""
         self._counts: Counter[Any] = Counter()
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
@@ -190,7 +190,7 @@ class TestWordCounter(BasicBolt):
         collector.emit((tup[0], self._counts[tup[0]]))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """``word`` and ``count``."""
+        """Declare ``word`` and ``count``."""
         declarer.declare(Fields("word", "count"))
 
 
@@ -209,33 +209,33 @@ class TestGlobalCount(BasicBolt):
         collector.emit((self._count,))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``global-count``."""
+        """Declare one field, ``global-count``."""
         declarer.declare(Fields("global-count"))
 
 
 class TestAggregatesCounter(Bolt):
-    """Takes (key, count), remembers the last count of every key, and emits the sum over all keys, unanchored as Storm's."""
+    """Receives (key, count), keeps the last count of every key, and emits their sum, unanchored as in Storm."""
 
     __test__ = False
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Begin with no key."""
+        """Begin with no keys."""
         self._collector = collector
         self._counts: dict[Any, int] = {}
 
     def execute(self, tup: Tuple) -> None:
-        """Remember, emit, ack."""
+        """Keep the count, emit the sum, and ack."""
         self._counts[tup[0]] = tup[1]
         self._collector.emit((sum(self._counts.values()),))
         self._collector.ack(tup)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """One field, ``agg-global``."""
+        """Declare one field, ``agg-global``."""
         declarer.declare(Fields("agg-global"))
 
 
 class IdentityBolt(BasicBolt):
-    """Emits what it gets; ``fields`` are their names."""
+    """Emits the values that it receives; ``fields`` are their names."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
@@ -245,12 +245,12 @@ class IdentityBolt(BasicBolt):
         collector.emit(tup.values)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The names that were given."""
+        """Declare the given fields."""
         declarer.declare(self._fields)
 
 
 class TestPlannerSpout(Spout):
-    """Emits nothing: for tests of how topologies are planned. Not ``distributed``: one task, whatever is asked for."""
+    """Emits nothing. It is for tests of planning. Unless ``distributed``, it has one task, whatever the parallelism."""
 
     __test__ = False
 
@@ -261,28 +261,28 @@ class TestPlannerSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def next_tuple(self) -> None:
-        """Nothing to emit."""
+        """Emit nothing."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The fields that were given, by default ``field1`` and ``field2``."""
+        """Declare the given fields, by default ``field1`` and ``field2``."""
         declarer.declare(self._fields)
 
     def get_component_configuration(self) -> Mapping[str, Any]:
-        """One task at most, unless distributed."""
+        """Cap the tasks at one, unless distributed."""
         return {} if self._distributed else {"topology.max.task.parallelism": 1}
 
 
 class TestPlannerBolt(Bolt):
-    """Takes tuples and neither emits nor acks: for tests of how topologies are planned."""
+    """Receives tuples, and neither emits nor acks. It is for tests of planning."""
 
     __test__ = False
 
     def execute(self, tup: Tuple) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """``field1`` and ``field2``."""
+        """Declare ``field1`` and ``field2``."""
         declarer.declare(Fields("field1", "field2"))

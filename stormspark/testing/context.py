@@ -16,17 +16,20 @@ _T = TypeVar("_T")
 
 
 class RecordingContext(TopologyContext):
-    """A `TopologyContext` whose time a test drives, and which shows what the component asked for; made by `make_context`."""
+    """A `TopologyContext` whose time the test controls, and which shows the component's metrics.
+
+    `make_context` makes it.
+    """
 
     _services: _Services
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The metrics that were registered, by name."""
+        """The registered metrics, by name."""
         return self._services.metrics
 
     def advance_time(self, seconds: float) -> None:
-        """Let time pass; calls what `set_timer` was given, as often as it falls due."""
+        """Let time pass. Calls each timer's callback as often as it is due."""
         self._services.advance(seconds)
 
 
@@ -38,9 +41,9 @@ def make_context(
     index: int = 0,
     topology: str = "test",
 ) -> RecordingContext:
-    """A context as task ``index`` of ``parallelism`` gets it, in a topology of this component alone; task ids begin at 1.
+    """Return the context of task ``index`` of ``parallelism`` tasks, in a topology with this component alone.
 
-    ``instance`` is asked for the streams that it declares.
+    Task ids begin at 1. ``instance`` declares the component's streams.
 
     >>> context = make_context("count", parallelism=4, index=2)
     >>> context.this_task_id, context.this_task_index, context.component_tasks("count")
@@ -73,7 +76,7 @@ def make_context(
 
 
 class _Services:
-    """What a worker does for a task, as far as a test needs it."""
+    """The services of a worker for a task, as far as a test needs them."""
 
     def __init__(self) -> None:
         self.metrics: dict[str, Metric] = {}
@@ -102,7 +105,7 @@ class _Services:
         self._clock.advance(end - self._clock())
 
     def add_hook(self, hook: TaskHook) -> None:
-        """The context itself keeps hooks; nothing here tells them anything."""
+        """Do nothing: the context keeps hooks, and nothing calls them here."""
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
         if name in self.metrics:
@@ -116,7 +119,7 @@ class _Services:
 
 
 class _AtOnce(Executor):
-    """Runs what it is given there and then, so that tests need not wait."""
+    """Runs each function at once, in the calling thread, so that tests need not wait."""
 
     def submit(self, fn: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
         future: Future[_T] = Future()

@@ -1,4 +1,4 @@
-"""`FeederSpout`: a spout that emits what a test feeds it, before and while the topology runs (J25, B15)."""
+"""`FeederSpout`, a spout that emits tuples fed by a test, before and while the topology runs (J25, B15)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stormspark.testing.spool import Spool
 
 __all__ = ["FeederSpout"]
 
-#: Stands for "make an id", because None is how Storm spells "no id".
+#: The default of ``message_id``, which requests a fresh id. It can't be None, because None means "no id", as in Storm.
 _FRESH = object()
 
 
@@ -34,14 +34,14 @@ class _Fed(NamedTuple):
 
 
 class FeederSpout(Spout):
-    """Emits what `feed` is given, on either engine; several tasks share it out in turn.
+    """Emits the tuples passed to `feed`, on either engine. Several tasks share them in turn.
 
-    ``fields`` are those of the default stream, ``streams`` those of further ones. ``delegate`` hears of acks and fails; the
-    usual one is `AckTracker`. What failed is not fed again: that is the test's to do (E11). A task or worker that begins anew
-    goes on behind what was emitted before; what its predecessor had open is forgotten (B10).
+    ``fields`` are those of the default stream, ``streams`` those of further ones. ``delegate`` is called for acks and fails;
+    usually it is an `AckTracker`. A failed tuple is not fed again by itself: the test has to do that (E11). A task or worker
+    that begins anew continues after the tuples that were already emitted. Its predecessor's open tuples are forgotten (B10).
 
-    Limit: the test and the workers must run on one host, as one user (local engine, ``local`` and ``local-cluster`` masters).
-    Elsewhere opening the spout stops the topology with `UnsupportedEnvironmentError`.
+    Limit: the test and the workers must run on one host, as one user (local engine, ``local`` and ``local-cluster``
+    masters). Elsewhere opening the spout stops the topology with `UnsupportedEnvironmentError`.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.local import LocalCluster
@@ -72,10 +72,10 @@ class FeederSpout(Spout):
             self._streams[DEFAULT_STREAM] = fields if isinstance(fields, Fields) else Fields(fields)
         self._delegate = delegate
         self._fed = Spool()
-        self._taken = Spool()  # the numbers of what tasks have emitted, for those that come after them
+        self._taken = Spool()  # the numbers of emitted tuples, for later instances of the tasks
         self._count = 0
         self._emitted = 0
-        self._lock: threading.Lock | None = threading.Lock()  # None in copies: they are not fed
+        self._lock: threading.Lock | None = threading.Lock()  # None in copies, which can't be fed
         self._pickled = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -85,7 +85,10 @@ class FeederSpout(Spout):
     # -- in the test -----------------------------------------------------------------------------------------
 
     def set_ack_fail_delegate(self, delegate: AckFailDelegate | None) -> None:
-        """Who hears of acks and fails; raises StormsparkError after ``create_topology``, which pickles the spout (A3)."""
+        """Set the receiver of acks and fails.
+
+        Raises StormsparkError after ``create_topology``, which pickles the spout (A3).
+        """
         if self._pickled:
             msg = "the delegate of a FeederSpout must be set before create_topology, which pickles the spout (A3)"
             raise StormsparkError(msg)
@@ -94,10 +97,10 @@ class FeederSpout(Spout):
     def feed(
         self, values: Sequence[Any], message_id: Hashable | None = _FRESH, stream: str = DEFAULT_STREAM
     ) -> Hashable | None:
-        """Let one of the spout's tasks emit ``values``; at any time, from any thread. Returns the message id.
+        """Let one of the spout's tasks emit ``values``. Call it at any time, from any thread. Returns the message id.
 
-        As in Storm: without ``message_id`` a fresh one is made, and with None the tuple is emitted unreliably, so that
-        nothing hears of its end. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9),
+        As in Storm, a fresh id is made if no ``message_id`` is given. With None the tuple is emitted unreliably, so no
+        object is informed of its end. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9), and
         `SerializationError` for values that can't be pickled.
         """
         fields = self._streams.get(stream)
@@ -132,12 +135,12 @@ class FeederSpout(Spout):
 
     @property
     def fed(self) -> int:
-        """How many tuples were fed."""
+        """The number of tuples fed."""
         return self._count
 
     @property
     def emitted(self) -> int:
-        """How many of them tasks have taken and emitted."""
+        """The number of fed tuples that tasks have taken and emitted."""
         self._emitted += len(self._taken.read())
         return self._emitted
 
@@ -146,7 +149,7 @@ class FeederSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Find what earlier lives have left to emit."""
+        """Find out which tuples earlier instances have already emitted."""
         self._fed.check(f"FeederSpout {context.this_component_id!r}")
         self._collector = collector
         self._index = context.this_task_index
@@ -155,7 +158,7 @@ class FeederSpout(Spout):
         self._mine: deque[_Fed] = deque()
 
     def next_tuple(self) -> None:
-        """Emit the next one of this task's share."""
+        """Emit the next tuple of this task's share."""
         if not self._mine:
             self._mine.extend(
                 fed
@@ -169,16 +172,16 @@ class FeederSpout(Spout):
         self._collector.emit(fed.values, fed.stream, message_id=fed.message_id)
 
     def ack(self, message_id: Hashable) -> None:
-        """Tell the delegate."""
+        """Call the delegate."""
         if self._delegate is not None:
             self._delegate.ack(message_id)
 
     def fail(self, message_id: Hashable) -> None:
-        """Tell the delegate."""
+        """Call the delegate."""
         if self._delegate is not None:
             self._delegate.fail(message_id)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare what the test named."""
+        """Declare the streams that the test named."""
         for stream, fields in self._streams.items():
             declarer.declare_stream(stream, fields)

@@ -1,4 +1,4 @@
-"""Recording what every task of a topology emits, whatever process it is in: a task hook that the configuration names (J21)."""
+"""Recording the emits of every task of a topology, in any process, by a task hook in the configuration (J21)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
 AUTO_HOOKS = "topology.auto.task.hooks"
 _WHERE = "testing.recording"
 _MOST = "testing.recording.most"
-_TELL_EVERY = 1000  # tuples, of those that are too many
+_TELL_EVERY = 1000  # of the tuples beyond the limit, how many pass between two reports
 
 
 class Emission(NamedTuple):
-    """An emit of a task; ``at`` is nanoseconds of a clock that all processes of the host share."""
+    """An emit of a task. ``at`` is in nanoseconds of a clock that all processes of the host share."""
 
     at: int
     component: str
@@ -30,11 +30,11 @@ class Emission(NamedTuple):
 
 
 class Recording:
-    """What was emitted so far. ``in_process`` for tasks of this process, which put their values here as they are; those of
-    others come by a `Spool`, pickled.
+    """The emits recorded so far.
 
-    A task that emits more than ``most`` tuples is not recorded any further: its component is then `endless`, and
-    ``on_endless`` is called in the task's thread now and then, if that is in this process.
+    With ``in_process``, tasks of this process add their values directly. Tasks of other processes send theirs through a
+    `Spool`, pickled. Once a task has emitted more than ``most`` tuples, no more of them are recorded. Its component is then
+    `endless`, and ``on_endless`` is called now and then in the task's thread, if that is in this process.
     """
 
     def __init__(self, *, in_process: bool, most: int, on_endless: Callable[[], None] | None = None) -> None:
@@ -46,7 +46,7 @@ class Recording:
         self.endless: str | None = None
 
     def hook_conf(self, already: Any) -> dict[str, Any]:
-        """The configuration that lets tasks record, besides the hooks that they have ``already``."""
+        """Return the configuration that makes tasks record, in addition to the hooks that they have ``already``."""
         where = self._spool.folder if self._spool is not None else self._key
         return {AUTO_HOOKS: [*(already or ()), f"{__name__}:RecordEmits"], _WHERE: where, _MOST: self._most}
 
@@ -58,17 +58,17 @@ class Recording:
         del _here[self._key]
 
     def add(self, emission: Emission) -> None:
-        """Record an emit of a task of this process."""
+        """Record an emit of a task in this process."""
         self._emissions.append(emission)
 
     def add_endless(self, component: str) -> None:
-        """Record that a task of this process has emitted too much."""
+        """Record that a task in this process has emitted too many tuples."""
         self.endless = component
         if self.on_endless is not None:
             self.on_endless()
 
     def look(self) -> list[Emission]:
-        """All emits so far, those of one task in order, those of several by their time."""
+        """Return all emits so far. Those of one task are in order, and those of several tasks are sorted by time."""
         new = self._spool.read() if self._spool is not None else []
         for record in new:
             if isinstance(record, Emission):
@@ -84,10 +84,10 @@ _here: dict[str, Recording] = {}
 
 
 class RecordEmits(TaskHook):
-    """The hook in a task."""
+    """The task hook that records."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Find out where to."""
+        """Find the recording, or the folder to write to."""
         self._component = context.this_component_id
         self._recording = _here.get(conf[_WHERE])
         self._left: int = conf[_MOST]
@@ -97,7 +97,7 @@ class RecordEmits(TaskHook):
             self._spool.check(f"complete_topology, component {self._component!r}")
 
     def emit(self, info: EmitInfo) -> None:
-        """Record it."""
+        """Record the emit."""
         self._left -= 1
         if self._left < 0:
             if self._left % _TELL_EVERY == _TELL_EVERY - 1:

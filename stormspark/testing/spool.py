@@ -1,8 +1,8 @@
-"""Records that processes of one host leave for each other: append-only files in a private folder.
+"""Records that processes of one host exchange: append-only files in a private folder.
 
-Components are pickled and their tasks may live in other processes, so what a test feeds and what tasks tell it can't be
-objects in memory. Every writer has a file of its own and only ever appends whole records; a reader remembers how far it
-has read and looks at a file's size first, so that polling costs next to nothing and no two processes need a lock.
+Components are pickled, and their tasks may live in other processes. So test and tasks can't exchange objects in memory.
+Every writer has its own file and only ever appends whole records. A reader remembers how far it has read, and checks a
+file's size first. So polling costs next to nothing, and no two processes need a lock.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Spool:
-    """A folder of records. It is pickled as its path, so a copy in another process of this host reads and writes the same.
+    """A folder of records. It is pickled as its path, so a copy in another process of this host uses the same folder.
 
-    The folder is made when it is first needed, only this user can enter it, and it is removed when the process that
-    made it ends.
+    The folder is created when it is first needed. Only this user can enter it. It is removed when the process that created
+    it ends.
 
     >>> spool = Spool()
     >>> copy = pickle.loads(pickle.dumps(spool))
@@ -54,7 +54,7 @@ class Spool:
 
     @property
     def folder(self) -> str:
-        """Where it is, on this host."""
+        """The path of the folder, on this host."""
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.mkdtemp(dir=_folder_of_process())
@@ -62,11 +62,11 @@ class Spool:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether this process can read and write here."""
+        """Whether this process can read and write the folder."""
         return os.access(self.folder, os.R_OK | os.W_OK | os.X_OK)
 
     def check(self, what: str) -> None:
-        """Raise `UnsupportedEnvironmentError`, naming ``what`` needs it, if the folder can't be reached."""
+        """Raise `UnsupportedEnvironmentError` if the folder can't be reached; ``what`` names the object that needs it."""
         if not self.is_reachable:
             msg = (
                 f"{what}: the folder {self.folder} can't be reached on host {socket.gethostname()!r}. The test and all workers "
@@ -75,7 +75,7 @@ class Spool:
             raise UnsupportedEnvironmentError(msg)
 
     def append(self, record: Any) -> None:
-        """Add a record; from any thread. Raises what pickling raises, and `UnsupportedEnvironmentError`."""
+        """Add a record, from any thread. Raises exceptions of pickling, and `UnsupportedEnvironmentError`."""
         payload = cloudpickle.dumps(record)
         folder = self.folder
         with self._lock:
@@ -96,9 +96,12 @@ class Spool:
         return file
 
     def read(self) -> list[Any]:
-        """The records that this object has not read yet: those of one writer in order, the writers one after another."""
+        """Return the records that this object has not read yet.
+
+        The records of one writer are in order, and the writers follow one another.
+        """
         records: list[Any] = []
-        # Where the test's process has ended, the folder is gone: nothing new will come.
+        # If the test's process has ended, the folder is gone, and no more records will come.
         with contextlib.suppress(FileNotFoundError):
             for entry in sorted(os.scandir(self.folder), key=lambda entry: entry.name):
                 begin = self._read_up_to.get(entry.name, 0)
@@ -110,7 +113,7 @@ class Spool:
 
 
 def _split(data: bytes, records: list[Any]) -> int:
-    """Add the whole records at the beginning of ``data``; return how many bytes they are."""
+    """Add the whole records at the beginning of ``data`` to ``records``; return their length in bytes."""
     position = 0
     while position + _LENGTH.size <= len(data):
         (length,) = _LENGTH.unpack_from(data, position)
@@ -128,7 +131,7 @@ def _folder_of_process() -> str:
     owner = os.getpid()
 
     def remove() -> None:
-        if os.getpid() == owner:  # not in a process that was forked off this one
+        if os.getpid() == owner:  # not in a forked child of this process
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)

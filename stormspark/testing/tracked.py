@@ -1,4 +1,4 @@
-"""Waiting until a running topology has done what a test gave it to do, by its statistics alone; on either engine (J25)."""
+"""Waiting until a running topology has done the work of a test, by its statistics alone, on either engine (J25)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stormspark.metrics import Quiet, TopologyStatistics
 __all__ = ["TrackedTopology", "wait_until_idle"]
 
 _POLL_SECS = 0.02
-#: What Storm lets pass between two looks where time is simulated.
+#: The simulated time that passes between two looks, as in Storm.
 _SIMULATED_SECS = 1.0
 
 
 class TrackedTopology:
-    """Counts what spouts emit in a topology that runs, so that a test can wait for so many more (Storm's TrackedTopology).
+    """Counts the spouts' emits in a running topology, so that a test can wait for more of them (Storm's TrackedTopology).
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.local import LocalCluster
@@ -40,17 +40,17 @@ class TrackedTopology:
 
     @property
     def spout_emitted(self) -> int:
-        """What all spouts have emitted so far."""
+        """The number of tuples that all spouts have emitted so far."""
         return self.running.statistics().total("emitted", "spout")
 
     def tracked_wait(self, spout_emits: int = 1, timeout: float = 60.0) -> TopologyStatistics:
-        """Wait until spouts have emitted ``spout_emits`` tuples more than the waits before asked for, and all is done.
+        """Wait until the spouts have emitted ``spout_emits`` more tuples than earlier waits asked for, and all is done.
 
-        All is done when every tuple sent was executed, no tree is open, and nothing happens any more. Where time is simulated
-        it passes meanwhile, a second between two looks, as in Storm. Returns the statistics.
+        All is done when every tuple was executed, no tree is open, and nothing happens any more. Simulated time passes
+        meanwhile, one second between two looks, as in Storm. Returns the statistics.
 
-        Raises TimeoutError after ``timeout`` real seconds, the topology's error if it ended by one, and `StormsparkError` if it
-        ended otherwise.
+        Raises TimeoutError after ``timeout`` real seconds. Raises the topology's error if it ended by one, and
+        `StormsparkError` if it ended otherwise.
         """
         wanted = self._awaited + spout_emits
         statistics = _wait(self.running, wanted, timeout)
@@ -59,7 +59,10 @@ class TrackedTopology:
 
 
 def wait_until_idle(running: RunningTopology, timeout: float = 60.0) -> TopologyStatistics:
-    """Wait until a topology has nothing left to do, whatever it has done before; otherwise as `TrackedTopology.tracked_wait`."""
+    """Wait until a topology has nothing left to do, whatever it has done before.
+
+    Otherwise it works as `TrackedTopology.tracked_wait` does.
+    """
     return _wait(running, 0, timeout)
 
 

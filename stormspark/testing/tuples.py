@@ -1,4 +1,4 @@
-"""Tuples for tests of single bolts, and comparing tuples without regard to their order (J25)."""
+"""Making tuples for tests of single bolts, and comparing tuples without regard to their order (J25)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def make_tuple(
     fields: Fields | Iterable[str] | None = None,
     task: int = 1,
 ) -> Tuple:
-    """A tuple as a bolt's ``execute`` gets it; defaults are those of Storm's ``testTuple``. Each call gives another one.
+    """Return a new tuple as a bolt's ``execute`` receives it. The defaults are those of Storm's ``testTuple``.
 
-    Raises `EmitError` when ``fields`` are not as many as ``values`` (A12).
+    Raises `EmitError` unless there are as many ``fields`` as ``values`` (A12).
 
     >>> tup = make_tuple(("storm", 3), component="count", fields=["word", "n"])
     >>> tup["word"], tup.source_component, make_tuple((1, 2)).fields
@@ -40,7 +40,7 @@ def make_tuple(
 
 
 def test_tuple(values: Sequence[Any], **source: Any) -> Tuple:
-    """`make_tuple` by Storm's name; pytest does not take it for a test."""
+    """Return a tuple as `make_tuple` does. This is Storm's name; pytest does not collect it."""
     return make_tuple(values, **source)
 
 
@@ -48,7 +48,7 @@ test_tuple.__test__ = False  # type: ignore[attr-defined]
 
 
 def multiseteq(first: Iterable[Any], second: Iterable[Any]) -> bool:
-    """Whether both have the same elements equally often, in whatever order; elements need no hash.
+    """Whether both have the same elements equally often, in any order. The elements need not be hashable.
 
     >>> multiseteq([("a", 1), ("b", 2), ("a", 1)], [("b", 2), ("a", 1), ("a", 1)])
     True

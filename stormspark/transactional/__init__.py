@@ -1,10 +1,10 @@
 """Transactional topologies (G1-G8): batches of tuples, each with a number, committed in the order of the numbers.
 
     coordinator -> emitter -> bolts ... -> committers
-    says what the batch is    finish_batch   finish_batch, after all others, one transaction at a time
+    defines the batch         finish_batch   finish_batch, after all others, one transaction at a time
 
-Only committers may touch what is outside of the topology. They check the number of the transaction there
-(`stormspark.map_state`), and so each batch counts once, whatever dies in between.
+Only committers may change anything outside of the topology. They check the number of the transaction there
+(`stormspark.map_state`). So each batch counts once, whatever process dies in between.
 """
 
 from stormspark.spi import TransactionAttempt

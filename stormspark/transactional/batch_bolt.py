@@ -1,4 +1,4 @@
-"""Bolts that work on a batch as a whole (G6)."""
+"""Bolts that process a batch as a whole (G6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class BatchOutputCollector:
-    """What batch bolts and emitters emit through. The first value of every tuple is the attempt (G2)."""
+    """The collector of batch bolts and emitters. The first value of every tuple must be the attempt (G2)."""
 
     def __init__(self) -> None:
         self._collector: BasicOutputCollector | None = None
@@ -39,9 +39,9 @@ class BatchOutputCollector:
         self._place = ""
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple; returns the target task ids.
+        """Emit a tuple; return the ids of the tasks that it goes to.
 
-        If it fails anywhere, the whole batch comes again. Raises `EmitError`, also where the first value is not the attempt.
+        If it fails anywhere, the whole batch comes again. Raises `EmitError`, also if the first value is not the attempt.
         """
         return self._checked(values).emit(values, stream)
 
@@ -71,10 +71,10 @@ class BatchOutputCollector:
 
 
 class BatchBolt(Component, ABC):
-    """Gets the tuples of a batch, then hears that these were all (G6).
+    """A bolt that receives the tuples of a batch, and is called once all of them have come (G6).
 
-    For each attempt at each batch there is a fresh instance: made from the pickled one, prepared, and dropped afterwards. So
-    attributes are of one attempt, and need not be cleared. A `FailedException` out of `execute` or `finish_batch` takes the
+    Each attempt at each batch has a fresh instance, which is made from the pickled one, prepared, and dropped afterwards.
+    So attributes belong to one attempt and need no reset. A `FailedException` in `execute` or `finish_batch` takes the
     batch back: it comes again with the same txid.
 
     >>> from stormspark import Fields
@@ -88,8 +88,8 @@ class BatchBolt(Component, ABC):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(Fields("tx", "count"))
 
-    With `StatefulComponent` mixed in it has a state, which is committed with the batch: ``init_state`` comes before `prepare`,
-    and ``pre_save`` after `finish_batch`.
+    If you also derive it from `StatefulComponent`, the bolt has state, which is committed with the batch. ``init_state``
+    comes before `prepare`, and ``pre_save`` after `finish_batch`.
     """
 
     @abstractmethod
@@ -100,23 +100,26 @@ class BatchBolt(Component, ABC):
         collector: BatchOutputCollector,
         attempt: TransactionAttempt,
     ) -> None:
-        """Called before anything else, once for this instance: it is for this attempt."""
+        """Called once for this instance, before anything else. The instance serves this attempt only."""
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """A tuple of the batch; its first value is the attempt. It is acked, and emits are anchored to it."""
+        """Process a tuple of the batch. Its first value is the attempt. It is acked, and emits are anchored to it."""
 
     @abstractmethod
     def finish_batch(self) -> None:
-        """All tuples of the batch have come, none maybe. A committer hears so after all others, in the order of txids."""
+        """Called when all tuples of the batch have come, or none.
+
+        For committers it is called after all other bolts, in the order of txids.
+        """
 
 
 class Committer:
-    """Mixed into a `BatchBolt`, makes it a committer wherever it is added (G6)."""
+    """A mixin that makes a `BatchBolt` a committer wherever it is added (G6)."""
 
 
 class BatchBoltExecutor(BatchAware, BasicBolt):
-    """Runs a `BatchBolt` as an ordinary bolt: an instance for each attempt."""
+    """An ordinary bolt that runs a `BatchBolt`, with one instance per attempt."""
 
     def __init__(self, bolt: BatchBolt, *, committer: bool) -> None:
         self._bolt = bolt
@@ -125,23 +128,23 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         self._instance: BatchBolt | None = None
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Batches have not begun."""
+        """Pickle the bolt. No batch has begun yet."""
         self._conf, self._context = conf, context
         self._pickled = cloudpickle.dumps(self._bolt, 5)
         self._place = f"component {context.this_component_id!r}, task {context.this_task_id}"
         self._collector._place = self._place
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """What the instance of the attempt before knew is gone."""
+        """Drop the instance of the attempt before."""
         self._attempt, self._instance = attempt, None
 
     @property
     def takes_part(self) -> bool:
-        """A tuple has come."""
+        """Whether a tuple has come."""
         return self._instance is not None
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Pass it on."""
+        """Pass the tuple to the attempt's instance."""
         if not tup.values or tup.values[0] != self._attempt:
             msg = (
                 f"{self._place}: the first value of every tuple must be the transaction attempt (G2), {self._attempt!r}, got "
@@ -151,7 +154,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         (self._instance or self._made(collector)).execute(tup)
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Pass it on, also where no tuple has come."""
+        """Finish the batch in the attempt's instance, which is made if no tuple has come."""
         (self._instance or self._made(collector)).finish_batch()
 
     def _made(self, collector: BasicOutputCollector) -> BatchBolt:
@@ -166,23 +169,23 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         pass
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The bolt's own."""
+        """Declare the bolt's own streams."""
         self._bolt.declare_output_fields(declarer)
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """The bolt's own."""
+        """Return the bolt's own configuration."""
         return self._bolt.get_component_configuration()
 
 
 class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
-    """Of a `BatchBolt` that is a `StatefulComponent`: its instances share the task's state."""
+    """An executor for a `BatchBolt` that is a `StatefulComponent`. Its instances share the task's state."""
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """For the instances to come."""
+        """Keep the state for later instances."""
         self._state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """The batch is about to be committed; an instance that has taken part may still put into its state."""
+        """Let the instance, if it has taken part, put values into its state before the batch is committed."""
         if isinstance(self._instance, StatefulComponent):
             self._instance.pre_save(checkpoint_id)
 
@@ -194,7 +197,7 @@ class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
 def emitted_through(
     collector: BasicOutputCollector, attempt: TransactionAttempt, place: str
 ) -> BatchOutputCollector:
-    """The collector of an emitter for one attempt."""
+    """Return the collector of an emitter for one attempt."""
     made = BatchOutputCollector()
     made._collector, made._attempt, made._place = collector, attempt, place
     return made

@@ -1,4 +1,4 @@
-"""`TransactionalTopologyBuilder` (G1): lowers a transactional topology to an ordinary one."""
+"""`TransactionalTopologyBuilder` (G1), which makes an ordinary topology from a transactional one."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _TRANSACTIONAL_ID = "topology.transactional.id"
 
 
 class TransactionalTopologyBuilder:
-    """A spout, and bolts of which some work on whole batches (G1).
+    """Builds a topology of a spout and bolts, some of which process whole batches (G1).
 
-    ``spout`` is one of `stormspark.transactional`, which runs as ``<spout_id>/coordinator`` and, ``parallelism`` times, as
-    ``<spout_id>``; or any source spout, such as KafkaSpout: then Spark decides what a batch is, its rows come as
-    ``<spout_id>/source``, and ``<spout_id>`` puts the attempt in front of their fields, as field ``tx``. ``id`` is kept in the
-    configuration; here state goes by checkpoint folder.
+    ``spout`` may be one of `stormspark.transactional`. It runs as ``<spout_id>/coordinator`` and, in ``parallelism`` tasks,
+    as ``<spout_id>``. Or it may be any source spout, such as KafkaSpout. Then Spark decides what a batch is, its rows come
+    from ``<spout_id>/source``, and ``<spout_id>`` puts the attempt in front of their fields, as field ``tx``. ``id`` is kept
+    in the configuration; here the checkpoint folder identifies state.
 
-    There is one transaction a micro-batch at most, and its txid is the number of the micro-batch, counted from 1. So txids grow,
-    and those of batches in which nothing was ready are missing. Transactions do not overlap (G5): a micro-batch has all cores
-    already.
+    There is at most one transaction per micro-batch, and its txid is the number of the micro-batch, counted from 1. So txids
+    grow, and the txids of batches in which nothing was ready are missing. Transactions do not overlap (G5), because a
+    micro-batch already uses all cores.
 
     >>> from stormspark import Fields
     >>> from stormspark.connectors import FileSpout
@@ -114,13 +114,13 @@ class TransactionalTopologyBuilder:
 
     @property
     def spout_declarer(self) -> SpoutDeclarer:
-        """To configure the coordinator, or the source spout."""
+        """The declarer of the coordinator, or of the source spout, for its configuration."""
         return self._spout_declarer
 
     def set_bolt(self, component_id: str, bolt: BatchBolt | BasicBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Add a bolt that works on whole batches, or on tuple after tuple; one with `Committer` is a committer.
+        """Add a bolt that processes whole batches or single tuples. A bolt derived from `Committer` is a committer.
 
-        Raises `InvalidTopologyError` for any other bolt, and as `TopologyBuilder.set_bolt`.
+        Raises `InvalidTopologyError` for any other bolt, and as `TopologyBuilder.set_bolt` does.
         """
         if isinstance(bolt, BasicBolt):
             return self._builder.set_bolt(component_id, bolt, parallelism)
@@ -131,13 +131,13 @@ class TransactionalTopologyBuilder:
         return self._add(component_id, bolt, parallelism, committer=True)
 
     def create_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
-        """The topology, by default named by its ``id``; see `TopologyBuilder.create_topology`."""
+        """Return the topology, by default named by its ``id``; see `TopologyBuilder.create_topology`."""
         return self._builder.create_topology(
             name or self._id, merged({_TRANSACTIONAL_ID: self._id}, conf or {})
         )
 
     def build_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
-        """The same, by Storm's name."""
+        """Return the topology as `create_topology` does. This is Storm's name."""
         return self.create_topology(name, conf)
 
     def _add(self, component_id: str, bolt: BatchBolt, parallelism: int, *, committer: bool) -> BoltDeclarer:

@@ -1,8 +1,9 @@
-"""The coordinator's task: one transaction a batch at most, and its metadata as state (G3, G5).
+"""The coordinator's task: at most one transaction per batch, and its metadata as state (G3, G5).
 
-Storm keeps metadata in ZooKeeper before anybody may act on it. Here it is part of the batch's own commit, which comes after that;
-so it is announced too, if there are committers: kept by the driver between the last of all other bolts and the first committer.
-When the batch comes again it has the metadata that was announced, whoever has died.
+Storm keeps metadata in ZooKeeper before any component may act on it. Here it is part of the batch's own commit, which comes
+after committers have acted. So if there are committers, it is also announced: the driver keeps it after all other bolts
+have ended the batch, and before the first committer does. When the batch comes again, it has the announced metadata,
+whatever process has died.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ AnyTransactionalSpout = (
 
 
 class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
-    """Emits (attempt, metadata, txid of the last transaction that is committed, or None) once a batch."""
+    """Emits (attempt, metadata, txid of the last committed transaction, or None) once per batch."""
 
     announces: ClassVar[bool] = True
 
@@ -45,11 +46,11 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._refused = False
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """The last transaction: its txid and metadata."""
+        """Keep the state: the txid and metadata of the last transaction."""
         self._state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """The transaction of this batch is the last one."""
+        """Save the transaction of this batch as the last one."""
         if self._emitted is not None and self._attempt is not None:
             self._state[_LAST] = self._attempt.txid, self._emitted[0]
 
@@ -61,20 +62,20 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._coordinator = self._spout.get_coordinator(conf, context)
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """A transaction may begin; one whose metadata is known must."""
+        """Allow one transaction. If its metadata was announced, it has to begin."""
         self._attempt, self._announced, self._emitted = attempt, announced, None
 
     @property
     def takes_part(self) -> bool:
-        """There is a transaction in this batch."""
+        """Whether there is a transaction in this batch."""
         return self._emitted is not None
 
     def announcement(self) -> Any:
-        """The metadata, in a tuple: None is metadata too."""
+        """Return the metadata in a tuple, because None can be metadata, too."""
         return self._emitted
 
     def next_tuple(self) -> None:
-        """Emit the batch's transaction, if there is to be one."""
+        """Emit the batch's transaction, if there is one."""
         attempt = self._attempt
         if attempt is None or self._emitted is not None:
             return
@@ -85,7 +86,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
             try:
                 metadata = self._initialized(attempt.txid, metadata)
             except FailedException as error:
-                if not self._refused:  # it is asked again in every batch
+                if not self._refused:  # Warn once, because the coordinator is called again in every batch.
                     self._logger.warning("no transaction %d now: %s", attempt.txid, error)
                 self._refused = True
                 return
@@ -104,12 +105,12 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return None
 
     def ack(self, message_id: Hashable) -> None:
-        """The transaction is committed."""
+        """Do nothing when the transaction is committed."""
 
     def close(self) -> None:
-        """Close the user's."""
+        """Close the user's coordinator."""
         self._coordinator.close()
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """For the emitters."""
+        """Declare the stream that the emitters subscribe to."""
         declarer.declare_stream(BATCH_STREAM, Fields("tx", "tx-meta", "committed-txid"))

@@ -1,4 +1,4 @@
-"""The tasks of a transactional spout: bolts that hear what the batch is, and emit their part of it (G3, G4)."""
+"""The tasks of a transactional spout: bolts that receive the batch's metadata and emit their part of it (G3, G4)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["AttemptFirst", "EmitterBolt", "OpaqueEmitterBolt", "PartitionedEmitt
 
 
 class _SpoutBolt(BasicBolt):
-    """What they share: the user's spout, which declares what they emit."""
+    """The base of these bolts. It has the user's spout, which declares what they emit."""
 
     _spout: Any
 
@@ -40,7 +40,7 @@ class _SpoutBolt(BasicBolt):
         self._emitter: Any = self._spout.get_emitter(conf, context)
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """The coordinator says what the batch is."""
+        """Emit this task's part of the batch that the coordinator has defined."""
         attempt, metadata, committed = tup.values
         self.emit_batch(attempt, metadata, emitted_through(collector, attempt, self._place))
         if committed is not None:
@@ -48,54 +48,54 @@ class _SpoutBolt(BasicBolt):
 
     @abstractmethod
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """Emit this task's part."""
+        """Emit this task's part of a batch."""
 
     def cleanup_before(self, txid: int) -> None:
-        """Transactions up to this one are committed."""
+        """Called when transactions up to this one are committed."""
 
     def cleanup(self) -> None:
-        """Close the user's."""
+        """Close the user's emitter."""
         self._emitter.close()
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The spout's own."""
+        """Declare the spout's own streams."""
         self._spout.declare_output_fields(declarer)
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """The spout's own."""
+        """Return the spout's own configuration."""
         return self._spout.get_component_configuration()  # type: ignore[no-any-return]
 
 
 class EmitterBolt(_SpoutBolt):
-    """Of a `TransactionalSpout`."""
+    """The task of a `TransactionalSpout`."""
 
     def __init__(self, spout: TransactionalSpout[Any]) -> None:
         self._spout = spout
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """As the user's emitter does."""
+        """Call the user's emitter."""
         self._emitter.emit_batch(attempt, metadata, collector)
 
     def cleanup_before(self, txid: int) -> None:
-        """Tell the user's emitter."""
+        """Call the user's emitter."""
         self._emitter.cleanup_before(txid)
 
 
 class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
-    """Of an `OpaquePartitionedTransactionalSpout`: where each partition ended is state, which is committed with the batch."""
+    """The task of an `OpaquePartitionedTransactionalSpout`. The ends of partitions are state, committed with the batch."""
 
     def __init__(self, spout: OpaquePartitionedTransactionalSpout[Any]) -> None:
         self._spout = spout
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """What was returned last, by partition."""
+        """Keep the state: the metadata returned last, by partition."""
         self._metadata = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """It is there already."""
+        """Do nothing: the metadata is already in the state."""
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """Each partition on from where the last transaction that was committed ended."""
+        """Continue each partition where the last committed transaction ended."""
         for partition in self._mine(self._emitter.num_partitions()):
             previous = self._metadata.get(partition)
             self._metadata[partition] = self._emitter.emit_partition_batch(
@@ -107,7 +107,7 @@ class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
 
 
 class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
-    """Of a `PartitionedTransactionalSpout`: what was announced is emitted again exactly."""
+    """The task of a `PartitionedTransactionalSpout`. It emits announced pieces again exactly."""
 
     announces: ClassVar[bool] = True
 
@@ -117,20 +117,20 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
         self._emitted: dict[int, Any] = {}
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Pieces of partitions that are to be emitted again."""
+        """Keep the announced pieces of partitions, which have to be emitted again."""
         self._announced, self._emitted = announced or {}, {}
 
     @property
     def takes_part(self) -> bool:
-        """The coordinator speaks for it."""
+        """False: the coordinator takes part for this bolt."""
         return False
 
     def announcement(self) -> Any:
-        """The pieces of this batch, by partition."""
+        """Return the pieces of this batch, by partition."""
         return self._emitted or None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """The same pieces again where they are known, else new ones; the coordinator says how many partitions there are."""
+        """Emit announced pieces again, and new pieces of all other partitions. ``metadata`` is the number of partitions."""
         for partition in self._mine(metadata):
             if partition in self._announced:
                 piece = self._announced[partition]
@@ -142,7 +142,7 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
 
 
 class AttemptFirst(BatchAware, BasicBolt):
-    """Puts the attempt in front of what a source spout emits, on each of its ``streams``: Spark gives the same rows again."""
+    """Puts the attempt in front of a source spout's tuples, on each of its ``streams``. Spark reads the same rows again."""
 
     #: The name of the first field.
     FIELD = "tx"
@@ -152,20 +152,20 @@ class AttemptFirst(BatchAware, BasicBolt):
         self._takes_part = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """No row yet."""
+        """Note the attempt, which has no rows yet."""
         self._attempt, self._takes_part = attempt, False
 
     @property
     def takes_part(self) -> bool:
-        """A row has come: there is a transaction in this batch."""
+        """Whether a row has come, so that this batch has a transaction."""
         return self._takes_part
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Emit it."""
+        """Emit the tuple with the attempt in front."""
         self._takes_part = True
         collector.emit((self._attempt, *tup.values), tup.source_stream)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """The source's streams, with a field more."""
+        """Declare the source's streams, each with one more field."""
         for stream in self._streams:
             declarer.declare_stream(stream.id, Fields(self.FIELD, *stream.fields))

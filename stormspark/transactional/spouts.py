@@ -1,4 +1,4 @@
-"""What users write as the spout of a transactional topology (G3, G4), in three kinds.
+"""The three kinds of spouts that users write for a transactional topology (G3, G4).
 
 | spout | what a batch is | when it comes again |
 | --- | --- | --- |
@@ -35,41 +35,44 @@ M = TypeVar("M")
 
 
 class Coordinator(ABC, Generic[M]):
-    """Says what each batch is; there is one, in one task."""
+    """Defines each batch. A topology has one coordinator, in one task."""
 
     @abstractmethod
     def initialize_transaction(self, txid: int, previous: M | None) -> M:
-        """The metadata of transaction ``txid``, from which the emitters make its tuples, whenever they are asked.
+        """Return the metadata of transaction ``txid``. The emitters make its tuples from it, as often as they are called.
 
-        ``previous`` is that of the transaction before, None before the first. Called again for the same ``txid`` only where
-        no committer can have heard of the transaction yet. `FailedException`: not now. Metadata can be anything that can be
-        pickled.
+        ``previous`` is the metadata of the transaction before, or None before the first one. This method is called again for the
+        same ``txid`` only if no committer can have received the transaction yet. Raise `FailedException` if no
+        transaction can begin now. Metadata can be any object that can be pickled.
         """
 
     def is_ready(self) -> bool:
-        """Whether there is anything for a new transaction; asked before each one, and often."""
+        """Whether there is data for a new transaction. Called often, and before each new transaction."""
         return True
 
     def close(self) -> None:
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
 
 class Emitter(ABC, Generic[M]):
-    """Emits its part of each batch; each task of the spout has one."""
+    """Emits its part of each batch. Each task of the spout has one emitter."""
 
     @abstractmethod
     def emit_batch(self, attempt: TransactionAttempt, metadata: M, collector: BatchOutputCollector) -> None:
-        """Emit this task's tuples of a transaction: always the same for the same ``txid``, each with ``attempt`` first."""
+        """Emit this task's tuples of a transaction, each with ``attempt`` first.
+
+        They must always be the same for the same ``txid``.
+        """
 
     def cleanup_before(self, txid: int) -> None:
-        """Transactions up to ``txid`` are committed, and those before it can be forgotten."""
+        """Called when transactions up to ``txid`` are committed. Data of earlier ones can be forgotten."""
 
     def close(self) -> None:
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
 
 class TransactionalSpout(Component, ABC, Generic[M]):
-    """A coordinator and its emitters (G3).
+    """A spout that consists of a coordinator and its emitters (G3).
 
     >>> from stormspark import Fields
     >>> class UpTo(Coordinator[int]):
@@ -95,30 +98,30 @@ class TransactionalSpout(Component, ABC, Generic[M]):
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> Coordinator[M]:
-        """Called once in the coordinator's task."""
+        """Return the coordinator. Called once, in the coordinator's task."""
 
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> Emitter[M]:
-        """Called once in each of the spout's tasks."""
+        """Return an emitter. Called once in each of the spout's tasks."""
 
 
 class PartitionedCoordinator(ABC):
-    """Says how many partitions there are."""
+    """Returns the number of partitions, and whether a transaction may begin."""
 
     @abstractmethod
     def num_partitions(self) -> int:
-        """How many, at this moment; it may grow from one transaction to the next."""
+        """Return the present number of partitions, which may grow from one transaction to the next."""
 
     def is_ready(self) -> bool:
         """Whether a new transaction may begin."""
         return True
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to do
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
 
 class PartitionedEmitter(ABC, Generic[M]):
-    """Emits pieces of partitions: task i of m has the partitions i, i + m, i + 2m ... (G4)."""
+    """Emits pieces of partitions. Task i of m has the partitions i, i + m, i + 2m ... (G4)."""
 
     @abstractmethod
     def emit_partition_batch_new(
@@ -128,46 +131,46 @@ class PartitionedEmitter(ABC, Generic[M]):
         partition: int,
         previous: M | None,
     ) -> M:
-        """Emit a new piece of a partition; returns what tells the same piece again, and where it ends.
+        """Emit a new piece of a partition; return its metadata, which defines the piece and its end.
 
-        ``previous`` is what was returned for the transaction before, None where there was none.
+        ``previous`` is the metadata returned for the transaction before, or None if there was none.
         """
 
     @abstractmethod
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: M
     ) -> None:
-        """Emit exactly the piece again that ``metadata`` tells."""
+        """Emit exactly the piece that ``metadata`` defines again."""
 
     def close(self) -> None:
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
 
 class PartitionedTransactionalSpout(Component, ABC, Generic[M]):
-    """A spout over partitions that can give any piece again (G4)."""
+    """A spout over partitions that can emit any piece again (G4)."""
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
-        """Called once in the coordinator's task."""
+        """Return the coordinator. Called once, in the coordinator's task."""
 
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter[M]:
-        """Called once in each of the spout's tasks."""
+        """Return an emitter. Called once in each of the spout's tasks."""
 
 
 class OpaqueCoordinator:
-    """Says whether a new transaction may begin."""
+    """Decides whether a new transaction may begin."""
 
     def is_ready(self) -> bool:
-        """Whether it may."""
+        """Whether a new transaction may begin."""
         return True
 
     def close(self) -> None:
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
 
 class OpaqueEmitter(ABC, Generic[M]):
-    """Emits pieces of partitions: task i of m has the partitions i, i + m, i + 2m ... (G4)."""
+    """Emits pieces of partitions. Task i of m has the partitions i, i + m, i + 2m ... (G4)."""
 
     @abstractmethod
     def emit_partition_batch(
@@ -177,29 +180,29 @@ class OpaqueEmitter(ABC, Generic[M]):
         partition: int,
         previous: M | None,
     ) -> M:
-        """Emit a piece that begins where the last transaction that was committed ended; returns where this one ends.
+        """Emit a piece that begins where the last committed transaction ended; return where this one ends.
 
-        ``previous`` is what was returned for that transaction, None where there was none.
+        ``previous`` is the value returned for that transaction, or None if there was none.
         """
 
     @abstractmethod
     def num_partitions(self) -> int:
-        """How many there are, at this moment."""
+        """Return the present number of partitions."""
 
     def close(self) -> None:
-        """The topology ends gracefully."""
+        """Called when the topology ends gracefully."""
 
 
 class OpaquePartitionedTransactionalSpout(Component, ABC, Generic[M]):
-    """A spout over partitions that may give another piece when a transaction comes again (G4).
+    """A spout over partitions that may emit another piece when a transaction comes again (G4).
 
     Then the same transaction may have other tuples, and only opaque state counts each of them once (G8, G16).
     """
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaqueCoordinator:
-        """Called once in the coordinator's task."""
+        """Return the coordinator. Called once, in the coordinator's task."""
         return OpaqueCoordinator()
 
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaqueEmitter[M]:
-        """Called once in each of the spout's tasks."""
+        """Return an emitter. Called once in each of the spout's tasks."""
