@@ -1,4 +1,5 @@
-# What the compiler has to know of tree.py, beside it: the fields of its objects in C. See ARCHITECTURE.md, "The compiled tuple path".
+# What the compiler has to know of tree.py, beside it: the fields of its objects in C.
+# See docs/decisions.md, "One source, plain or compiled".
 
 cdef class SpoutAccount:
     cdef public object task
