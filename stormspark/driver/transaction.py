@@ -1,13 +1,14 @@
 """A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
 
 A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed. The workers find
-that out themselves, within the round: each one that has work left in superstep S tells all others, so either all of them
-prepare in the superstep after it, or none does (`WorkerTransaction.tell_if_unsettled`). Most batches need one round. Loops that
-cross workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
+that out themselves, within the round: each one that has work left in superstep S sends all others a frame, so either all of
+them prepare in the superstep after it, or none does (`WorkerTransaction.tell_if_unsettled`). Most batches need one round.
+Loops that cross workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
 
-Where bolts hear of the end of a batch (`PhysicalPlan.ends_of_batches`), and any of them takes part in this one, the rounds that
-end it come when nothing waits any more: one for all, then one for committers, which nobody may reach before all others have
-ended well. Before that one the driver keeps what was announced, so that committers of a later attempt act on the same.
+Some bolts are called at the end of a batch (`PhysicalPlan.ends_of_batches`). If any of them takes part in this batch, the
+rounds that end it begin once nothing waits any more. The first is for all such bolts but committers. The second is for
+committers, and does not begin before all others have ended well. Before it, the driver stores the announcements, so that
+committers of a later attempt act on the same ones.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ __all__ = ["TRANSITIONS", "Transaction", "TransactionState", "TransitionError"]
 
 
 class TransactionState(Enum):
-    """Where an attempt at a batch stands between two rounds."""
+    """The state of an attempt at a batch between two rounds."""
 
     #: The batch can't be over yet, so no worker prepares in the next round.
     WORKING = "working"
-    #: Nothing waits. In the next round bolts hear that their batch is over; in the last such round workers prepare, too.
+    #: Nothing waits. In the next round bolts end their batch; in the last such round workers prepare, too.
     ENDING = "ending"
     #: In the next round the workers prepare, if nothing is left then. Most batches begin so and need no other round.
     PREPARING = "preparing"
@@ -52,13 +53,13 @@ _PREPARED, _COMMITTED, _ABORTED = (
 
 #: Which states may follow a state. A round that changes nothing leads from a state to itself.
 TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
-    # Not to PREPARED: nobody was asked to prepare.
+    # Not to PREPARED: no worker was ordered to prepare.
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
-    # Back to WORKING: bolts may emit when they hear of the end, and that has to arrive before the next round that ends the batch.
+    # Back to WORKING: bolts may emit when they end the batch, and these tuples must arrive before the next round that ends it.
     _ENDING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # Back to WORKING, or to ENDING: only now a bolt that hears of the end takes part.
+    # Back to WORKING, or to ENDING: only now a bolt takes part that has to be called at the end.
     _PREPARING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # Where the commit fails the attempt stays here: only the next attempt finds out whether the batch is committed.
+    # If the commit fails, the attempt stays here: only the next attempt finds out whether the batch is committed.
     _PREPARED: frozenset({_COMMITTED}),
     _COMMITTED: frozenset(),
     _ABORTED: frozenset(),
@@ -81,49 +82,53 @@ class TransitionError(RuntimeError):
 class Transaction:
     """One attempt at one batch.
 
-    ``repeats``: committers may have acted in an earlier attempt, so what was announced of it has to come again.
+    ``repeats``: committers may have acted in an earlier attempt, so this one has to repeat what that one announced.
 
-    Only in ENDING, before the round for committers, `announcement` may have something. `files` are complete in PREPARED.
+    `announcement` is non-empty only in ENDING, before the round for committers. `files` are complete in PREPARED.
     `failed_rows` is empty once the batch is COMMITTED.
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat what was announced can't be over before that has come. Workers between which no edge crosses
-        # don't hear of each other, so the driver has to see first whether the batch has rounds that end it.
+        # A batch that has to repeat an announcement can't be over before it has done so. If no edge crosses between workers,
+        # they know nothing of each other, so the driver has to find out first whether the batch has rounds that end it.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
-        #: The states that it has had, each with the round that came next.
+        #: The states so far, each with the number of the round that came next.
         self._history = [(self.state, 0)]
         self.rounds = 0
         self._ending_rounds, self._announces = plan.ending_rounds, plan.announces
         self._repeats = repeats
-        #: Whether a bolt that hears of the end takes part; and how many of the rounds that end the batch were asked for.
+        #: Whether a bolt takes part that has to be called at the end; and how many of the rounds that end the batch were
+        #: ordered.
         self._begun, self._ended = False, 0
-        #: To be kept durably before the next round, by component and index of its task; empty: nothing.
+        #: The announcements to store durably before the next round, by component and index of the task; empty if there are
+        #: none.
         self.announcement: Mapping[str, bytes] = {}
         #: The workers' files, or their rows.
         self.files: Sequence[FileDescription | ChangedRows | None] = []
-        #: Why the batch has to run again, or None; and whether that is storage or a broker that is away, and no user code.
+        #: Why the batch has to run again, or None; and whether the cause is storage or a broker that can't be reached.
         self.aborts: str | None = None
         self.aborted_outside = False
         #: The rows of sources that failed in the last round, by task.
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
-        #: Tuples and rows that wait.
+        #: How many tuples and rows wait.
         self.left = 0
-        #: Tuples that bolts keep over its end, where it is prepared.
+        #: How many tuples bolts hold over the end of the batch, once it is prepared.
         self.held = 0
 
     # -- orders for the next round ---------------------------------------------------------------------------
 
     @property
     def may_prepare(self) -> bool:
-        """Whether workers prepare in the next round, if nothing is left."""
+        """Whether workers prepare in the next round if nothing is left."""
         return self.state is _PREPARING or (self.state is _ENDING and self._ended == self._ending_rounds)
 
     @property
     def asks_spouts(self) -> bool:
-        """Whether spouts that read no source may emit in the next round: in the first one, and until they have repeated what was
-        announced. Else the batch would be committed without what committers did.
+        """Whether spouts that read no source may emit in the next round.
+
+        They may in the first round, and until they have repeated what was announced. Otherwise the batch would be committed
+        without the tuples that committers have acted on.
         """
         return not self.rounds or (self._repeats and not self._begun)
 
@@ -140,7 +145,7 @@ class Transaction:
         return self.state is _PREPARED
 
     def observe(self, reports: Iterable[WorkerReport]) -> None:
-        """A round has ended: take in what the workers report, and enter the state that follows from it."""
+        """Take in the workers' reports at the end of a round, and enter the state that follows from them."""
         told = [report.transaction for report in reports if report.transaction is not None]
         self.rounds += 1
         self._take_in(told)
@@ -150,7 +155,7 @@ class Transaction:
         self.announcement = self._announced(told) if self._precedes_committers else {}
 
     def committed(self) -> None:
-        """The driver has committed the batch: none of its rows comes again."""
+        """Note that the driver has committed the batch, so that none of its rows comes again."""
         self._enter(_COMMITTED)
         self.failed_rows = {}
 
@@ -177,7 +182,7 @@ class Transaction:
 
     @property
     def _precedes_committers(self) -> bool:
-        """Whether committers act in the next round, and nobody has announced yet on what."""
+        """Whether committers act in the next round, and the announcements that they act on are not stored yet."""
         return self._announces and not self._repeats and self.state is _ENDING and self.may_prepare
 
     def _announced(self, told: Sequence[TransactionReport]) -> Mapping[str, bytes]:

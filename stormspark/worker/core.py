@@ -39,7 +39,7 @@ from stormspark.worker.tuples.collectors import reset_timeouts
 
 __all__ = ["Worker"]
 
-#: How long spouts are asked between two supersteps before the worker looks whether the next one is there.
+#: How long spouts are called between two supersteps before the worker checks whether the next one has come.
 _FILL_SECONDS = 0.002
 
 
@@ -97,7 +97,7 @@ class Worker:
     def open(self, active: bool = True) -> None:
         """Start the worker hooks, then make every task.
 
-        Bolts are prepared; if ``active``, spouts are opened and activated, else when they first are (B2).
+        Bolts are prepared. If ``active``, spouts are opened and activated now, else at their first activation (B2).
 
         Raises `ComponentError`.
         """
@@ -121,7 +121,7 @@ class Worker:
 
     @contextmanager
     def one_task(self, task: int) -> Iterator[Task]:
-        """Start the worker hooks and this task alone, whose state has been loaded; at the end, stop them: for a replay.
+        """Start the worker hooks and this task alone, whose state was loaded before; at the end, stop them. For replays.
 
         Raises `ComponentError`.
         """
@@ -143,9 +143,9 @@ class Worker:
         self.call.enter(None)
 
     def close(self, committed: int = -1) -> None:
-        """The graceful end: spouts are deactivated and closed, bolts cleaned up, worker hooks shut down.
+        """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks.
 
-        ``committed``, where batches are transactions, is the last one that is committed: tasks hear of it first.
+        ``committed`` is the last committed batch, where batches are transactions. Tasks take over that commit first.
         """
         self.transaction.hear_of_commit(committed)
         for task in [*self.wiring.spouts, *self.wiring.bolts]:
@@ -156,17 +156,17 @@ class Worker:
         self.stories.close()
 
     def abandon(self) -> None:
-        """The end without ``close`` or ``cleanup``: nothing is left at work outside of this process."""
+        """End without ``close`` or ``cleanup``, but leave nothing at work outside of this process."""
         for task in self.tasks.values():
             self.call.enter(task)
             task.let_go()
         self.call.enter(None)
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
-        """The batch runs again because a worker is gone or Spark failed: what was under way between workers is lost.
+        """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.
 
-        Trees with something outside of this worker fail with ``reason``. What is queued here stays, and so does what bolts hold.
-        Where batches are transactions nothing of it stays: see `roll_back`.
+        Trees with edges outside of this worker fail with ``reason``. Tuples that are queued here stay, and so do tuples that
+        bolts hold. If batches are transactions, none of them stay: see `roll_back`.
         """
         if self.plan.exactly_once:
             self.transaction.attempt_ended(reason)
@@ -177,11 +177,11 @@ class Worker:
                 spout.forget_batch(batch)
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Take back everything that came of ``batch`` here; after ``committed``, the batch comes again."""
+        """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
-        """Rows of a source that an earlier life of this worker left open, from the durable acker: they are emitted again."""
+        """Emit rows of a source again that an earlier life of this worker left open, from the durable acker."""
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
         spout.adopt(
@@ -195,8 +195,9 @@ class Worker:
     # -- a superstep -----------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
-        """Run one superstep; ``frames`` are in the order of (sender, sequence). Returns the frames for other workers, or the
-        report.
+        """Run one superstep, and return the frames for other workers, or the report.
+
+        ``frames`` are in the order of (sender, sequence).
         """
         now = self.clock()
         plan, turns, transaction, clock = self.plan, self.turns, self.transaction, self.round_clock
@@ -211,22 +212,22 @@ class Worker:
                 transaction.settle(step)
             self._begin_round(now, step)
 
-        # 2. Time goes on: trees time out, but those of tuples that merely wait.
+        # 2. Time goes on: trees time out, except those of tuples that merely wait.
         clock.running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(clock.running.seconds, self.stories.explain)
-        # In a round that ends the batch nobody is cut short: a batch must not end anywhere before everything has come.
+        # In a round that ends the batch no bolt is cut short: a batch must not end anywhere before all its tuples are executed.
         turn_ends = now + clock.turn_seconds
         deadline = inf if step.orders.ending_round else turn_ends
 
-        # 3. What other workers sent.
+        # 3. Frames of other workers.
         self._arrivals.refresh_loads(frames)
         self._open_doors(phase, frames)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
-            turns.run_pass(deadline)  # frame by frame, while what it brought is in the processor's caches
+            turns.run_pass(deadline)  # frame by frame, while its tuples are in the processor's caches
 
-        # 4. What timers and spouts emit.
+        # 4. Timers and spouts.
         if phase == 0 and self.wiring.fatal is None and transaction.prepared is None:
             turns.fire_timers(now)
             until = deadline
@@ -237,7 +238,7 @@ class Worker:
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. Everything that is left, to its end or to the deadline.
+        # 5. All tuples that are left, to their end or to the deadline.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)
@@ -250,7 +251,7 @@ class Worker:
         self.stories.end_superstep()
         clock.worked += self.clock() - now
 
-        # 6. What leaves.
+        # 6. Departures.
         if phase == plan.last_superstep:
             clock.running.end_batch(self.clock())
             report = pickle.dumps(self._reporter.report(step), 5)
@@ -287,22 +288,22 @@ class Worker:
             spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
 
     def _open_doors(self, phase: int, frames: Iterable[Frame]) -> None:
-        """Decide what this superstep takes in besides frames: answers from outside, and calls of users' threads."""
+        """Decide whether this superstep takes in answers from outside and calls of users' threads, beside frames."""
         transaction, transactions = self.transaction, self.plan.exactly_once
         if transaction.prepared is not None:
             transaction.refuse_tuples(frames)
-        # A worker that has prepared the batch, or is about to, may not come by new tuples.
+        # A worker that has prepared the batch, or is about to, must not get new tuples.
         closed = transactions and phase > self.plan.supersteps and not transaction.unsettled
         self.turns.listens = listens = transaction.prepared is None and not closed
-        # All calls of threads come in where spouts are asked. After that only those come in that were made while their bolt was
-        # in `execute`: otherwise a thread that never pauses would keep a batch from ever being worked off.
+        # All calls of threads are taken where spouts are called. After that, only calls made while their bolt was in
+        # `execute` are taken: otherwise a thread that never pauses would keep a batch from ever ending.
         self.turns.takes_calls = not transactions or (phase == 0 and self._first_round and listens)
 
     def _spare_those_that_wait(self) -> None:
-        """A tuple that no bolt could be given yet is not late: its trees have their whole timeout again (W2, W3).
+        """Give trees of tuples that have only waited their whole timeout again, because such a tuple is not late (W2, W3).
 
-        The worker looks four times per timeout, so that home workers hear of it in time. What has moved since the last look is
-        not spared, or a tree with a loop would live for ever.
+        The worker looks four times per timeout, so that home workers learn of it in time. A tuple that has moved since the last
+        look is not spared; otherwise a tree with a loop would live for ever.
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:
@@ -313,11 +314,11 @@ class Worker:
                 reset_timeouts(self.ledger, roots)
 
     def fill_gap(self) -> bool:
-        """Between two supersteps of a worker that has more to do than time: ask spouts for a moment, and run bolts.
+        """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more to do than time.
 
-        What is emitted goes with the next superstep, as if this one had been longer. False if there is nothing to do, or no time
-        for it: what the gaps of the round before took is set aside from this round's time for spouts, and no more than that is
-        used, or a worker that waits for a slow one would bury it.
+        The tuples leave with the next superstep, as if this one had been longer. Returns false if there is nothing to do, or no
+        time for it. The gaps of the previous round are set aside from this round's time for spouts, and no more than that is
+        used; otherwise a worker that waits for a slow one would bury it.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
@@ -331,10 +332,11 @@ class Worker:
         return used_up
 
     def stirs(self) -> bool:
-        """Between two batches, for a worker that `was_idle`: whether there is something to do now.
+        """Return whether there is something to do now, between two batches, for a worker that `was_idle`.
 
-        A timer is due, a user's thread has called, or a spout that was asked, once, has emitted: that waits for the batch as
-        anything does that a batch leaves over. Spouts of transactions are not asked: what they emit belongs to a batch.
+        That is so if a timer is due, if a user's thread has made a call, or if a spout, which is called once, has emitted.
+        Such a tuple waits for the next batch, like any that a batch leaves over. Spouts of transactions are not called,
+        because their tuples belong to a batch.
         """
         now = self.clock()
         if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():
@@ -358,28 +360,28 @@ class Worker:
 
     @property
     def was_idle(self) -> bool:
-        """In the round that ended last nothing happened here."""
+        """Whether nothing happened here in the last round, and nothing waits."""
         return self._reporter.was_idle
 
     @property
     def backlog(self) -> int:
-        """Tuples, rows, calls and acks that wait here: in inboxes, in lanes, in frames for the next batch."""
+        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next batch."""
         return self._reporter.backlog
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
-        """How far the tasks of source spouts have come; see `Reporter.source_progress`."""
+        """Return how far the tasks of source spouts have come; see `Reporter.source_progress`."""
         return self._reporter.source_progress(batch)
 
     def busy(self) -> Busy | None:
-        """Which call of user code this worker is in, and for how long; for another thread. See `CurrentCall.busy`."""
+        """Return which call of user code this worker is in, and for how long; for another thread. See `CurrentCall.busy`."""
         return self.call.busy()
 
     def look(self) -> None:
-        """To be called by another thread some times per second; see `CurrentCall.look`."""
+        """Look at a call that takes long. Another thread calls this some times per second; see `CurrentCall.look`."""
         self.call.look()
 
     def statistics(self) -> LedgerStatistics:
-        """The sizes of this worker's ledger."""
+        """Return the sizes of this worker's ledger."""
         return self.ledger.statistics()
 
     def validate(self) -> None:

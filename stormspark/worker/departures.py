@@ -1,4 +1,4 @@
-"""What leaves a worker: lanes fill with deliveries for another worker, and are sealed into frames."""
+"""The exit of a worker: lanes fill with deliveries for another worker, and are sealed into frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FRAME_BYTES = 4 * 1024 * 1024
 
 
 class Departures:
-    """Of worker ``index``. ``unsent`` is called with the task, trees and reason of tuples that can't be packed."""
+    """The departures of worker ``index``. ``unsent`` is called for tuples that can't be packed: the task, trees and reason."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Departures:
             for worker in (others if vectorised else ())
         }
         self.all_lanes: list[Lanes | BatchLanes] = [*self.lanes.values(), *self.batch_lanes.values()]
-        #: Sealed frames that wait for the end of the superstep; what they hold, and their bytes.
+        #: Sealed frames that wait for the end of the superstep; how many entries they hold, and their bytes.
         self.sealed: list[Frame] = []
         self.sealed_count = self.sealed_bytes = 0
         self._sequence = 0
@@ -75,7 +75,7 @@ class Departures:
             self.add(lanes.worker, FrameKind.BATCHES, rows, payload)
 
     def add(self, worker: int, kind: FrameKind, count: int, payload: bytes) -> None:
-        """A frame for that worker, behind those that wait."""
+        """Add a frame for that worker, behind those that wait."""
         self.sealed.append(Frame(worker, kind, self._index, self._sequence, count, payload))
         self.sealed_count += count
         self.sealed_bytes += len(payload)
@@ -84,7 +84,7 @@ class Departures:
     def complete(self) -> None:
         """Make frames of everything that waits; acks, fails and parts of trees come last."""
         self.seal_all()
-        # After the tuples: to seal them may have drained parts, and failed values that can't be pickled.
+        # After the tuples, because sealing may have drained parts, and failed tuples with values that can't be pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()
@@ -96,18 +96,18 @@ class Departures:
         return frames
 
     def clear(self) -> None:
-        """What waits belongs to a batch that comes again."""
+        """Drop everything that waits, because its batch runs again."""
         for lanes in self.all_lanes:
             lanes.clear()
         self.sealed, self.sealed_count, self.sealed_bytes = [], 0, 0
 
     @property
     def waiting(self) -> int:
-        """Tuples and rows in lanes, and all that waits in sealed frames."""
+        """How many tuples and rows wait in lanes, with everything that waits in sealed frames."""
         return sum(map(len, self.all_lanes)) + self.sealed_count
 
     def waiting_by_task(self) -> Counter[int]:
-        """Tuples in lanes, by the task that they are for."""
+        """Count the tuples in lanes by the task that they are for."""
         by_task: Counter[int] = Counter()
         for lanes in self.all_lanes:
             by_task.update(lanes.waiting())

@@ -3,20 +3,20 @@
 Each part knows only those above it in this list:
 
     call            the user code that runs now                                  current_call.py
-    stories         who has not acked                                            stories.py
+    stories         who has not acked a tree that failed                         stories/
     ledger          which trees are done                                         acker/ledger.py
-    services        what tasks are offered: contexts, timers, threads            services.py
-    refusals        tuples that can't go where they should                       refusals.py
+    services        contexts, timers and threads for tasks                       services.py
+    refusals        tuples that can't reach their receiver                       refusals.py
     departures      lanes and frames for other workers                           departures.py
-    loads           how much waits for tasks, for choosers that follow it        loads.py
-    wiring          who the tasks are, and where their streams lead              wiring.py
-    states          the state of tasks, batch by batch                           batch_state.py
+    loads           how much waits for tasks, for choosers that follow load      loads.py
+    wiring          the tasks, and where their streams lead                      wiring.py
+    states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
-    outside         what bolts have at work outside of the worker                outside.py
+    outside         waiting for tuples that bolts work on outside                outside.py
     turns           who runs when: bursts, passes, chunks, timers                turns.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
-    arrivals        what frames bring, and where it belongs                      arrivals.py
-    reporter        what the driver is told at the end of a round                reporting.py
+    arrivals        the entry for frames of other workers                        arrivals.py
+    reporter        the report to the driver at the end of a round               reporting.py
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def make_parts(
     storm_id: str,
     state: StateAccess | None,
 ) -> Parts:
-    """The parts of worker ``index``; the arguments are those of `stormspark.worker.core.Worker`."""
+    """Make the parts of worker ``index``; the arguments are those of `stormspark.worker.core.Worker`."""
     settings = plan.settings
     sheds = settings.backpressure_strategy != "slow"
 
-    # What the tasks find around them.
+    # The surroundings of the tasks.
     call = CurrentCall(clock, logs)
     folder = logs.directory if logs is not None else None
     stories = Stories(plan, index, incarnation, clock, epoch, lambda: call.at, folder)
@@ -119,7 +119,7 @@ def make_parts(
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)
     connect(wiring, plan, index, departures, loads, stories, random)
 
-    # What runs them.
+    # The parts that run the tasks.
     round_clock = RoundClock(plan, sheds=sheds)
     backlog = Backlog(settings, wiring, departures, sheds=sheds)
     outside = OutsideWork(clock, call, departures)

@@ -1,4 +1,4 @@
-"""What the driver orders the workers to do in one round: one object, made by the driver, that travels whole to every worker."""
+"""The orders of one round: one object that the driver makes, and that travels whole to every worker."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["NO_EARLIER_ATTEMPTS", "PLAIN_ORDERS", "EarlierAttempts", "RoundOrder
 
 @dataclass(frozen=True)
 class EarlierAttempts:
-    """What earlier attempts at a batch have left for the next attempt at it."""
+    """The facts that earlier attempts at a batch have left for the next attempt."""
 
-    #: The batch that they were attempts at; -1: there were none.
+    #: The batch of these attempts; -1: there were none.
     batch: int = -1
-    #: Rows of sources that are not emitted any more, since they failed too often: their ids, by task.
+    #: Ids of rows of sources that are not emitted any more, because they failed too often, by task.
     given_up: Mapping[int, tuple[Hashable, ...]] = field(default_factory=dict)
-    #: What was announced before committers acted, pickled, by component and index of the task that announced it.
+    #: The pickled announcements that were made before committers acted, by component and index of the announcing task.
     announced: Mapping[str, bytes] = field(default_factory=dict)
 
     def of(self, batch: int) -> EarlierAttempts:
-        """This, if the attempts were at ``batch``; else nothing."""
+        """Return this object if the attempts were at ``batch``, else an empty one."""
         return self if batch == self.batch else NO_EARLIER_ATTEMPTS
 
 
@@ -34,13 +34,13 @@ NO_EARLIER_ATTEMPTS = EarlierAttempts()
 class RoundOrders:
     """The orders for one round of one batch, the same for all workers and supersteps.
 
-    The defaults are those of the only round of a batch that is no transaction. `may_prepare`, `asks_spouts` and `ending_round`
-    change from round to round in a topology whose batches are transactions (`PhysicalPlan.exactly_once`).
+    The defaults are for the only round of a batch that is no transaction. If batches are transactions
+    (`PhysicalPlan.exactly_once`), `may_prepare`, `asks_spouts` and `ending_round` change from round to round.
     """
 
-    #: Which round of its batch this is; a batch begins with round 0.
+    #: The number of this round in its batch; a batch begins with round 0.
     round: int = 0
-    #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None: as many as it likes.
+    #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None: there is no limit.
     limits: Limits | None = None
     #: How many seconds this round should take; None: ``stormspark.batch.target.ms`` holds.
     target_secs: float | None = None
@@ -48,13 +48,13 @@ class RoundOrders:
     acker_time: AckerTime | None = None
     #: The batch that was committed last; -1: none was.
     committed: int = -1
-    #: Whether workers prepare the batch at the end of this round, if nothing of it is left.
+    #: Whether workers prepare the batch at the end of this round if nothing of it is left.
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
     #: Which of the rounds that end a batch this is (`PhysicalPlan.ends_of_batches`), counted from 1; 0: none of them.
     ending_round: int = 0
-    #: What earlier attempts at this batch have left.
+    #: The facts that earlier attempts at this batch have left.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
 
 

@@ -298,7 +298,7 @@ class Task:
 
     @property
     def takes_part(self) -> bool:
-        """Whether bolts have to hear of the end of this batch, as far as this task knows."""
+        """Whether bolts need a call at the end of this batch, as far as this task knows."""
         component = self._batch_aware
         return component is not None and component.takes_part
 

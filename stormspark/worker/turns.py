@@ -1,7 +1,7 @@
-"""Who runs when, within a worker: spouts are asked in bursts, bolts execute in passes, timers and threads come in between.
+"""The turns of a worker's tasks: spouts are called in bursts, bolts execute in passes, timers and threads come in between.
 
-All of it happens on one thread. A *pass* walks over the bolts, senders before receivers, and each executes what waits for it in
-chunks. One pass carries every tuple to the end of an acyclic topology.
+All of it happens on one thread. A *pass* walks over the bolts, senders before receivers, and each bolt executes its waiting
+tuples in chunks. One pass carries every tuple to the end of an acyclic topology.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ __all__ = ["Turns"]
 
 #: Calls of ``next_tuple`` between two looks at the bolts: few enough to stay in the caches, enough for the loop to cost little.
 _BURST = 64
-#: A clock that tests drive stands still during a batch: then it ends after this many bursts, or passes over the bolts.
+#: The most bursts, and passes over the bolts, while the clock stands still. Clocks of tests do that during a batch, which would
+#: never end otherwise.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
-#: How long one bolt executes while others wait, where none may hold the others up.
+#: How long one bolt executes while others wait, if bolts shed and so no bolt may hold up the others.
 _SLICE_SECONDS = 0.01
 
 
 class Turns:
-    """Of one worker. Deadlines are on the clock of ``services``.
+    """The turns of one worker. Deadlines are on the clock of ``services``.
 
-    ``sheds``: bolts drop or fail what does not fit, and take turns of time. ``most_leaving``: bytes in sealed frames at which
-    bolts wait for the next superstep.
+    ``sheds``: bolts drop or fail tuples that do not fit, and take turns of limited time. ``most_leaving``: above this many
+    bytes in sealed frames, bolts wait for the next superstep.
     """
 
     def __init__(
@@ -57,19 +58,21 @@ class Turns:
         self._outside, self._refusals = outside, refusals
         self._clock, self._timers = services.clock, services.timers
         self._most_leaving = most_leaving
-        #: Whether spouts wait for slow bolts; if not, bolts shed what does not fit.
+        #: Whether spouts wait for slow bolts; if not, bolts shed tuples that do not fit.
         self.spouts_wait = not sheds
-        #: Whether answers from outside, and calls of users' threads, are taken in now; of the calls, whether all are, or only
-        #: those that a bolt's threads made while it was in ``execute``.
+        #: Whether answers from outside and calls of users' threads are taken in now; and whether all calls are, or only those
+        #: that a bolt's threads made while it was in ``execute``.
         self.listens = self.takes_calls = True
-        #: Whether timers may go off: not in a round that ends a batch, since what they emit would come to bolts that have heard
-        #: that everything has come.
+        #: Whether timers may go off. Not in a round that ends a batch: their tuples could reach bolts whose batch has ended.
         self.timers_run = True
 
     # -- spouts ----------------------------------------------------------------------------------------------
 
     def ask_spouts(self, until: float, spouts: Sequence[SpoutTask]) -> bool:
-        """Ask spouts, in turn with the bolts, until they have nothing, too much waits, or it is ``until``; true for the last."""
+        """Call spouts, in turn with the bolts, until they emit nothing, too much waits, or the time is ``until``.
+
+        Returns true in the last case.
+        """
         still, now, used_up = 0, self._clock(), False
         while still < _MOST_BURSTS:
             emitted, full = False, self._backlog.is_full()
@@ -110,7 +113,7 @@ class Turns:
         return used_up
 
     def deliver_verdicts(self) -> None:
-        """Let spouts hear how trees have ended."""
+        """Deliver verdicts to all spouts."""
         for spout in self._spouts:
             if spout.has_news:
                 self._call.enter(spout)
@@ -122,8 +125,8 @@ class Turns:
     def work(self, deadline: float, loops_until: float) -> None:
         """Run bolts until every inbox is empty, at the latest until ``deadline``.
 
-        One pass is enough for everything that goes forward. Tuples that go round in a loop of the topology take more, and may do
-        so for ever (A15): after ``loops_until`` they wait for the next superstep.
+        One pass is enough for everything that goes forward. Tuples that go round in a loop of the topology take more, and may
+        do so for ever (A15): after ``loops_until`` they wait for the next superstep.
         """
         late, still, now = self.run_pass(deadline), 0, self._clock()
         while not late and still < _MOST_PASSES:
@@ -140,9 +143,9 @@ class Turns:
                 still = 0
 
     def run_pass(self, deadline: float) -> bool:
-        """Have each bolt, those nearest to the spouts first, execute what waits for it now; true if the deadline cut it short.
+        """Let each bolt execute its waiting tuples, those nearest to the spouts first, and then deliver verdicts to spouts.
 
-        Then let spouts hear how trees have ended.
+        Returns true if the deadline cut the pass short.
         """
         if self._services.guarded and self.listens:
             self.take_calls(self._bolts)
@@ -158,13 +161,13 @@ class Turns:
         return late
 
     def _one_after_another(self, deadline: float) -> bool:
-        """Each bolt executes everything that waits for it now."""
+        """Let each bolt execute all tuples that wait for it now."""
         return any(bolt.ready and self._execute(bolt, deadline) >= deadline for bolt in self._bolts)
 
     def _slices(self, deadline: float) -> bool:
-        """Each bolt sheds what does not fit, then executes for a slice of time at most.
+        """Let each bolt shed tuples that do not fit, and then execute for a slice of time at most.
 
-        Where nobody is slowed down a bolt may be behind for good, and those after it must not starve.
+        If spouts do not wait, a bolt may be behind for good, and the bolts after it must not starve.
         """
         now = self._clock()
         late = now >= deadline
@@ -177,9 +180,9 @@ class Turns:
         return now >= deadline
 
     def _execute(self, bolt: BoltTask, until: float) -> float:
-        """Execute what waits for a bolt now, chunk by chunk until then; return when the last chunk ended.
+        """Execute the tuples that wait for a bolt now, chunk by chunk until time ``until``; return when the last chunk ended.
 
-        What leaves this worker cuts a bolt short that makes much of little, as time does.
+        A bolt that emits much is also cut short when too many bytes wait to leave this worker.
         """
         self._call.enter(bolt)
         waiting, now = bolt.ready, -inf
@@ -191,7 +194,7 @@ class Turns:
                 break
             waiting -= done
             if self._services.guarded and self.listens:
-                # Its threads wait where too many calls do, and it may wait for them.
+                # The bolt's threads wait while its mailbox is full, and the bolt may wait for them.
                 self.take_calls([bolt])
             self._departures.seal_full(bolt)
             now = self._clock()
@@ -199,11 +202,11 @@ class Turns:
             if now >= until:
                 break
             if self._departures.sealed_bytes > self._most_leaving and until < inf:
-                return max(now, until)  # as late as at the deadline: what has been emitted has to leave first
+                return max(now, until)  # treated as the deadline: the emitted tuples have to leave first
         return now
 
     def _shed(self, bolt: BoltTask) -> None:
-        """Drop or fail what does not fit below its marks (X51)."""
+        """Drop or fail a bolt's tuples above its high marks (X51)."""
         assert bolt.shedding is not None
         excess = bolt.shedding.excess()
         if excess:
@@ -211,7 +214,7 @@ class Turns:
             bolt.shedding.shed(excess, self._clock())
 
     def end_batch(self, bolt: BoltTask) -> None:
-        """The batch is over for this bolt, and everything that comes of that is carried to its end."""
+        """End the batch for this bolt, and carry all tuples that it emits at the end as far as they go."""
         self._call.enter(bolt)
         self._services.executing = bolt
         bolt.end_batch()
@@ -221,7 +224,7 @@ class Turns:
         self.finish_outside()
 
     def finish_outside(self) -> None:
-        """Wait for everything that is at work outside: a batch must not end anywhere before that has come."""
+        """Wait until no bolt works outside: a batch must not end anywhere before all answers are there."""
         while self._outside.wait(inf):
             self.run_pass(inf)
 
@@ -229,18 +232,18 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """Tuples and rows in inboxes, lanes and sealed frames, and those that bolts have at work outside."""
+        """How many tuples and rows are in inboxes, lanes and sealed frames, and at work outside."""
         return self._backlog.waiting + self._outside.at_work
 
     @property
     def left(self) -> int:
-        """What has to be done before the batch ends, but for rows of sources: what waits, and calls of threads."""
+        """How many tuples, rows and calls of threads have to be done before the batch ends, without rows of sources."""
         return self.waiting + self.calls_at_hand()
 
     # -- what comes in between -------------------------------------------------------------------------------
 
     def take_calls(self, tasks: Iterable[Task]) -> None:
-        """Do what threads of user code have emitted, acked and failed, as far as it belongs to the batch."""
+        """Carry out emits, acks and fails that threads of user code have made, if they belong to the batch."""
         for task in tasks:
             most = len(task.mailbox) if self.takes_calls else task.mailbox.at_hand
             if most and task.fatal is None:
@@ -249,17 +252,17 @@ class Turns:
                 self._departures.seal_full(task)
 
     def calls_at_hand(self) -> int:
-        """Calls of threads that belong to the batch that runs, as the tuples do that were executed meanwhile."""
-        if not self.listens:  # what comes now is for the next batch, whatever was at hand when it was called
+        """Return how many calls of threads belong to the current batch, like the tuples that were executed at that time."""
+        if not self.listens:  # then all calls wait for the next batch
             return 0
         return sum(bolt.mailbox.at_hand for bolt in self._bolts if bolt.fatal is None)
 
     def has_calls(self) -> bool:
-        """Whether a thread of user code has called anything that is not done yet."""
+        """Return whether a call of a thread of user code waits to be carried out."""
         return self._services.guarded and any(len(task.mailbox) for task in self._tasks.values())
 
     def fire_timers(self, now: float) -> None:
-        """Call what is due: ticks, windows, metrics, users' own timers."""
+        """Call the timers that are due: ticks, windows, metrics, users' own timers."""
         if now < self._timers.next_due or not self.timers_run:
             return
         for task, callback in self._timers.take_due(now):

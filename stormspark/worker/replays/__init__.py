@@ -1,1 +1,1 @@
-"""One batch of one task, recorded and run again."""
+"""Replays: the inputs of a task in one batch are recorded, and can be executed again."""

@@ -1,7 +1,7 @@
-"""Writes down what the bolts of a worker are given, and what they emit, batch by batch (``stormspark.record.inputs``).
+"""The recording of a worker's bolts, batch by batch: the tuples that they get and emit (``stormspark.record.inputs``).
 
-A tuple's values are pickled before it is executed, a chunk of tuples at once. Nothing here may harm the topology: what can't be
-written is told in the log, and of that batch there is no recording.
+A tuple's values are pickled before it is executed, a chunk of tuples at once. Nothing here may harm the topology: if a file
+can't be written, a warning is logged, and that batch has no recording.
 """
 
 from __future__ import annotations
@@ -25,37 +25,36 @@ _log = logging.getLogger(__name__)
 
 
 class BatchBegins(NamedTuple):
-    """A bolt that knows its batches was told of this attempt."""
+    """The event that ``begin_batch`` of a bolt that knows its batches was called, with these arguments."""
 
     attempt: TransactionAttempt
     announced: Any
 
 
 class BatchEnds(NamedTuple):
-    """It was told that all tuples of the attempt have come."""
+    """The event that its ``end_batch`` was called, because all tuples of the attempt have come."""
 
 
 class InputRecording:
-    """For the bolts of worker ``worker``; `begin` comes first, then what they execute, then `end` or another `begin`."""
+    """The recording of the bolts of one worker. Call `begin`, then `add` for each chunk, then `end` or another `begin`."""
 
     def __init__(self, files: InputFiles, generation: int, worker: int, bolts: Iterable[BoltTask]) -> None:
         self._files, self._generation, self._worker = files, generation, worker
         self._batch: int | None = None
         self._file: InputFile | None = None
-        self._closed: list[
-            InputFile
-        ] = []  # of this batch: workers prepare again where a round was not the last one
+        #: The closed files of this batch. There may be several, because a worker prepares again if a round was not the last.
+        self._closed: list[InputFile] = []
         self.tasks = {bolt.id: TaskInputs(bolt.component.id, bolt.index, self) for bolt in bolts}
 
     def begin(self, batch: int) -> None:
-        """An attempt at a batch begins; what `end` did not close is given up."""
+        """Begin an attempt at a batch, and give up the file that `end` did not close."""
         self._give_up()
         self._batch, self._closed = batch, []
         for task in self.tasks.values():
             task.forget()
 
     def end(self) -> TaskChanges:
-        """The batch is worked off, as far as one knows: what its commit has to say of the inputs."""
+        """Close the batch's file; return the changes that name its files in the commit."""
         for task in self.tasks.values():
             task.flush()
         if self._file is not None:
@@ -69,7 +68,7 @@ class InputRecording:
         return named(self._worker, [file.path for file in self._closed] if whole else [])
 
     def add(self, chunk: Chunk) -> None:
-        """Tuples were executed."""
+        """Record an executed chunk."""
         if self._batch is None:
             return
         if self._file is None:
@@ -93,7 +92,7 @@ class InputRecording:
 
 
 class TaskInputs:
-    """For one task; `begins` and `ended` by turns, around each chunk that it executes."""
+    """The recording of one task. Call `begins` and `ended` in turn, around each chunk that the task executes."""
 
     def __init__(self, component: str, index: int, recording: InputRecording) -> None:
         self._component, self._index, self._recording = component, index, recording
@@ -101,27 +100,27 @@ class TaskInputs:
         self._inputs = b""
 
     def begins(self, chunk: list[Delivery]) -> None:
-        """These tuples are about to be executed."""
+        """Pickle the tuples of a chunk that is about to be executed."""
         self.flush()
-        chunk = chunk[:]  # `BoltTask.look` may shorten it at any time, and it is read twice
+        chunk = chunk[:]  # a copy, because it is read twice and `BoltTask.look` may shorten it at any time
         self._inputs = dump_pairs([delivery[1] for delivery in chunk], [delivery[0] for delivery in chunk])
 
     def ended(self, executed: int) -> None:
-        """So many of them were."""
+        """Record the chunk, of which this many tuples were executed."""
         self._add(executed, self._inputs)
 
     def note(self, event: BatchBegins | BatchEnds) -> None:
-        """Between two tuples, the bolt is told this."""
+        """Record an event between two tuples."""
         self.flush()
         self._add(0, dump_pairs([None], [event]))
 
     def flush(self) -> None:
-        """What was emitted since then was not emitted in ``execute``."""
+        """Record emits since the last chunk, which did not come from ``execute``."""
         if self._emits:
             self._add(0, b"")
 
     def forget(self) -> None:
-        """It belongs to an attempt that is taken back."""
+        """Drop the emits of an attempt that is rolled back."""
         self._emits.clear()
 
     def _add(self, executed: int, inputs: bytes) -> None:
@@ -133,12 +132,12 @@ class TaskInputs:
         self._recording.add(Chunk(self._component, self._index, executed, inputs, emits))
 
     def observed(self, outlet: Outlet) -> Outlet:
-        """``outlet``, with its emits written down."""
+        """Wrap ``outlet`` so that its emits are recorded."""
         return _Recorded(outlet, self._emits)
 
 
 class _Recorded(WrappedOutlet):
-    """Notes what was emitted."""
+    """An outlet that records emits."""
 
     def __init__(self, outlet: Outlet, emits: list[tuple[str, tuple[Any, ...]]]) -> None:
         super().__init__(outlet)

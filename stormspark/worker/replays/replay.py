@@ -1,9 +1,11 @@
-"""One task's batch once more, in this process: from its state before the batch and the inputs that were recorded (`replay`).
+"""The replay of one batch of a bolt's task, in this process. It starts from the state before, and takes the recorded inputs.
 
-What the bolt does now is held against what it did then. A bolt that is deterministic does the same; one that is not, because it
-draws numbers, asks a clock or a service, or remembers what is not in its state, does something else, and the `Replay` says what.
+The replay compares what the bolt does now with what it did then. A deterministic bolt does the same. A bolt is not
+deterministic if it draws random numbers, uses a clock or a service, or remembers something outside of its state. Then it does
+something else, and the `Replay` lists the differences.
 
-Timers, ticks apart, and threads of the bolt's own are not replayed: what they emitted is missing, and told as such.
+Timers, except for ticks, and threads of the bolt's own are not replayed. Their emits are missing, and are listed as a
+difference.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ _ATTRIBUTES = "attributes"
 
 
 class Emitted(NamedTuple):
-    """A tuple that the bolt emitted, and the task ids that it went to (of the recording, nobody knows)."""
+    """A tuple that the bolt emitted, and the ids of the tasks that it went to, which a recording does not have."""
 
     stream: str
     values: tuple[Any, ...]
@@ -61,7 +63,7 @@ class Emitted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What became of a key; ``missing`` stands for no value."""
+    """The change of one key of the state; `missing` stands for no value."""
 
     key: Any
     before: Any
@@ -69,13 +71,13 @@ class Change(NamedTuple):
 
     @staticmethod
     def missing() -> Any:
-        """No value."""
+        """Return the object that stands for no value."""
         return _MISSING
 
 
 @dataclass
 class Executed:
-    """One input, and what the bolt did with it; ``source`` is ``component[task]:stream``."""
+    """One input, with what the bolt did with it; ``source`` is ``component[task]:stream``."""
 
     number: int
     source: str
@@ -83,28 +85,28 @@ class Executed:
     emitted: list[Emitted] = field(default_factory=list)
     acked: bool = False
     failed: bool = False
-    #: The traceback of what it raised; the replay ends there.
+    #: The traceback of the error in ``execute``, where the replay ends; None without an error.
     raised: str | None = None
 
 
 @dataclass
 class Replay:
-    """What happened, and how that differs from what was recorded. ``differences`` are sentences."""
+    """The result of a replay: what happened, and how it differs from the recording. ``differences`` are sentences."""
 
     component: str
     task: int
     batch: int
     inputs: list[Executed] = field(default_factory=list)
-    #: Before, between or after the inputs: in ``prepare``, ``pre_prepare`` and the like.
+    #: Emits before, between or after the inputs: in ``prepare``, ``pre_prepare`` and the like.
     outside: list[Emitted] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
 
 
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
-    """The plan that the batch was recorded with; raises `CheckpointError`.
+    """Load the plan that the batch was recorded with; raises `CheckpointError`.
 
-    Modules are looked for where the driver had them, behind all else.
+    The driver's module path is added behind the path of this process.
     """
     files = InputFiles(location)
     paths, plan = pickle.loads(files.plan(generation_of_inputs(files.of_batch(batch)[0])))
@@ -123,10 +125,10 @@ def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
 def replay(
     plan: PhysicalPlan, location: str, component: str, index: int, batch: int, debugger: Pdb | None = None
 ) -> Replay:
-    """Run ``batch`` of task ``index`` of a bolt again; ``location`` is that of the state table.
+    """Run ``batch`` of task ``index`` of a bolt again; ``location`` is the state table's.
 
-    A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` where the batch was not recorded, or its state is not
-    retained, and `ComponentError` for what ``prepare`` raises.
+    A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if the batch was not recorded or its state is not
+    retained, and `ComponentError` for an error in ``prepare``.
     """
     declared = _checked(plan, component, index)
     table = StateTable(location)
@@ -260,13 +262,13 @@ def _tell(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
 
 
 class _Watch(TaskHook):
-    """Sees what the bolt does, input by input."""
+    """A hook that observes what the bolt does, input by input."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
         self.current: Executed | None = None
         self._bolt: Any = None
-        #: All tuples that the bolt was given: a bolt may ack one long after.
+        #: All tuples that the bolt was given, because it may ack one much later.
         self._given: dict[int, tuple[Tuple, Executed]] = {}
 
     def begin(self, source: str, values: tuple[Any, ...]) -> None:
@@ -274,7 +276,7 @@ class _Watch(TaskHook):
         self._replay.inputs.append(self.current)
 
     def follow(self, task: Task, debugger: Pdb | None) -> None:
-        """Have ``execute`` come by here."""
+        """Wrap the bolt's ``execute``, so that each call is observed."""
         bolt = task.instance
         execute: Callable[..., None] = bolt.execute
         first = debugger
@@ -298,7 +300,7 @@ class _Watch(TaskHook):
         self._bolt = bolt
 
     def leave(self) -> None:
-        """The last input has been executed: the bolt has its own ``execute`` again, and nothing of ours in its attributes."""
+        """Give the bolt its own ``execute`` back after the last input, so that its attributes hold nothing of the replay."""
         self.current = None
         del self._bolt.execute
 
@@ -318,13 +320,13 @@ class _Watch(TaskHook):
 
     def _of(self, tup: Tuple) -> Executed | None:
         found = self._given.get(id(tup))
-        return self.current if found is None else found[1]  # of a BasicBolt, the tuple is another object
+        return self.current if found is None else found[1]  # for a BasicBolt, the hook gets another object
 
 
 def _compare_emits(
     what: str, then: list[Emitted], now: list[Emitted], numbers: list[int] | None
 ) -> Iterator[str]:
-    """A sentence for the first difference, which most others follow from."""
+    """Describe the first difference, because most others follow from it."""
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:
             continue
@@ -341,7 +343,7 @@ def _compare_emits(
 def _compare_states(
     done: Replay, component: ComponentPlan, table: StateTable, changed: dict[bytes, bytes | None]
 ) -> None:
-    """Note what has changed now, and where that is not what is in the table."""
+    """Note which keys have changed now, and where that differs from the table."""
 
     def rows(as_of: int, which: int) -> Iterator[tuple[bytes, int, bytes | None]]:
         for found in table.restore(component.id, done.task, as_of):
@@ -367,7 +369,7 @@ def _compare_states(
 def _taken_apart(
     component: ComponentPlan, key: bytes, *pickled: bytes | None
 ) -> Iterable[tuple[Any, Any, Any, Any]]:
-    """The key, and its values: of pickled attributes, each attribute."""
+    """Return a key with its values; if these are pickled attributes, return each attribute instead."""
     name = decode_key(key)
     values = [_MISSING if one is None else _loaded(one) for one in pickled]
     if component.kind_of_state == "pickle" and name == _ATTRIBUTES:
@@ -384,14 +386,14 @@ def _taken_apart(
 
 
 class _Surrounding(str):
-    """Stands for what belongs to the process, and is no state."""
+    """A stand-in for an object that belongs to the process and is no state."""
 
     __slots__ = ()
 
 
 class _WithoutSurroundings(pickle.Unpickler):
     def persistent_load(self, name: str) -> _Surrounding:
-        """A bolt's collector or context, by name."""
+        """Return a stand-in for a bolt's collector or context, by its name."""
         return _Surrounding(f"<{name}>")
 
 
@@ -403,7 +405,10 @@ def _loaded(data: bytes) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal, or the same when it is pickled: not all that is equal says so (NaN, arrays, objects without ``__eq__``)."""
+    """Return whether two values are equal, or equal when pickled.
+
+    Some equal values don't compare as equal: NaN, arrays, and objects without ``__eq__``.
+    """
     if one is _MISSING or other is _MISSING:
         return one is other
     with contextlib.suppress(Exception):

@@ -1,1 +1,1 @@
-"""Who has not acked: what is recorded of trees, and what becomes of it when they fail."""
+"""Stories: the recordings of trees, and the search for who has not acked a tree that failed."""

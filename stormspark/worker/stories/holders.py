@@ -1,8 +1,8 @@
-"""Who has not acked? Looks for the tuples of trees that have failed, in all places of one worker where tuples can be.
+"""A search for who has not acked: it finds the tuples of failed trees, in all places of one worker where tuples can be.
 
-It is done when a tree has failed, and needs nothing that was recorded before: what waits is in an inbox or a lane, and what a
-bolt holds is known with the time since when (`BoltTask.held`). What is open and in none of these places, a bolt has dropped. The
-cost is that of one look at each tuple that waits or is held in the worker.
+The search runs after a tree has failed, and needs no earlier recording. Waiting tuples are in an inbox or a lane, and a
+bolt's task knows which tuples the bolt holds and since when (`BoltTask.held`). If an edge is open and its tuple is in none of
+these places, a bolt has dropped the tuple. The search looks once at each tuple that waits or is held in the worker.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def find_holders(
     names: Mapping[int, str],
     now: float,
 ) -> dict[Hashable, list[Holder]]:
-    """Where tuples of trees are. ``wanted`` names what is looked for: trees themselves, or the root ids of parts.
+    """Find the holders of tuples of some trees.
 
-    The result is by the names that ``wanted`` gives. ``names`` is what tasks are called, by id.
+    The keys of ``wanted`` are the trees themselves, or the root ids of parts; its values are names for them, which are the
+    keys of the result. ``names`` has the name of each task, by id.
     """
     found: dict[Hashable, list[Holder]] = defaultdict(list)
     for bolt in bolts:

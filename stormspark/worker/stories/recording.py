@@ -1,8 +1,9 @@
-"""What happens to one traced tree in one worker, written down while it happens.
+"""The recording of a traced tree: the events of the tree in one worker, recorded while they happen.
 
-A traced branch tells its `Recording` that its count has changed, and by how much; nothing on the tuple path says more, because
-that would cost the trees that are not traced. Who it was is the task that the worker is in, and where a tuple went is found by a
-look at the ends of the inboxes that the task can send to: it is the last thing in one of them.
+A traced branch calls its `Recording` when its count changes, and passes only by how much. The tuple path passes nothing more,
+because that would slow down the trees that are not traced. The recording finds the rest. The actor is the task that the
+worker is in. The receiver of a tuple shows at the ends of the inboxes that this task can send to: the tuple is the last one
+in one of them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from stormspark.worker.tuples.outlets import Delivery
 
 __all__ = ["Inbox", "Recording", "Scene"]
 
-#: Events of one tree in one worker; what comes later is counted only.
+#: The most events per tree and worker. Later events are only counted.
 _MOST_EVENTS = 200
 
 
 class Inbox(NamedTuple):
-    """Where a task's tuples go: the task that they are for, and whether it lives here."""
+    """An inbox that a task can send to: the task that it belongs to, and whether that lives in this worker."""
 
     task: str
     deliveries: list[Delivery]
@@ -29,7 +30,7 @@ class Inbox(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The last delivery of an inbox that has been told of already, for these trees."""
+    """The last delivery of an inbox that is already recorded, for these trees."""
 
     deliveries: list[Delivery]
     last: Delivery
@@ -38,9 +39,9 @@ class _Seen(NamedTuple):
 
 
 class Scene:
-    """What recordings need to know of their worker.
+    """The view of a worker that its recordings share.
 
-    ``at`` is the task whose code runs and since when; ``inboxes`` finds the inboxes that a task can send to.
+    ``at`` returns the task whose code runs, and since when. ``inboxes`` finds the inboxes that a task can send to.
     """
 
     def __init__(
@@ -53,20 +54,20 @@ class Scene:
     ) -> None:
         self.worker, self.clock, self.at, self.names = f"worker {worker}", clock, at, names
         self.ledger: Ledger
-        #: The other worker, while a frame goes there or comes from there.
+        #: The other worker, while a frame goes to it or comes from it.
         self.peer = -1
-        #: Traced branches of the frame that is taken over.
+        #: Traced branches of the frame that is being unpacked.
         self.arriving: list[Branch] = []
-        #: Recordings that have something to be written.
+        #: Recordings that are to be written.
         self.done: dict[Recording, None] = {}
         self._find_inboxes = inboxes
         self._inboxes: dict[str, Sequence[Inbox]] = {}
         self._seen: dict[int, _Seen] = {}  # by the inbox's identity
-        #: Where rows of a batch go just now.
+        #: The receiver of the rows of a record batch that are being sent now.
         self.sending: Inbox | None = None
 
     def newest_inbox(self, task: str, branch: Branch) -> Inbox | None:
-        """The inbox to which ``task`` has added a tuple of ``branch`` just now."""
+        """Return the inbox to which ``task`` has just added a tuple of ``branch``."""
         if self.sending is not None:
             return self.sending
         inboxes = self._inboxes.get(task)
@@ -89,7 +90,7 @@ class Scene:
         return None
 
     def tidy_up(self) -> None:
-        """Keep no tuple alive that has been executed."""
+        """Let go of tuples that have been executed."""
         if self._seen:
             self._seen = {
                 key: seen
@@ -106,17 +107,17 @@ class Recording:
     def __init__(self, scene: Scene, root_id: int, home: dict[str, Any] | None = None) -> None:
         self._scene = scene
         self.root_id = root_id
-        #: What its home says of the tree; None for a part.
+        #: The home worker's facts about the tree; None for a part.
         self.home = home
         self.events: list[list[Any]] = []
         self.omitted = 0
-        #: Tuples that each task here has been given and has neither acked nor failed.
+        #: For each task here, how many tuples it was given and has neither acked nor failed.
         self.open: Counter[str] = Counter()
         self.ended_at: float | None = None
         self._failing: str | None = None
 
     def changed(self, branch: Branch, by: int) -> None:
-        """Edges were opened or closed, or moved between workers."""
+        """Record that edges were opened, closed, or moved between workers."""
         scene = self._scene
         if scene.ledger.moving < 0:
             self._note("sent", scene.worker, f"worker {scene.peer}", -by)
@@ -128,7 +129,7 @@ class Recording:
             if by > 0:
                 inbox = scene.newest_inbox(task, branch)
                 if inbox is None:
-                    self.open[task] += by  # a group of emits holds an edge of its own
+                    self.open[task] += by  # no tuple: a group of emits holds this edge
                 else:
                     if inbox.here:
                         self.open[inbox.task] += by
@@ -143,13 +144,13 @@ class Recording:
             scene.done[self] = None
 
     def arrived(self, task: int, tuples: int) -> None:
-        """A frame has brought tuples for a task here."""
+        """Record that a frame has brought tuples for a task here."""
         name = self._scene.names[task]
         self.open[name] += tuples
         self._note("received", f"worker {self._scene.peer}", name, tuples)
 
     def ended(self, branch: Branch, verdict: Verdict) -> None:
-        """The tree has ended at home, or a bolt here has failed its part."""
+        """Record that the tree has ended at its home, or that a bolt here has failed its part."""
         scene = self._scene
         at = scene.at()
         if (
@@ -157,7 +158,7 @@ class Recording:
             and at is not None
             and at[0] == scene.names.get(verdict.task or 0)
         ):
-            self._failing = at[0]  # the edge is closed next
+            self._failing = at[0]  # the next change closes the failed tuple's edge
             self._note("failed", at[0], None, 1, at[1])
         if not isinstance(branch, TracedPart):
             self.ended_at = scene.clock()
@@ -167,7 +168,7 @@ class Recording:
     def _note(self, what: str, by: str, to: str | None, tuples: int, since: float | None = None) -> None:
         events = self.events
         if events and events[-1][1:4] == [what, by, to] and events[-1][5] == since:
-            events[-1][4] += tuples  # the rest of one go
+            events[-1][4] += tuples  # one event for several tuples in a row
         elif len(events) < _MOST_EVENTS:
             events.append([self._scene.clock(), what, by, to, tuples, since])
         else:

@@ -1,12 +1,12 @@
-"""Which trees have a story, and where it is written.
+"""The stories of a worker: it chooses which trees get one, and writes them.
 
-*Every tree that fails* has one, at most so many a second; the others are counted. Of a tree that was not traced it says who
-failed it, or where its tuples were when it timed out: for that nothing needs to be recorded before. The next emit of its message
-id is traced. *Of the trees that go well* one in ``stormspark.story.sample`` is traced.
+*Every tree that fails* gets a story, up to a number per second; the others are only counted. If the tree was not traced, its
+story has who failed it, or where its tuples were when it timed out. That needs no earlier recording. The next emit of the
+same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
 
-What becomes a story is noted when a tree ends and written at the end of the superstep: to the files ``stories-<worker>.jsonl``
-(failures) and ``stories-<worker>-sampled.jsonl`` of the log folder, which are rotated; or kept in memory where there is none.
-When a tree has failed of which other workers know, its home asks them, and each writes what it knows.
+A story is noted when its tree ends, and written at the end of the superstep. It goes to the files ``stories-<worker>.jsonl``
+(failures) and ``stories-<worker>-sampled.jsonl`` in the log folder, which are rotated; without a log folder it is kept in memory.
+If a tree has failed that other workers know, its home asks them, and each writes what it knows.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 
 __all__ = ["SpoutStories", "Stories"]
 
-#: Lines that are kept in memory, of failures and of samples each, where there is no log folder.
+#: How many lines are kept in memory if there is no log folder: so many of failures, and so many of samples.
 _KEPT = 1000
-#: Recordings of other workers' trees that are kept, in case they fail.
+#: How many recordings of other workers' trees are kept, in case these trees fail.
 _KEPT_PARTS = 1000
-#: Message ids of a task that have failed and are traced when they are emitted again; and for how long it may take until then.
-#: When so many were waited for in vain, the spout replays nothing, and no more of them are kept.
+#: How many failed message ids each task keeps, to trace their next emit, and for how long. If that many ids expire without
+#: another emit, the spout seems to replay nothing, and no more ids are kept.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: Where fewer emits than this lie between two samples, the distance is exact; else no turn of `next_tuple` calls is cut for it.
+#: Up to this sample, the distance between two samples is exact. Above it, no turn of `next_tuple` calls is cut short for it.
 _EXACT = 64
 
 MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
 
 
 class _PerSecond:
-    """Lets ``most`` pass in any second of the worker's clock."""
+    """A limiter that lets ``most`` pass per second of the worker's clock."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -67,7 +67,7 @@ class _PerSecond:
 
 
 class Stories:
-    """Those of one worker. ``folder`` is where they are written; ``at`` says which task's code runs, and since when."""
+    """The stories of one worker. They are written to ``folder``; ``at`` returns which task's code runs, and since when."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class Stories:
         self._most_failures = settings.story_failures_per_sec
         self._untold = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
-        self._timed_out: dict[Tree, list[Holder]] = {}  # and not told to their spouts yet
-        self._lines: list[tuple[bool, dict[str, Any]]] = []  # to be written: failures, and others
+        self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # lines to write, and whether of a failure
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)
@@ -105,7 +105,7 @@ class Stories:
         bolts: Sequence[BoltTask],
         lanes: Collection[Lanes | BatchLanes],
     ) -> None:
-        """The worker's ledger, tasks and lanes; before the first tuple."""
+        """Take over the worker's ledger, tasks and lanes. Call it before the first tuple."""
         self._ledger = self.scene.ledger = ledger
         self._spouts = {spout.id: spout for spout in spouts}
         self._bolts, self._lanes = bolts, lanes
@@ -114,7 +114,7 @@ class Stories:
     # -- tracing ---------------------------------------------------------------------------------------------
 
     def part(self, root: int) -> Recording:
-        """The trace of what this worker has of another one's tree."""
+        """Return the trace for this worker's part of another worker's tree."""
         recording = self._parts.get(root)
         if recording is None:
             recording = self._parts[root] = Recording(self.scene, root)
@@ -123,7 +123,7 @@ class Stories:
         return recording
 
     def may_sample(self, now: float) -> bool:
-        """Whether one more tree may be traced in this second."""
+        """Return whether one more tree may be traced in this second."""
         return self._samples.take(now)
 
     def traced(
@@ -134,13 +134,13 @@ class Stories:
         now: float,
         replay_of: str | None,
     ) -> Tree:
-        """A tree that is traced."""
+        """Make a traced tree."""
         home = _home(spout, message_id, now) | {"replay_of": replay_of}
         recording = Recording(self.scene, self._ledger.new_root(traced=True), home)
         return TracedTree(account, message_id, now, recording)
 
     def _inboxes_from(self, name: str) -> list[Inbox]:
-        """Where a task's tuples go, each inbox once."""
+        """Return the inboxes that a task can send to, each once."""
         sender = next((task for task, its in self._names.items() if its == name), None)
         if sender is None:
             return []
@@ -162,7 +162,7 @@ class Stories:
     # -- failures --------------------------------------------------------------------------------------------
 
     def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
-        """Who holds the tuples of trees that are about to time out; and for each spout, whether the timeout is too short (W3)."""
+        """Find who holds the tuples of trees that are about to time out; also report if a spout's timeout is too short (W3)."""
         now = self._clock()
         counts = Counter(tree.account.task for tree in expired)
         for spout in self._spouts.values():
@@ -186,7 +186,7 @@ class Stories:
     def _missing(
         self, holders: Sequence[Holder], count: int, recording: object, spout: SpoutTask | None = None
     ) -> list[Holder]:
-        """What is open and nowhere to be found: a bolt has let go of it, or a group of emits has not ended (X68)."""
+        """Explain open edges without a tuple: a bolt has dropped the tuple, or a group of emits has not ended (X68)."""
         missing = count - sum(holder.tuples for holder in holders)
         if missing <= 0:
             return []
@@ -205,7 +205,7 @@ class Stories:
         ]
 
     def _advice(self, spout: SpoutTask, expired: int, acked: int, seconds: float) -> str:
-        """How many timed out, among how many, and what would help (W3)."""
+        """Describe how many of how many trees timed out, and what would help (W3)."""
         pending, timeout = spout.account.pending, self._plan.settings.message_timeout_secs
         text = (
             f"{expired:,} of {pending:,} pending trees timed out (topology.message.timeout.secs is {timeout:g}); "
@@ -223,7 +223,7 @@ class Stories:
         )
 
     def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
-        """A spout is told of a failure: write its story; the verdict then names it."""
+        """Write the story of a failure of which the spout is about to learn; return the verdict with the story's root in it."""
         now = self._clock()
         holders = self._timed_out.pop(tree, None)
         recording = tree.trace if isinstance(tree, TracedTree) else None
@@ -260,7 +260,7 @@ class Stories:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def end_superstep(self) -> None:
-        """Answer what other workers have asked, and write what there is."""
+        """Answer the questions of other workers, and write all noted stories."""
         if self._ledger.asked:
             self._answer()
         if self.scene.done:
@@ -277,7 +277,7 @@ class Stories:
             self._lines.clear()
 
     def _answer(self) -> None:
-        """Trees of other workers have failed: what is known of them here?"""
+        """Write what this worker knows of other workers' trees that have failed."""
         asked = {root: root for root in self._ledger.asked[: self._most_failures]}
         self._ledger.asked.clear()
         found = find_holders(asked, self._bolts, self._lanes, self._names, self._clock())
@@ -313,12 +313,12 @@ class Stories:
         self._sample_file.close()
 
     def lines(self) -> list[dict[str, Any]]:
-        """Those that are in memory, samples first."""
+        """Return the lines that are kept in memory, samples first."""
         return [*self._sample_file.kept, *self._failure_file.kept]
 
 
 class SpoutStories:
-    """Which emits of one spout task are traced."""
+    """The choice of one spout's task: which of its emits are traced."""
 
     def __init__(self, stories: Stories, spout: SpoutTask) -> None:
         self._stories, self._spout = stories, spout
@@ -328,13 +328,13 @@ class SpoutStories:
         self._collector: SpoutCollector
 
     def begin(self, collector: SpoutCollector) -> None:
-        """The spout has begun anew, with this collector."""
+        """Begin with a new instance of the spout, and its collector."""
         self._collector = collector
         self._in_vain = 0
         self._next_sample = self._stories.sample
 
     def maker(self, now: float) -> MakeTree:
-        """What makes the trees of the next turn: `Tree` itself where none is to be traced, so that nobody looks at each."""
+        """Return the function that makes the trees of the next turn: `Tree` itself if none is to be traced, at no extra cost."""
         failed = self._failed
         while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
             del failed[next(iter(failed))]
@@ -349,7 +349,7 @@ class SpoutStories:
         if self._failed:
             try:
                 failed = self._failed.pop(message_id, None)
-            except Exception:  # an id without a hash, or a strange one, does no harm elsewhere
+            except Exception:  # an id without a usable hash does no harm elsewhere, so not here either
                 failed = None
             if failed is not None:
                 self._in_vain = 0
@@ -362,7 +362,7 @@ class SpoutStories:
         return Tree(account, message_id, now)
 
     def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
-        """A tree has failed: its story is written, and the next emit of its message id is traced."""
+        """Write the story of a failed tree, and have the next emit of its message id traced."""
         traced = False
         if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:
             try:
@@ -373,7 +373,7 @@ class SpoutStories:
         told = self._stories.failed(self._spout, tree, verdict, traced)
         if traced:
             self._failed[tree.message_id] = (now, root_text(told.root) if told.root else "")
-            self._collector.new_tree = self._make  # it may be emitted again at once, inside `fail`
+            self._collector.new_tree = self._make  # the spout may emit it again at once, inside `fail`
         return told
 
 
@@ -382,7 +382,7 @@ def _home(spout: SpoutTask, message_id: Hashable, emitted_at: float) -> dict[str
 
 
 def _text(message_id: Hashable) -> str:
-    """An id as people see it; users' classes may do anything in a repr."""
+    """Return a message id as people see it. The repr of users' classes may raise."""
     try:
         return repr(message_id)[:200]
     except Exception as error:
@@ -390,7 +390,7 @@ def _text(message_id: Hashable) -> str:
 
 
 class _Lines:
-    """A file of JSON objects, one a line, that is rotated; or the last of them in memory."""
+    """A rotated file of JSON objects, one per line. Without a path it keeps the last objects in memory."""
 
     def __init__(self, path: Path | None, max_bytes: int, backup_count: int) -> None:
         self.kept: deque[dict[str, Any]] = deque(maxlen=_KEPT)
@@ -406,7 +406,7 @@ class _Lines:
 
     def add(self, line: dict[str, Any]) -> None:
         if self._file is None:
-            # Events go on being added to after a line was kept: what is read is the state at this moment.
+            # A copy, because events are still added to a line after it was kept.
             self.kept.append(json.loads(json.dumps(line)))
         else:
             self._file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))

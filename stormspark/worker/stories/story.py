@@ -1,8 +1,8 @@
-"""The story of a tuple tree: who emitted it, where its tuples went, who acked them and who did not.
+"""The story of a tree: who emitted it, where its tuples went, who acked them and who did not.
 
-Each worker writes down what it knows, one JSON object per line (`stormspark.worker.stories.stories`). Here the lines of all
-workers become one `Story` per tree. Times of workers on one host are compared by its monotonic clock, those of other hosts by
-their wall clocks, and the story says so.
+Each worker writes what it knows, one JSON object per line (`stormspark.worker.stories.stories`). This module merges the lines
+of all workers into one `Story` per tree. It compares times of workers on one host by that host's monotonic clock, and times
+of other hosts by their wall clocks. The story lists its hosts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class StoryEvent:
-    """Something that happened to tuples of the tree, ``at`` seconds after the emit.
+    """An event of some tuples of the tree, ``at`` seconds after the emit.
 
-    ``what`` is ``emitted`` (``by`` a task ``to`` one), ``emitted_away`` (to one of another worker), ``acked`` or ``failed``
-    (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` a worker, from which they came, for the
-    task ``to``). ``since`` is when the task's turn began in which it acked.
+    ``what`` is ``emitted`` (``by`` a task ``to`` another), ``emitted_away`` (to a task of another worker), ``acked`` or
+    ``failed`` (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` the worker that sent them,
+    for the task ``to``). ``since`` is when the turn began in which the task acked.
     """
 
     at: float
@@ -45,12 +45,11 @@ class StoryEvent:
 
 @dataclass(frozen=True)
 class Holder:
-    """Where tuples of the tree were when it had failed.
+    """A place where tuples of the tree were when it had failed.
 
-    ``state``: ``held`` (executed, neither acked nor failed), ``waiting`` (for its turn), ``leaving`` (for another worker),
-    ``dropped`` (executed, neither acked nor failed, and nobody holds it any more), ``emitting`` (its group of emits has
-    not ended), ``elsewhere`` (other workers know more).
-    ``seconds``: for how long a task has held the oldest of them.
+    ``state`` is ``held`` (executed, neither acked nor failed), ``waiting`` (in an inbox), ``leaving`` (in a lane to another
+    worker), ``dropped`` (executed, neither acked nor failed, and nobody holds it any more), ``emitting`` (its group of emits
+    has not ended), or ``elsewhere`` (other workers know more). ``seconds`` is for how long a task has held the oldest tuple.
     """
 
     task: str
@@ -75,7 +74,7 @@ class Holder:
 
 
 def sentences(holders: Sequence[Holder], most: int = 3) -> str:
-    """Holders in words, those first that an error of a bolt is behind.
+    """Describe holders in words. Those that point to an error in a bolt come first.
 
     >>> sentences([Holder("split[3]", "waiting", 2), Holder("count[7]", "held", 1, 29.21)])
     'count[7] has held 1 tuple for 29.2 s without ack or fail; 2 tuples wait in split[3]'
@@ -88,11 +87,12 @@ def sentences(holders: Sequence[Holder], most: int = 3) -> str:
 
 @dataclass(frozen=True)
 class Story:
-    """All that is known of one tree. Times are in seconds after its emit, or after the first event where that is not known.
+    """Everything that is known of one tree. Times are in seconds after its emit, or after the first event if the emit is unknown.
 
-    ``outcome`` is None for a tree whose home has said nothing: it is open, or its story there was rotated away. ``traced`` says
-    whether events were recorded while they happened; else there are only its end and ``holders``. ``replay_of`` is the root of an
-    earlier tree of the same message that failed. ``untold`` failures before it have no story, for there were too many.
+    ``outcome`` is None if the tree's home has written nothing: the tree is open, or its lines there were rotated away.
+    ``traced`` tells whether events were recorded while they happened; otherwise there are only the end and ``holders``.
+    ``replay_of`` is the root of an earlier tree of the same message that failed. ``untold`` is how many earlier failures have
+    no story, because there were too many.
     """
 
     root: str
@@ -101,7 +101,7 @@ class Story:
     spout: str | None = None
     message_id: str | None = None
     seconds: float | None = None
-    ended: float = 0.0  # seconds since 1970: when it ended, or the last that is known
+    ended: float = 0.0  # when it ended, or the last time that is known, in seconds since 1970
     traced: bool = False
     replay_of: str | None = None
     events: tuple[StoryEvent, ...] = ()
@@ -112,7 +112,7 @@ class Story:
 
     @property
     def why(self) -> str:
-        """The reason, and who held tuples of a tree that timed out, in whichever worker."""
+        """The reason, and for a tree that timed out also who held its tuples, in all workers."""
         known = [holder for holder in self.holders if holder.state != "elsewhere"]
         holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
         return ": ".join(part for part in (self.reason, holders) if part)
@@ -123,7 +123,7 @@ class Story:
         return self.outcome not in (None, "acked")
 
     def __str__(self) -> str:
-        """One line, as in the spout's log."""
+        """Return one line, as in the spout's log."""
         took = "" if self.seconds is None else f" after {self.seconds:,.3g} s"
         ending = (self.outcome or "no end is known") + took
         return f"message {self.message_id or '?'} of {self.spout or '?'} {ending}" + (
@@ -132,7 +132,7 @@ class Story:
 
 
 def root_text(root: int) -> str:
-    """A root id as logs, files and commands name it.
+    """Format a root id as logs, files and commands show it.
 
     >>> root_text(0x1F)
     '000000000000001f'
@@ -141,9 +141,9 @@ def root_text(root: int) -> str:
 
 
 def read_stories(folder: str | Path) -> list[Story]:
-    """The stories in a topology's log folder, newest first; those of workers on other hosts are in their folders.
+    """Read the stories in a topology's log folder, newest first. Workers on other hosts write to the folders there.
 
-    A line that is cut short, by a worker that was killed while it wrote, is left out.
+    A line is left out if it was cut short, because a worker was killed while it wrote.
     """
     lines: list[Mapping[str, Any]] = []
     for path in Path(folder).glob("stories-*.jsonl*"):
@@ -158,7 +158,7 @@ def read_stories(folder: str | Path) -> list[Story]:
 
 
 def stories_of(stories: Iterable[Story], root: int | str) -> list[Story]:
-    """Those of one root: a number, or the beginning of its text; or those of one message id, by its text.
+    """Return the stories of one root, by its number or the beginning of its string, or those of one message id, by its string.
 
     >>> [story.root for story in stories_of([Story("00ab"), Story("00cd", message_id="('t', 0, 7)")], "00a")]
     ['00ab']
@@ -170,11 +170,12 @@ def stories_of(stories: Iterable[Story], root: int | str) -> list[Story]:
 
 
 def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
-    """One story for each root, newest first. ``lines`` are what workers have written."""
+    """Merge ``lines``, which workers have written, into one story per root, newest first."""
     by_root: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
     for line in sorted(lines, key=lambda line: line["epoch"] + line["at"]):
         place = by_root[line["root"]].setdefault((line["host"], line["worker"]), {})
-        # A worker's later lines repeat its earlier ones: it writes when it is done with a tree, and again when it is asked.
+        # A worker's later lines replace its earlier ones: it writes when its part of a tree is done, and again when it is
+        # asked.
         keep = {key: place[key] for key in ("events", "holders") if place.get(key) and not line.get(key)}
         place.update(line)
         place.update(keep)

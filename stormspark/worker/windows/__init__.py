@@ -1,1 +1,1 @@
-"""Windowed bolts, and their windows as state."""
+"""Windowed bolts, and the windows that they keep as state."""

@@ -1,12 +1,13 @@
-"""What a windowed bolt's task holds, as its state, where batches are transactions (C41).
+"""The windows of a windowed bolt's task, as its state, where batches are transactions (C41).
 
-In a store of the task's own, of kind ``window`` in the table, beside the state of the bolt's own:
+They are in a store of their own, of kind ``window`` in the table, beside the bolt's own state. Its keys:
 
-    n            page n of the tuples, pickled whole: where they came from, their times, their values
-    "progress"   how far the windows are: what has left, the next one's end, watermarks, the trigger's next time
+    n            page n of the tuples, pickled whole: their origins, their times, their values
+    "progress"   how far the windows are: which tuples have left, the next window's end, watermarks, the trigger's next time
 
-A batch writes the page that is being filled and those that it has begun, deletes those of which nothing is left, and writes the
-progress where that has changed. Tasks are named by their index, because ids shift with what else there is (A18).
+A batch writes the page that is being filled and the pages that it has begun. It deletes pages of which nothing is left, and
+writes the progress if that has changed. Tasks are named by their index, because the ids of tasks change when other components
+are added or removed (A18).
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from stormspark.windowing import PagedItems, Rows
 __all__ = ["WindowState"]
 
 _PROGRESS: Final = "progress"
-#: A page of so many bytes is not filled any more, or each batch would write them again.
+#: A page of this many bytes is not filled any more, because each batch writes the whole page that is being filled.
 _PAGE_BYTES: Final = 32 << 10
 
 
 class _Source(NamedTuple):
-    """A stream of a task, by the task's index."""
+    """The origin of a tuple: a stream of a task, by the task's index."""
 
     component: str
     stream: str
@@ -39,9 +40,9 @@ class _Source(NamedTuple):
 
 
 class WindowState:
-    """The windows of one task, called ``name`` in messages, in ``store``; for one instance of its bolt.
+    """The stored windows of one task, for one instance of its bolt. They are in ``store``; messages call the task ``name``.
 
-    ``abort`` takes the batch back.
+    ``abort`` aborts the batch.
     """
 
     def __init__(self, store: KeyValueStore, name: str, abort: Callable[[str], None]) -> None:
@@ -52,26 +53,26 @@ class WindowState:
         self._progress: Mapping[str, Any] | None = store.get(_PROGRESS)
 
     def begin(self, context: TopologyContext) -> None:
-        """Tuples come from the tasks that ``context`` knows."""
+        """Take over the ``context``, whose tasks are the origins of tuples."""
         self._context = context
 
     @property
     def progress(self) -> Mapping[str, Any] | None:
-        """How far the windows were when they were saved last; None: they have never been."""
+        """How far the windows were when they were last saved; None if they never were."""
         return self._progress
 
     def load(self, number: int) -> Rows[Tuple]:
-        """The rows of a page; raises `CheckpointError` where they can't be read."""
+        """Return the rows of a page; raises `CheckpointError` if they can't be read."""
         return self._unpickled(self._store[number])
 
     def restore(self, items: PagedItems[Tuple]) -> None:
-        """Have ``items`` hold all pages."""
+        """Give all pages to ``items``."""
         for number, page in self._store.iterate():
             if number != _PROGRESS:
                 items.hold(number, self._unpickled(page))
 
     def save(self, items: PagedItems[Tuple], progress: Mapping[str, Any]) -> None:
-        """Put into the store what has changed; raises `SerializationError` naming a tuple that can't be pickled."""
+        """Put the changes into the store; raises `SerializationError`, which names a tuple that can't be pickled."""
         pages, gone = items.changes()
         for number, rows in pages:
             page = self._pickled(rows)
@@ -93,7 +94,7 @@ class WindowState:
         page = [tuple(one) for one in sources], places, rows.times, rows.numbers, values
         try:
             return pickle.dumps(page, 5)
-        except Exception:  # classes of a notebook or a script have no module to be found in
+        except Exception:  # pickle can't find classes of a notebook or a script in a module
             try:
                 return bytes(cloudpickle.dumps(page, 5))
             except Exception as error:
@@ -141,7 +142,7 @@ class WindowState:
             component, stream, index, fields = described
             known = component in self._context.component_ids
             tasks = self._context.component_tasks(component) if known else []
-            task = tasks[index] if index < len(tasks) else -1  # it is not there any more
+            task = tasks[index] if index < len(tasks) else -1  # the task does not exist any more
             found = self._sources[described] = TupleSource(component, task, stream, Fields(fields))
             self._known[found] = described
         return found

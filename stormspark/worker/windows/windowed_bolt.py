@@ -1,10 +1,12 @@
-"""The bolt around a user's windowed bolt (A4): it holds tuples for windows, executes those, and acks what has left them.
+"""The bolt around a user's windowed bolt (A4). It holds tuples for windows, executes the windows, and acks tuples that have left.
 
-One verdict a tuple (W14). A tuple is acked when it leaves its last window, failed when the execution of a window that has it
-fails, and acked at once when it is late. It is held strongly until then, so what restarts the task finds and fails it.
+There is one verdict per tuple (W14). A tuple is acked when it leaves its last window, failed when the execution of a window
+with it fails, and acked at once when it is late. Until then the executor holds it strongly, so that a restart of the task
+finds it and fails it.
 
-Where batches are transactions the windows are the task's state (C41, `WindowState`): a tuple is acked when it is held, since its
-batch stands for it; what windows emit belongs to the batch in which they fire, and to no tree; what fails takes the batch back.
+If batches are transactions, the windows are the task's state (C41, `WindowState`). Then a tuple is acked as soon as it is held,
+because its batch stands for it. Tuples that windows emit belong to the batch in which the windows fire, and to no tree. A
+failure aborts the batch.
 """
 
 from __future__ import annotations
@@ -42,9 +44,9 @@ __all__ = ["WindowCollector", "WindowedBoltExecutor"]
 
 
 class WindowCollector:
-    """What ``WindowedBolt.prepare`` gets: emits are anchored to the window at hand, unless they name their anchors (C27).
+    """The collector of a windowed bolt. Emits are anchored to all tuples of the current window, or to given anchors (C27).
 
-    With a ``state`` the tuples of windows are acked already, and nothing but the batch can fail.
+    With a ``state``, the tuples of windows are acked already, and only the whole batch can fail.
     """
 
     __slots__ = ("_anchor", "_collector", "_source", "_state", "_tuples")
@@ -59,7 +61,7 @@ class WindowCollector:
         self._anchor: Tuple | None = None
 
     def begin(self, tuples: Sequence[Tuple]) -> None:
-        """The window at hand has these tuples, whose trees are open; with none of them there is no such window any more."""
+        """Begin a window with these tuples, whose trees are open. An empty sequence ends the window."""
         self._tuples = tuples
         self._anchor = None
 
@@ -69,7 +71,7 @@ class WindowCollector:
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> list[int]:
-        """Emit a tuple; returns the target task ids. Raises `EmitError`."""
+        """Emit a tuple; return the target task ids. Raises `EmitError`."""
         return self._collector.emit(values, stream, self._window() if anchors is None else anchors)
 
     def emit_direct(
@@ -83,7 +85,7 @@ class WindowCollector:
         self._collector.emit_direct(task, values, stream, self._window() if anchors is None else anchors)
 
     def _window(self) -> Tuple | tuple[()]:
-        """One anchor in place of thousands: their trees are put together once for each window, not once for each emit."""
+        """Return one anchor for all tuples of the window, so that their trees are joined once per window, not once per emit."""
         if not self._tuples:
             return ()
         if self._anchor is None:
@@ -92,7 +94,7 @@ class WindowCollector:
                 roots = tup.roots
                 if (
                     roots is None or tup.state == 1
-                ):  # what the user has acked or failed by hand is no anchor any more
+                ):  # a tuple that the user has acked or failed can't be an anchor
                     continue
                 if isinstance(roots, tuple):
                     trees.update(dict.fromkeys(roots))
@@ -104,12 +106,12 @@ class WindowCollector:
         return self._anchor
 
     def ack(self, tup: Tuple) -> None:
-        """Ack a tuple before it leaves its window, which would do so."""
+        """Ack a tuple early, before it leaves its last window. With a state it is acked already, and nothing happens."""
         if self._state is None:
             self._collector.ack(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail one tuple of the window; it stays in its windows all the same. Where batches are transactions, the batch fails."""
+        """Fail one tuple of the window, which stays in its windows. If batches are transactions, abort the batch instead."""
         if self._state is None:
             self._collector.fail(tup, reason)
         else:
@@ -120,7 +122,7 @@ class WindowCollector:
         self._collector.reset_timeout(tup)
 
     def flush(self) -> None:
-        """Nothing to do (C2)."""
+        """Do nothing: tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error (C4)."""
@@ -128,7 +130,7 @@ class WindowCollector:
 
 
 class WindowedBoltExecutor(Bolt):
-    """An ordinary bolt that executes ``bolt`` with windows, which are ``state`` where batches are transactions."""
+    """An ordinary bolt that executes ``bolt`` with windows. If batches are transactions, ``state`` keeps the windows."""
 
     def __init__(self, bolt: WindowedBolt, state: WindowState | None = None) -> None:
         self.bolt = bolt
@@ -137,13 +139,13 @@ class WindowedBoltExecutor(Bolt):
 
     @property
     def collector(self) -> WindowCollector:
-        """What the user's bolt was given."""
+        """The collector that the user's bolt got."""
         return self._anchoring
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Prepare the user's bolt, then let time begin, or go on.
+        """Prepare the user's bolt, then start the time of its windows, or resume it.
 
-        Raises `InvalidTopologyError` for a bolt without a window (C26), and for a state of windows in the other kind of time.
+        Raises `InvalidTopologyError` for a bolt without a window (C26), and for stored windows in the other kind of time.
         """
         settings = WindowSettings.read(conf)
         self._context = context
@@ -154,7 +156,7 @@ class WindowedBoltExecutor(Bolt):
         self._late_stream = settings.late_stream
         self._late = 0
         self._by_event: EventTimeWindows[Tuple] | None = None
-        self._due: int | None = None  # when the windows' trigger goes off next, where that is state
+        self._due: int | None = None  # when the windows' trigger goes off next, if that is state
         self._message_ids = _MessageIds(conf.get(MESSAGE_ID_FIELD))
         if self._state is not None:
             self._state.begin(context)
@@ -166,7 +168,7 @@ class WindowedBoltExecutor(Bolt):
             self._watermarks = Watermarks(context.this_sources, settings.lag_ms)
             self._restore(settings.length)
             interval = settings.watermark_interval_ms / 1000
-            # Who begins anew again and again must not put the watermark off each time.
+            # A task that restarts again and again must not delay the watermark each time.
             restored = self._state is not None and self._state.progress is not None
             context.set_timer(interval, self._watermark_due, 0 if restored else interval)
         else:
@@ -178,9 +180,9 @@ class WindowedBoltExecutor(Bolt):
                 self._begin_trigger(self._by_arrival.period)
 
     def execute(self, tup: Tuple) -> None:
-        """Hold the tuple, or tell that it is late; execute the window that is due with it."""
+        """Hold the tuple, unless it is late; execute the window that it completes."""
         if tup.is_tick:
-            self._collector.ack(tup)  # in Storm ticks stand in windows, and are an error in event time
+            self._collector.ack(tup)  # in Storm, ticks get into windows, and are an error in event time
             return
         if self._state is not None and self._message_ids.has_been(tup):
             self._collector.ack(tup)
@@ -196,17 +198,17 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Before its window is executed: whatever that raises is not this tuple's fault, more than that of any other one.
+            # Before its window is executed: an error there is no more the fault of this tuple than of any other in the window.
             self._collector.ack(tup)
             if due:
                 self._window_due()
 
     def cleanup(self) -> None:
-        """Clean the user's bolt up; what windows still hold is state, or is not acked, so it is replayed."""
+        """Clean up the user's bolt. Tuples that windows still hold are state, or are not acked and will be replayed."""
         self.bolt.cleanup()
 
     def save(self) -> None:
-        """The batch is done: put the windows into the state. Raises `SerializationError`."""
+        """Put the windows into the state at the end of a batch. Raises `SerializationError`."""
         if self._state is None or self._paged is None:
             return
         windows = self._by_arrival if self._by_event is None else self._by_event
@@ -247,7 +249,7 @@ class WindowedBoltExecutor(Bolt):
             self._by_arrival.restore(progress["windows"])
 
     def _begin_trigger(self, period: int) -> None:
-        """By a rhythm that is state, as the windows are: who begins anew again and again must not put them off each time."""
+        """Start the trigger. Its rhythm is state, like the windows: a task that restarts often must not delay them each time."""
         first = period
         if self._state is not None:
             now = self._now_ms()
@@ -257,12 +259,12 @@ class WindowedBoltExecutor(Bolt):
         self._context.set_timer(period / 1000, self._window_due, first / 1000)
 
     def _now_ms(self) -> int:
-        """The time. It goes on from where it was where this host's clock is behind that of the one before."""
+        """Return the time. If this host's clock is behind that of the previous host, time goes on from where it was."""
         self._now = self._context.now_ms() + self._ahead
         return self._now
 
     def _held(self, tup: Tuple) -> Tuple:
-        """What is held: with a state, what its trees are does not matter any more."""
+        """Return the tuple to hold. With a state it needs no trees, because it is acked at once."""
         return tup if self._state is None else tup.detached()
 
     def _window_due(self) -> None:
@@ -303,7 +305,7 @@ class WindowedBoltExecutor(Bolt):
             self._anchoring.begin(())
 
     def _execute_in_transaction(self, window: Window[Tuple]) -> None:
-        """What is emitted belongs to the batch, and so does what fails (C44)."""
+        """Execute a window whose emits belong to the batch; a failure aborts the batch (C44)."""
         assert self._state is not None
         given: TupleWindow
         if isinstance(window.items, tuple):
@@ -324,7 +326,7 @@ class WindowedBoltExecutor(Bolt):
                 ack(tup)
 
     def _timestamp(self, tup: Tuple) -> int:
-        """The tuple's timestamp; a tuple that has none fails alone, for windows and task can go on."""
+        """Return the tuple's timestamp. A tuple without one fails alone, because the windows and the task can go on."""
         value = self.bolt.timestamp_of(tup)
         try:
             if not isinstance(value, bool):
@@ -344,7 +346,7 @@ class WindowedBoltExecutor(Bolt):
             self._late += 1
             if not self._late & (
                 self._late - 1
-            ):  # a timestamp that is far ahead makes all late: the log must not overflow
+            ):  # one timestamp far ahead makes all later tuples late: the log must not overflow
                 self._context.logger.info(
                     "received a late tuple %r with timestamp %d, which will not be processed; so far %d, told when their number "
                     "has doubled (C31)",
@@ -356,10 +358,10 @@ class WindowedBoltExecutor(Bolt):
 
 
 class _MessageIds:
-    """Which tuples windows have had already, by a field that grows in each stream of each task (C41).
+    """A memory of the tuples that windows have had already, by a field that grows in each stream of each task (C41).
 
-    That is asked after a task has begun anew, of each stream until its first tuple that windows have not had. Without a field no
-    tuple has been.
+    It is used after a task has restarted, for each stream until the first tuple that windows have not had. Without a field it
+    knows no tuples.
     """
 
     def __init__(self, field: str | None) -> None:
@@ -383,7 +385,7 @@ class _MessageIds:
         return False
 
     def greatest(self, context: TopologyContext) -> dict[tuple[str, str, int], Any]:
-        """Of each stream, with the task's index in place of its id."""
+        """Return the greatest id of each stream, with the task's index in place of its id."""
         return {
             (component, stream, context.component_tasks(component).index(task)): number
             for (component, stream, task), number in self._greatest.items()
