@@ -350,9 +350,10 @@ class Settings:
 
     @property
     def worker_byte_marks(self) -> tuple[int, int]:
-        """The high and the low water mark, in bytes, of frames that wait to leave a worker.
+        """The high and the low water mark of the backlog of a worker, in bytes.
 
-        If bolts drop or fail tuples, the configured marks are those of a task's queue. Then the defaults hold here.
+        If bolts drop or fail tuples, the configured marks are those of a task's queue. Then the defaults hold here, for tuples
+        that wait to leave the worker.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
 
