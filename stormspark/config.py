@@ -1,9 +1,9 @@
-"""Settings of a topology: Storm's ``topology.*`` keys and ours, typed.
+"""The settings of a topology: Storm's ``topology.*`` keys and ours, with their types.
 
-A configuration is a plain mapping, as in Storm (A20-A25). `Settings` is what the engine reads out of it, and
-`stormspark.storm_keys` lists the rest of Storm's keys. Keys that neither Storm nor stormspark knows are the
-user's own and pass through untouched; one that begins with ``topology.`` or ``stormspark.`` but is unknown is
-most likely misspelt, and `unknown_keys` finds the nearest one that exists.
+A configuration is a plain mapping, as in Storm (A20-A25). `Settings` holds the keys that the engine reads from it, and
+`stormspark.storm_keys` lists the rest of Storm's keys. Keys that neither Storm nor stormspark knows are the user's own and
+pass through untouched. But an unknown key that begins with ``topology.`` or ``stormspark.`` is most likely misspelt, and
+`unknown_keys` finds the nearest key that exists.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-#: What Spark is started with to have Delta, as the value of ``--packages``: for Scala 2.13 and Spark 4.2.
+#: The value of ``--packages`` with which Spark gets Delta, for Scala 2.13 and Spark 4.2.
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 
@@ -38,19 +38,19 @@ _LAST_PORT = 65535
 
 
 class _Marks(NamedTuple):
-    """The keys of a pair of water marks, in one system's words, and what they say; None where they are not given."""
+    """A pair of water marks: their keys in one system's words, and their values. None stands for a mark that is not given."""
 
     high_key: str
     low_key: str
     high: float | None
     low: float | None
-    #: What the high one is where only the low one is given; the low one is half of the high one then.
+    #: The high mark if it is not given. A low mark that is not given is half of the high one.
     default: float
-    #: Of which unit, in ours.
+    #: The size of the system's unit, in ours.
     unit: float = 1
 
     def read(self) -> tuple[int, int]:
-        """High and low, in our unit; raises `InvalidTopologyError` where they are the wrong way round."""
+        """The high and the low mark, in our unit. Raises `InvalidTopologyError` if the low one is not below the high one."""
         high = self.default if self.high is None else self.high
         low = high / 2 if self.low is None else self.low
         if low >= high:
@@ -66,7 +66,7 @@ _TUPLE_KEYS = ("stormspark.queue.high.mark.tuples", "stormspark.queue.low.mark.t
 
 
 def _read_first_given(*pairs: _Marks) -> tuple[int, int]:
-    """The marks of the first pair of which anything is given; of the first one where nothing is."""
+    """The marks of the first pair of which at least one is given; if none is given, those of the first pair."""
     given = (pair for pair in pairs if pair.high is not None or pair.low is not None)
     return next(given, pairs[0]).read()
 
@@ -80,8 +80,10 @@ def _setting(
     row: str = "",
     of_components: bool = False,
 ) -> Any:
-    """``of_components``: our own keys that a component's own configuration may set; Storm's are listed with the rest.
-    ``row``: where the inventory has the words that it may be ``one_of``.
+    """Declare a setting with its key, its default and the types of its values.
+
+    ``of_components`` marks those of our own keys that a component's own configuration may set; `stormspark.storm_keys` lists
+    those of Storm. ``row`` is the row of the inventory that lists the words in ``one_of``.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
     metadata |= {"least": least, "one_of": one_of, "row": row}
@@ -90,9 +92,9 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """What the engine reads from a topology's configuration; defaults are Storm's (A25).
+    """The settings that the engine reads from a topology's configuration. The defaults are Storm's (A25).
 
-    Units are in the names: ``_secs`` seconds, ``_ms`` milliseconds, ``_bytes`` bytes, ``_tuples`` tuples.
+    Units are in the names: ``_secs`` means seconds, ``_ms`` milliseconds, ``_bytes`` bytes, and ``_tuples`` tuples.
 
     >>> Settings.read({"topology.workers": 2}).acker_executors
     2
@@ -104,31 +106,31 @@ class Settings:
     ackers: int | None = _setting("topology.acker.executors", None, int, least=0)
     message_timeout_secs: float = _setting("topology.message.timeout.secs", 30, int, float, least=0.001)
     enable_message_timeouts: bool = _setting("topology.enable.message.timeouts", True, bool)
-    #: A tree that is open fails after one to b / (b - 1) timeouts: to two in Storm (E10), to 1.1 in Heron (B25).
+    #: With b buckets, an open tree fails after one to b / (b - 1) timeouts: one to 2 in Storm (E10), one to 1.1 in Heron (B25).
     timeout_buckets: int = _setting("stormspark.message.timeout.buckets", 2, int, least=2)
     max_spout_pending: int | None = _setting("topology.max.spout.pending", None, int, least=0)
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
     tasks: int | None = _setting("topology.tasks", None, int, least=1)
     debug: bool = _setting("topology.debug", False, bool)
-    #: There are none here; like ackers, they only shift task ids (A18).
+    #: stormspark has no event loggers. Like ackers, they only shift task ids (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
-    #: Limits that a cluster sets for every topology (J5).
+    #: The next three are limits that a cluster sets for every topology (J5).
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
     validator: str | None = _setting("nimbus.topology.validator", None, str)
-    #: None or 0: no ticks. Of a component's own configuration, or of the topology's for all bolts (C9).
+    #: None or 0: no ticks. A component's own configuration sets it, or the topology's configuration for all bolts (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
-    #: Of each task at most so many errors an interval are logged and told; all of them are counted (C4).
+    #: At most this many errors of a task are logged and reported per interval. All of them are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
     error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
     #: Classes of task hooks, as ``module:Class``, for every task (J21).
     auto_hooks: Sequence[str] | None = _setting("topology.auto.task.hooks", None, list)
-    #: Pickle every tuple, also where it stays in its worker (C8).
+    #: Whether to pickle every tuple, even if it stays in its worker (C8).
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
-    #: Whether each batch is one transaction; None: where a component has state.
+    #: Whether each batch is one transaction; None: it is if a component has state.
     exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
-    #: Heron's word for it is EFFECTIVELY_ONCE (C43).
+    #: Heron's key for delivery guarantees. Its word for exactly-once is EFFECTIVELY_ONCE (C43).
     reliability_mode: str | None = _setting(
         "topology.reliability.mode",
         None,
@@ -136,39 +138,41 @@ class Settings:
         one_of=("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE"),
         row="C43",
     )
-    #: A component's attributes are its state, pickled whole at the end of each batch.
+    #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: So many batches before the last one, and all of so many hours, can be restored.
+    #: This many batches before the last one, and all batches of this many hours, can be restored.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
-    #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: as the checkpoint's location
-    #: asks for.
+    #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
+    #: decides.
     state_table: str | None = _setting(
         "stormspark.state.table", None, str, one_of=("delta-rs", "driver", "spark")
     )
-    #: ``grouping``: its state's keys are the values of its fields groupings, so they can be dealt out to more or fewer tasks.
+    #: ``grouping``: the keys of a component's state are the values of its fields groupings. So they can be dealt out anew to
+    #: more or fewer tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
-    #: Of the values of a task's state so many bytes are kept as objects.
+    #: The size, in pickled bytes, of the values of a task's state that are kept as objects.
     state_cache_bytes: int = _setting(
         "stormspark.state.cache.bytes", 32 << 20, int, least=0, of_components=True
     )
-    #: What bolts are given and what they emit is kept for as long as states are, so that batches can be replayed.
+    #: Whether to keep the inputs and emits of bolts for as long as states are kept, so that batches can be replayed.
     record_inputs: bool = _setting("stormspark.record.inputs", False, bool)
-    #: A source's row whose tree has failed in so many attempts at its batch is a dead letter; 0: never, the topology stops.
+    #: A source's row becomes a dead letter after its tree has failed in this many attempts at its batch; 0: never, and the
+    #: topology stops.
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
-    #: How long a batch should last under full load: spouts are asked for tuples for about so long.
+    #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; what is left stays queued, in order. By default five targets, and
-    #: at most a quarter of the message timeout;
-    #: where tuples are dropped or failed in the place of slowing spouts down, all supersteps of a round at most one target.
+    #: A superstep ends after this time at the latest; the work that is left stays queued, in order. The default is five
+    #: targets, but at most a quarter of the message timeout, and never less than one target. If tuples are dropped or failed
+    #: instead of slowing spouts down, all supersteps of a round share at most one target.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
-    #: Water marks of what waits, by default 100 MB and a million tuples; the low ones are by default half of the high ones.
+    #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
-    #: The same in the words of Heron (F9), of Storm 1 (F7) and of JStorm (F13): megabytes, and shares of
-    #: `receive_buffer_tuples`. They count where ours are not given.
+    #: The same in the words of Heron (F9), of Storm 1 (F7) and of JStorm (F13). Heron's are megabytes; the others are shares of
+    #: `receive_buffer_tuples`. They count if ours are not given.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -185,82 +189,86 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
-    #: A spout with more open trees than this, all of its tasks together, emits one tuple a round and task until half are left.
+    #: If the tasks of a spout together have more open trees than this, each of them emits one tuple per round until half of
+    #: the trees are left.
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
-    #: What happens above the marks: spouts are slowed down, or tuples are dropped, or failed (X51).
+    #: How to react to a backlog above the marks: slow spouts down, drop tuples, or fail them (X51).
     backpressure: str | None = _setting(
         "stormspark.backpressure.strategy", None, str, one_of=("slow", "drop", "fail"), row="X51"
     )
     #: Heron's way to say "drop" (F10).
     drop_tuples: bool = _setting("topology.droptuples.upon.backpressure", False, bool)
-    #: So many executions of one task may raise one after another before the topology stops with the error.
+    #: The topology stops with the error if more than this many executions of one task raise in a row.
     max_restarts_in_row: int = _setting(
         "stormspark.task.max.restarts.in.row", 10, int, least=0, of_components=True
     )
-    #: Time between two batches counts for message timeouts up to this much: the running clock.
+    #: At most this much of the time between two batches counts for message timeouts, which follow the running clock.
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     fields_ints: str = _setting(
         "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
     )
-    #: Storm's default is False; said aloud it means Storm's shuffle here too, which follows load (D6, W17).
+    #: Storm's default is False. If it is set to False explicitly, shuffles follow load here, too, as Storm's do (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
-    #: Mean loads, from 0 to 1, at which a shuffle that follows load leaves its worker, and at which it comes back.
+    #: Mean loads, from 0 to 1: above the first one, a shuffle that follows load leaves its worker; below the second one, it
+    #: comes back.
     locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
     locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
-    #: So many tuples in the queue of a task are a load of 1, and what Storm 1's and JStorm's marks are shares of; it bounds
-    #: nothing by itself.
+    #: The number of tuples in the queue of a task that counts as a load of 1. Storm 1's and JStorm's marks are shares of it. It
+    #: bounds nothing by itself.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
-    #: While nothing happens batches follow each other after a pause of at most this; 0: at once.
+    #: The longest pause between two batches while nothing happens; 0: no pause.
     idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 5000, int, float, least=0)
     trigger_interval_ms: float = _setting("stormspark.trigger.interval.ms", 0, int, float, least=0)
     worker_start_timeout_secs: float = _setting(
         "stormspark.worker.start.timeout.secs", 60, int, float, least=1
     )
-    #: Workers are placed when the executors that Spark was asked for have registered, or after so long, in seconds.
+    #: The driver places workers once the requested Spark executors have registered, or after this many seconds.
     executors_wait_secs: float = _setting("stormspark.executors.wait.secs", 30, int, float, least=0)
-    #: A worker that hears nothing from its driver for so long exits.
+    #: A worker exits if it receives nothing from its driver for this long. The driver gives up a worker that is silent as long.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
-    #: How long a path between two hosts may be silent while something is awaited of it.
+    #: How long a connection between two hosts may be silent while one side waits for the other.
     network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
-    #: Whether what is sent between hosts is encrypted; None: where Spark's own is.
+    #: Whether traffic between hosts is encrypted; None: it is if Spark's own traffic is.
     network_crypto: bool | None = _setting("stormspark.network.crypto.enabled", None, bool)
-    #: The port at which the driver listens for workers on other hosts, and the one at which a worker does for requests; 0: any.
-    #: Where it is taken the next one is tried, so many times; None: as Spark does (``spark.port.maxRetries``).
+    #: The port at which the driver listens for workers on other hosts, and the port at which a worker listens for requests;
+    #: 0: any. If a port is taken, the next ones are tried, up to so many retries; None: as many as Spark would try
+    #: (``spark.port.maxRetries``).
     nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
-    #: Replies kept for requests that Spark may repeat; above this size they go to disk.
+    #: The replies kept for requests that Spark may repeat go to disk above this size.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple that goes to another worker and has more bytes fails, pickled: it is one row of Spark's, and the JVM needs some
-    #: three times its size. No row of Spark's can have 2 GiB.
+    #: A tuple to another worker fails if its pickled form has more bytes. It is one row of Spark's, the JVM needs some three
+    #: times its size, and no row of Spark's can have 2 GiB.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
-    #: Where rows of sources that were given up are written, a file a task; None: to the task's log.
+    #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3).
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
-    #: The delay of its watermark; by default three message timeouts: a tree ends within two (E10).
+    #: The delay of the durable acker's watermark; by default three message timeouts, because a tree ends within two (E10).
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
-    #: How often the acker query reads what is new.
+    #: How often the acker query reads the journal.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
-    #: One in so many trees is traced while all is well, 0: none; each replay of a failed message is, whatever this says.
+    #: One in this many trees is traced while all is well; 0: none. Each replay of a failed message is traced in any case.
     story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
-    #: At most so many stories a second and worker: of trees that were sampled, and of those that failed; more are counted.
+    #: The most stories per second and worker, of sampled trees and of failed ones. Further stories are only counted.
     story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
-    #: A worker that is in one call of user code for so long is told of in the driver's log.
+    #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
-    #: After so long it is taken for stuck: killed, and started again; 0: never.
+    #: After this long the worker counts as stuck; it is killed and started again. 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
-    #: A task may be in ``open`` or ``prepare``, and a worker may read its state, for so long, in seconds; 0: for as long as it
-    #: takes. It is told of in the driver's log meanwhile.
+    #: How long a task may be in ``open`` or ``prepare``, and how long a worker may read its state; 0: as long as it takes. The
+    #: driver logs warnings meanwhile.
     prepare_timeout_secs: float = _setting("stormspark.prepare.timeout.secs", 0, int, float, least=0)
-    #: Attempts at one batch follow each other ever more slowly, with at most this pause.
+    #: The longest pause between two attempts at one batch. The pauses grow from attempt to attempt.
     restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
-    #: Where the children of multilang components start; None: in the resources folder (I3).
+    #: The folder in which the children of multilang components start; None: the resources folder (I3).
     multilang_resources: str | None = _setting(
         "stormspark.multilang.resources", None, str, of_components=True
     )
-    #: A local checkpoint folder may be somebody else's, or everybody's to write to: what it holds is run as code.
+    #: Whether a local checkpoint folder may belong to somebody else, or be writable by everybody. Beware: stormspark runs its
+    #: contents as code.
     checkpoint_shared: bool = _setting("stormspark.checkpoint.shared", False, bool)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     log_level: str = _setting(
@@ -271,15 +279,14 @@ class Settings:
     )
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
-    #: A batch that user code makes fail (it raises, or its worker dies of it) is tried so many times in a row before the topology
-    #: stops with the reason.
+    #: If user code makes a batch fail (it raises, or kills its worker), the topology stops after this many attempts in a row.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
-    #: One that fails since storage, a broker or an executor is away is tried for so long, in seconds.
+    #: If a batch fails because storage, a broker or a Spark executor is away, it is tried again for this many seconds.
     outage_timeout_secs: float = _setting("stormspark.outage.timeout.secs", 3600, int, float, least=0)
 
     @property
     def acker_executors(self) -> int:
-        """Ackers in Storm's sense: null means one a worker (E12). They only shift task ids here (A18)."""
+        """The number of ackers in Storm's sense; null means one per worker (E12). Ackers only shift task ids here (A18)."""
         return self.workers if self.ackers is None else self.ackers
 
     @property
@@ -296,7 +303,7 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """When a superstep ends at the latest: what waits in a worker is spared a timeout between its turns only (W2)."""
+        """When a superstep ends at the latest. Waiting tuples are only spared their timeout between two supersteps (W2)."""
         if self.superstep_deadline is not None:
             return self.superstep_deadline
         quarter = 250 * self.message_timeout_secs if self.enable_message_timeouts else math.inf
@@ -304,9 +311,9 @@ class Settings:
 
     @property
     def byte_marks(self) -> tuple[int, int]:
-        """High and low water mark of what waits for a bolt, in bytes; with the strategies ``drop`` and ``fail``: for each task.
+        """The high and the low water mark of the backlog of a bolt, in bytes. With ``drop`` and ``fail`` they hold for each task.
 
-        Heron's are megabytes (F9).
+        Heron's marks are in megabytes (F9).
 
         >>> Settings().byte_marks
         (104857600, 52428800)
@@ -322,7 +329,7 @@ class Settings:
 
     @property
     def tuple_marks(self) -> tuple[int, int]:
-        """The same in tuples. Storm 1 and JStorm have them as shares of an executor's queue (F7, F13).
+        """The same marks in tuples. Storm 1 and JStorm give them as shares of an executor's queue (F7, F13).
 
         >>> Settings.read({"backpressure.disruptor.high.watermark": 0.9, "backpressure.disruptor.low.watermark": 0.4}).tuple_marks
         (29491, 13107)
@@ -338,20 +345,21 @@ class Settings:
 
     @property
     def tree_marks(self) -> tuple[int, int]:
-        """High and low mark of a spout's open trees, all of its tasks together."""
+        """The high and the low mark of a spout's open trees, over all of its tasks."""
         return self.open_trees_high_mark, self.open_trees_high_mark // 2
 
     @property
     def worker_byte_marks(self) -> tuple[int, int]:
-        """High and low water mark of what waits in a worker to leave it, in bytes.
+        """The high and the low water mark of the backlog of a worker, in bytes.
 
-        Where bolts shed what does not fit, the marks are of a task's queue and say nothing of this one: then it has the defaults.
+        If bolts drop or fail tuples, the configured marks are those of a task's queue. Then the defaults hold here, for tuples
+        that wait to leave the worker.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
 
     @property
     def worker_tuple_marks(self) -> tuple[int, int]:
-        """The same of all that waits in a worker, in tuples; Storm 1 and JStorm have none: theirs are of a task's queue too."""
+        """The same for all tuples that wait in a worker. Storm 1 and JStorm have no such marks: theirs are for a task's queue."""
         if self.backpressure_strategy == "slow":
             return self._tuple_marks.read()
         return _HIGH_TUPLES, _HIGH_TUPLES // 2
@@ -362,12 +370,12 @@ class Settings:
 
     @property
     def acking(self) -> bool:
-        """False where ``topology.acker.executors`` is 0: nothing is tracked, acks come inside emit (B8)."""
+        """Whether trees are tracked. If ``topology.acker.executors`` is 0, they are not, and acks come inside ``emit`` (B8)."""
         return self.acker_executors > 0
 
     @property
     def timeout_secs(self) -> float | None:
-        """The message timeout, or None where ``topology.enable.message.timeouts`` is off (E10)."""
+        """The message timeout, or None if ``topology.enable.message.timeouts`` is off (E10)."""
         return self.message_timeout_secs if self.enable_message_timeouts else None
 
     @classmethod
@@ -388,7 +396,7 @@ class Settings:
 
 
 def _problem(setting: Field[Any], value: Any) -> str | None:
-    """What is wrong with the value of a setting; None where nothing is, and null means the default."""
+    """What is wrong with the value of a setting, or None. A null is right, and means the default."""
     key, types, least = setting.metadata["key"], setting.metadata["types"], setting.metadata["least"]
     if value is None:
         return None
@@ -409,9 +417,9 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
 
 
 def conf_problems(conf: Mapping[Any, Any]) -> list[str]:
-    """What is wrong with a configuration: a sentence for each key (J5, A24).
+    """What is wrong with a configuration: one sentence per key (J5, A24).
 
-    Keys must be texts, values must be JSON, and those of keys that Storm or stormspark knows of their type.
+    Keys must be strings, and values must be JSON. The value of a key that Storm or stormspark knows must have its type.
 
     >>> conf_problems({"topology.workers": 0, "topology.debug": "no", "my.own.key": [1, "x"]})
     ['topology.workers must be at least 1, got 0', "topology.debug must be bool, got 'no' of type str"]
@@ -440,7 +448,7 @@ _OF_COMPONENTS = MAY_BE_SET_PER_COMPONENT | {
 
 
 def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:
-    """What holds of a component's own configuration: not the keys that are the topology's alone (A21).
+    """The valid part of a component's own configuration, without keys that only a topology may set (A21).
 
     >>> for_component({"topology.debug": True, "topology.message.timeout.secs": 5, "mine": 1})
     {'topology.debug': True, 'mine': 1}
@@ -448,7 +456,7 @@ def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in conf.items() if key in _OF_COMPONENTS or key not in KNOWN_KEYS}
 
 
-#: Every key that is no spelling mistake: those `Settings` reads, and the rest of Storm's and Heron's.
+#: Every key that is no spelling mistake: the keys that `Settings` reads, and the rest of Storm's and Heron's.
 KNOWN_KEYS: frozenset[str] = frozenset(_SETTINGS) | frozenset(STORM_KEYS)
 
 
@@ -465,7 +473,7 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """Read ``key=value`` of a command line; the value is JSON where it can be, else text (A20).
+    """Read ``key=value`` from a command line. The value is JSON if it parses as such, otherwise a string (A20).
 
     >>> parse_assignment("topology.workers=2"), parse_assignment("stormspark.log.level=DEBUG")
     (('topology.workers', 2), ('stormspark.log.level', 'DEBUG'))
@@ -481,7 +489,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def unknown_keys(conf: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """Keys in Storm's or our name space that do not exist, each with the nearest one that does.
+    """The keys in Storm's or our name space that do not exist, each with the nearest key that does.
 
     >>> unknown_keys({"topology.wrokers": 2, "my.own.key": 1})
     [('topology.wrokers', 'topology.workers')]

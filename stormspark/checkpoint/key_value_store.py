@@ -1,27 +1,27 @@
-"""Where a worker keeps the state of a task: what is committed on the local disk, what is not in memory (C35).
+"""The store in which a worker keeps the state of a task: committed state on the local disk, the rest in memory (C35).
 
-The checkpoint table is the truth; a store is a copy of one task's part of it, made anew after every restart. So it is written
-without a care for crashes, to an SQLite database in the temporary directory that vanishes with its process.
+The state table counts; a store is a copy of one task's part of it, and is made anew after every restart. So it need not
+survive a crash: it writes to an SQLite database in the temporary directory that vanishes with its process.
 
-A key is looked up in five places, and the first that knows it is right:
+The store looks a key up in these places, and the first one that knows the key is right:
 
-    changed     since the last prepare_commit: objects, as they were put
-    prepared    by prepare_commit, and not committed yet: bytes, as they go to the table
-    cache       objects of keys that were read or written lately, so many bytes of them
-    recent      committed lately, and not in the database yet: so many bytes
+    changed     changes since the last prepare_commit: objects, as they were put
+    cache       objects of keys that were read or prepared lately, up to a number of bytes
+    prepared    changes that are prepared and not committed: bytes, as they go to the table
+    recent      changes that were committed lately and are not in the database yet, up to a number of bytes
     committed   the database
 
-``prepare_commit`` moves what has changed to prepared, ``commit`` moves that on to recent, ``rollback`` drops both. So
-the cost of a batch follows what changed in it, and memory what changed, what is recent and the cache, however many keys
-there are.
+``prepare_commit`` moves changed to prepared, ``commit`` moves prepared to recent, and ``rollback`` drops changed and
+prepared. So the cost of a batch depends on what changed in it. Memory depends on changed, prepared, recent and the cache,
+however many keys there are.
 
-A page of the database holds neighbours. Keys that change in each batch and lie far apart would cost a page each, from the
-disk where the state is large; so they wait in recent, and go to the database together when these are too many, or when
-somebody iterates.
+A page of the database holds neighbouring keys. Keys that change in each batch and lie far apart would each cost a page, and
+a read from disk if the state is large. So they wait in recent. They go to the database together when they have become too
+many, or when somebody iterates.
 
-Values are pickled once a batch and not once a put: a counter that is put a thousand times in a batch is pickled once. Of CPU, a
-get or put of a key in memory takes about 0.5 us, a get from a database of a million keys 5 us; a change takes 1 us more when
-it is prepared, 0.3 us when it is committed and 5-8 us when it goes to the database.
+Values are pickled once per batch and not once per put: a counter that is put a thousand times in a batch is pickled once.
+In CPU time, a get or put of a key in memory takes about 0.5 us, and a get from a database of a million keys 5 us. A change
+takes 1 us more when it is prepared, 0.3 us when it is committed, and 5-8 us when it goes to the database.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ __all__ = ["KeyValueStore"]
 
 _ABSENT: Final = object()
 _UNKNOWN: Final = object()
-#: Behind every key: no type of key has this code.
+#: Sorts behind every key, because no type of key has this code.
 _BEHIND_ALL: Final = b"\xff"
-#: What the objects around a key and its value take, about.
+#: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200
-#: Rows that are read at once while iterating: nothing stays open in between, so the state may change.
+#: How many rows an iteration reads at once. It holds nothing open in between, so the state may change meanwhile.
 _ROWS_AT_ONCE: Final = 1000
 
 _PRAGMAS: Final = (
@@ -63,11 +63,11 @@ _DELETE: Final = "DELETE FROM state WHERE key = ?"
 
 
 class KeyValueStore(KeyValueState[Any, Any]):
-    """The state of one task, as `KeyValueState` has it.
+    """The state of one task, with the interface of `KeyValueState`.
 
-    ``owner`` says in errors whose state it is; ``cache_bytes`` bounds the pickled size of the values that are kept as objects,
-    ``recent_bytes`` what is kept of changes that are not in the database yet.
-    The database is in ``SQLITE_TMPDIR``, else ``TMPDIR``, as soon as it exceeds 8 MiB.
+    ``owner`` names the owner of the state in errors. ``cache_bytes`` bounds the pickled size of the values that are kept as
+    objects. ``recent_bytes`` bounds the committed changes that are not in the database yet. As soon as the database exceeds
+    8 MiB, it goes to ``SQLITE_TMPDIR`` or, if that is not set, ``TMPDIR``.
 
     >>> store = KeyValueStore("component 'count', task 3")
     >>> store.load([pa.record_batch({"key": [encode_key("storm")], "value": [pickle.dumps(7)]})])
@@ -91,7 +91,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._recent: dict[bytes, bytes | None] = {}
         self._recent_size, self._most_recent = 0, recent_bytes
         self._cache = _Cache(cache_bytes)
-        # No file of this name: a database of this connection alone, deleted by the system when it ends.
+        # Without a name, the database belongs to this connection alone, and the system deletes it when the process ends.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(
             self, self._database.close
@@ -105,7 +105,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._changed[encode_key(key)] = value
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of ``key``, else ``default``."""
+        """The value of ``key``, or ``default`` if there is none."""
         value = self._lookup(encode_key(key))
         return default if value is _ABSENT else value
 
@@ -124,7 +124,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return ((decode_key(data), self._value(data, found)) for data, found in self._between(low, high))
 
     def clear(self) -> None:
-        """Delete all keys; as many changes as there were keys."""
+        """Delete all keys. That makes as many changes as there are keys."""
         self._changed = {data: _ABSENT for data, _ in self._between(b"", _BEHIND_ALL)} | dict.fromkeys(
             self._changed, _ABSENT
         )
@@ -151,7 +151,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return (decode_key(data) for data, _ in self._between(b"", _BEHIND_ALL))
 
     def __len__(self) -> int:
-        """Counts: about 20 ms for a million keys."""
+        """The number of keys. The database has to count them, which takes about 20 ms for a million keys."""
         self._write_recent()
         (count,) = self._database.execute("SELECT count(*) FROM state").fetchone()
         overlay: dict[bytes, Any] = {
@@ -166,12 +166,13 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return f"KeyValueStore({self._owner!r}, {len(self._changed) + len(self._prepared)} changes)"
 
     def changes(self) -> list[tuple[bytes, bytes | None]]:
-        """What was prepared: encoded keys and pickled values, None where a key was deleted, in the order of keys."""
+        """The prepared changes in the order of keys: encoded keys and pickled values, with None for a deleted key."""
         return sorted(self._prepared.items())
 
     def prepare_commit(self, txid: int) -> None:
-        """See `State.prepare_commit`. Raises `SerializationError` naming the key whose value can't be pickled, and then
-        nothing is prepared.
+        """See `State.prepare_commit`.
+
+        Raises `SerializationError`, which names the key whose value can't be pickled. Then none of the changes is prepared.
         """
         if self._txid not in {None, txid}:
             msg = (
@@ -212,7 +213,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._prepared.clear()
         self._txid = None
         if self._recent_size >= self._most_recent:
-            # The batch is committed, whatever this copy's disk says: what does not fit there stays in memory until it does.
+            # The batch is committed, even if this copy can't be written to disk. Then its changes stay in memory for now.
             with suppress(sqlite3.Error):
                 self._write_recent()
 
@@ -221,13 +222,13 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._changed.clear()
         self._prepared.clear()
         self._txid = None
-        # Its objects may have been changed in place in what is taken back.
+        # User code may have changed cached objects in place in the batch that is rolled back.
         self._cache.clear()
 
     def load(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Forget everything and hold what the columns ``key`` and ``value`` of ``batches`` say, the later over the earlier.
+        """Replace the whole contents with the columns ``key`` and ``value`` of ``batches``. Later rows override earlier ones.
 
-        A value that is null deletes its key. Quickest if keys come sorted: about 2 us of CPU each.
+        A null value deletes its key. Sorted keys are the fastest, at about 2 us of CPU per key.
         """
         self.rollback()
         with self._transaction():
@@ -246,7 +247,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return self._database  # as a context, it ends the transaction
 
     def _write_recent(self) -> None:
-        """Put what is recent into the database, in the order of its keys."""
+        """Move the recent changes to the database, in the order of their keys."""
         if not self._recent:
             return
         recent = sorted(self._recent.items())
@@ -260,7 +261,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._recent_size = 0
 
     def _apply(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        # One after the other, so that a key may come twice; in runs of one kind, because executemany is three times as fast.
+        # A key may come twice, so keep the order. Puts and deletes go in runs, because executemany is three times as fast.
         put: list[tuple[bytes, bytes]] = []
         deleted: list[tuple[bytes]] = []
         for data, value in rows:
@@ -311,7 +312,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return None if row is None else row[0]
 
     def _between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes | tuple[Any]]]:
-        """Encoded keys in order, and pickled values or, in a tuple, objects: committed ones and, over them, what is not."""
+        """Encoded keys in order, each with a pickled value or a tuple of its object. Uncommitted changes override the rest."""
         self._write_recent()
         changed: dict[bytes, Any] = {
             data: _ABSENT if value is None else value

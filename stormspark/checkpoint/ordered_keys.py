@@ -1,18 +1,18 @@
-"""Keys of state as bytes that sort as the keys do, so that a prefix of a key is a range of bytes (C35).
+"""Encodes the keys of state as bytes that sort as the keys do, so that a prefix of a key is a range of bytes (C35).
 
 | keys | order |
 | --- | --- |
-| None, False and True, int, float, bytes, str | that of Python, one kind after the other in this sequence |
-| tuples of any keys | that of their items, after the kinds before |
-| anything else that can be pickled | after all others, among themselves in no particular order |
+| None, False and True, int, float, bytes, str | Python's order within a kind; the kinds follow each other as listed |
+| tuples of any keys | the order of their items; after the kinds above |
+| anything else that can be pickled | no particular order; after all others |
 
-Keys of different types are different keys, also 1, 1.0 and True, and so are an instance of a subclass (a named tuple, an enum's
-member) and the plain value that it equals: as in Storm, where an Integer is no Long. Keys of the last kind are told apart by
-their pickled form. So objects that are equal must have equal fields, and their class must be found in a module by every
-process that reads the state; sets, which may list equal contents in different orders, are refused.
+Keys of different types are different keys. So 1, 1.0 and True are three keys, and an instance of a subclass (a named tuple,
+an enum's member) differs from the plain value that it equals. It is the same in Storm, where an Integer is no Long. Keys of
+the last kind differ by their pickled form. So equal objects must have equal fields, and every process that reads the state
+must find their class in a module. Sets are rejected, because they may list equal contents in different orders.
 
-The form of the first two kinds is that of FoundationDB's tuple layer: a byte for the type, then the value so that it ends by
-itself.
+The first two kinds have the form of FoundationDB's tuple layer: a byte for the type, then the value in a form that marks its
+own end.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _STR: Final = 0x31
 _TUPLE: Final = 0x40
 _PICKLED: Final = 0x50
 
-#: Ends bytes, texts and tuples. A zero inside is written as zero and 0xff, which sorts behind the end and before anything longer.
+#: Ends bytes, strings and tuples. A zero inside is written as zero and 0xff, which sorts behind the end and before all else.
 _END: Final = b"\x00"
 _ESCAPED_ZERO: Final = b"\x00\xff"
 
 
 def encode_key(key: Any) -> bytes:
-    r"""Bytes for ``key``, which compare as keys of one kind do: two ints, two texts, two tuples of texts, and so on.
+    r"""Encode ``key`` as bytes. They compare as keys of one kind do: two ints, two strings, two tuples of strings, and so on.
 
     Raises `SerializationError` for a key that can't be pickled, can't be hashed, or contains a set.
 
@@ -64,7 +64,7 @@ def encode_key(key: Any) -> bytes:
 
 
 def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any:
-    """What `encode_key` was given; ``loads`` reads keys, or items of tuples, of the last kind.
+    """Decode a key that `encode_key` has encoded. ``loads`` unpickles keys, or items of tuples, of the last kind.
 
     >>> decode_key(encode_key((1, b"x", None, ("y", 2.5))))
     (1, b'x', None, ('y', 2.5))
@@ -77,9 +77,9 @@ def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any
 
 
 def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
-    """First and past-the-last bytes of the keys that begin with ``prefix``.
+    """The range of the keys that begin with ``prefix``: the first bytes that belong to it, and the first that don't.
 
-    A text is a prefix of texts, bytes of bytes, and a tuple of tuples, by whole items.
+    A string is a prefix of strings, bytes of bytes, and a tuple of tuples, by whole items.
 
     >>> low, high = prefix_range("st")
     >>> [low <= encode_key(key) < high for key in ("storm", "st", "spark", b"storm", ("st",))]
@@ -93,7 +93,7 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # An item follows, or the end. Where 0xff follows, the prefix's last zero was no end but the first half of an escaped one.
+        # An item follows, or the end. If 0xff follows instead, the last zero of the prefix was the first half of an escaped one.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))
@@ -110,7 +110,7 @@ def _append(key: Any, out: bytearray) -> None:
         out.append(_TUPLE)
         for item in key:
             _append(item, out)
-            if item is None:  # its code is the end's, so it is escaped as a zero is
+            if item is None:  # its code is that of the end, so escape it like a zero
                 out.append(0xFF)
         out += _END
     elif kind is bytes:
@@ -136,7 +136,7 @@ def _append_int(key: int, out: bytearray) -> None:
         else:
             out.append(_ZERO + size)
         out += key.to_bytes(size, "big")
-    else:  # the longer, the smaller; of one length, the complement sorts as the number
+    else:  # longer negative numbers are smaller; among equal lengths, the complement sorts as the number does
         if size > 8:
             out += bytes((_INT_LOWEST, 0xFF - size))
         else:
@@ -146,13 +146,13 @@ def _append_int(key: int, out: bytearray) -> None:
 
 def _float_bytes(key: float) -> bytes:
     if math.isnan(key):
-        key = math.nan  # one of many
+        key = math.nan  # there are many; use one of them
     bits: int = struct.unpack(">Q", struct.pack(">d", key + 0.0))[0]  # + 0.0: minus zero equals zero
     return (bits ^ (0xFFFFFFFFFFFFFFFF if bits >> 63 else 1 << 63)).to_bytes(8, "big")
 
 
 class _WithoutMemo(pickle.Pickler):
-    """Equal keys have equal bytes: whether two fields are one object or two equal ones must not show."""
+    """A pickler that gives equal keys equal bytes, whether two fields are one object or two equal ones."""
 
     def __init__(self, out: io.BytesIO) -> None:
         super().__init__(out, 5)

@@ -1,11 +1,10 @@
-"""Which runs of a state table are merged, and a merge that goes on in small steps.
+"""Compaction of a state table: it chooses runs to merge, and merges them in small steps.
 
-The files of one batch are a run, and so is what a merge made of neighbouring ones. A merge takes so many neighbours (`FAN_IN`) of
-about the same size, so a row is written again about log(keys / changes a batch) times, to the base
-``FAN_IN``, and the number of files stays in the same bounds, however large the state and however old the
-topology is. A merge writes its files over many steps, and small ones overtake it; nobody sees them before
-one commit puts them in the place of all that they were made of. So a step needs no record, and a driver that
-dies in between has lost some work.
+The files of one batch are a run. A merge makes one run of neighbouring runs. It takes `FAN_IN` neighbours of about the same
+size, so a row is written again about log(keys / changes per batch) times, to the base ``FAN_IN``. The number of files stays
+within the same bounds, however large the state and however old the topology is. A merge writes its files over many steps,
+and smaller merges overtake it. Nobody sees these files before one commit puts them in the place of the merged ones. So a
+step needs no record; if the driver dies in between, only some work is lost.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ from stormspark.checkpoint.state_merge import merged
 __all__ = ["FAN_IN", "Merge", "Run", "neighbours", "runs_of", "streams"]
 
 FAN_IN = 8
-#: With more runs than that a merge is worth while if its largest part is no larger than all the others.
+#: With more runs than this, a merge is worth while if its largest run is no larger than all its others together.
 _MANY_RUNS = 4 * FAN_IN
 
 
 @dataclass(frozen=True)
 class Run:
-    """The files of a batch, or of a merge; ``batches`` are the first and the last."""
+    """The files of one batch or of one merge. ``batches`` are the first and the last batch."""
 
     batches: tuple[int, int]
     files: tuple[FileDescription, ...]
 
     @property
     def rows(self) -> int:
-        """In all files."""
+        """The number of rows in all files."""
         return sum(file.rows for file in self.files)
 
 
 def runs_of(files: Sequence[FileDescription]) -> list[Run]:
     """The runs that files make up, oldest first.
 
-    Merges take neighbours and leave none of them, so the batches of two runs never overlap.
+    A merge takes neighbouring runs and skips none between them, so the batches of two runs never overlap.
     """
     ordered = sorted(files, key=attrgetter("batches", "path"))
     return [Run(batches, tuple(found)) for batches, found in groupby(ordered, attrgetter("batches"))]
 
 
 def neighbours(runs: Sequence[Run | None]) -> tuple[int, int] | None:
-    """Which runs to merge next, from one index to before another; None where nothing is worth while.
+    """The runs to merge next, as an index and the index after the last one; None if no merge is worth while.
 
     None among ``runs``, which are oldest first, stands for a run that is being merged.
     """
@@ -69,7 +68,7 @@ def neighbours(runs: Sequence[Run | None]) -> tuple[int, int] | None:
 def streams(
     folder: Folder, files: Sequence[FileDescription], wanted: Wanted
 ) -> list[Iterator[pa.RecordBatch]]:
-    """The wanted rows of files as `merged` takes them, newest first: a run of compaction is one stream."""
+    """The wanted rows of files as streams for `merged`, newest first. All files of a run are one stream."""
     ordered = sorted(files, key=lambda file: (file.batches[1], file.path), reverse=True)
     found: list[Iterator[pa.RecordBatch]] = []
     for _, run in groupby(ordered, attrgetter("run")):
@@ -79,7 +78,7 @@ def streams(
 
 
 class Merge:
-    """Runs on their way to be one. ``horizon`` is the oldest batch that restores may ask for afterwards."""
+    """A merge of runs that is under way. ``horizon`` is the oldest batch that can be restored afterwards."""
 
     def __init__(
         self, folder: Folder, runs: Sequence[Run], horizon: int, nothing_older: bool, generation: int
@@ -93,11 +92,11 @@ class Merge:
 
     @property
     def name(self) -> str:
-        """What the names of its files begin with."""
+        """The beginning of the names of its files."""
         return self._writer.name
 
     def step(self) -> list[FileDescription] | None:
-        """Merge some thousand rows; its files once all are there."""
+        """Merge some thousand rows. Return the files once all of them are written, and None before that."""
         rows = next(self._rows, None)
         if rows is None:
             return self._writer.close(self._time)
@@ -105,5 +104,5 @@ class Merge:
         return None
 
     def abandon(self) -> None:
-        """Stop: what was written is nobody's."""
+        """Stop the merge. Nobody uses the files that it has written, so `StateTable.vacuum` deletes them."""
         self._writer.abandon()

@@ -1,17 +1,16 @@
-"""The files of a state table: their rows, their names, and how one is written and read.
+"""The files of a state table: their rows, their names, and how they are written and read.
 
-A row is one change: which task's, of what kind, key, value (null says that the key was deleted) and the
-batch. The **kind** is a column, because all of a batch goes into one commit, and a task's state, its spout's
-position, its messages that wait for delivery and what the driver keeps must neither meet under one key nor
-be read together.
+A row is one change: the component and task that made it, its kind, the key, the value (null means that the key was
+deleted) and the batch. The **kind** is a column because everything of a batch goes into one commit. A task's state, the
+position of a spout, the outbox of a sink and the driver's own rows must not share keys, and are not read together.
 
-Each file is sorted by `ORDER`, then by the batch, newest first. Two sorts of files:
+Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
-- *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. A name says whose
-  it is and which batch it belongs to, so whether it can still be committed is known without a clock: not by
-  an older generation, not for a batch that was committed. The random part keeps attempts apart.
-- *runs*, which compaction merged from those of the batches ``first`` to ``last``:
-  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``; its files, by number, are one sorted sequence.
+- *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The name holds the
+  generation and the batch, so no clock is needed to know whether the file can still be committed: not by an older
+  generation, and not for a batch that was committed. The random part keeps attempts apart.
+- *runs*, which compaction merged from the files of the batches ``first`` to ``last``:
+  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. The files of a run, by number, are one sorted sequence.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ __all__ = [
     "write_changes",
 ]
 
-#: The kind of what windows hold (C41).
+#: The kind of the tuples that windows hold (C41).
 WINDOW = "window"
-#: And of rows of a source that bolts have kept over the end of their batch.
+#: The kind of source rows whose tuples bolts hold over the end of their batch.
 ROWS = "rows"
-#: What a file is sorted by; before the batch.
+#: The columns by which a file is sorted, before the batch.
 ORDER = ("component", "task", "kind", "key")
 SCHEMA = pa.schema(
     [
@@ -70,9 +69,9 @@ SCHEMA = pa.schema(
         ("txid", pa.int64()),
     ]
 )
-#: A row group is what is read at once, so it is bounded in rows and in bytes.
+#: A reader reads one row group at a time, so it is bounded in rows and in bytes.
 _GROUP_ROWS, _GROUP_BYTES = 8_192, 4 << 20
-#: A file of a run is what a restore may skip, and what one fsync has to wait for.
+#: A restore skips whole files of a run, and one fsync has to wait for a whole file. So files are bounded, too.
 _FILE_ROWS, _FILE_BYTES = 262_144, 16 << 20
 _CHANGES = re.compile(r"changes/(\d+)-(\d+)-[0-9a-f]{32}\.parquet")
 _RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
@@ -80,10 +79,10 @@ _RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
 
 @dataclass(frozen=True)
 class TaskChanges:
-    """What one task changed in a batch: pairs of key and value, None where the key was deleted.
+    """The changes of one task in a batch: pairs of key and value. The value is None if the key was deleted.
 
-    The last pair of a key counts. ``kind`` is ``state``, ``window``, ``rows``, ``spout``, ``outbox``, ``metadata`` or
-    ``announced``.
+    If a key comes more than once, its last pair counts. ``kind`` is ``state``, ``window``, ``rows``, ``spout``, ``outbox``,
+    ``metadata`` or ``announced``.
     """
 
     component: str
@@ -94,11 +93,11 @@ class TaskChanges:
 
 @dataclass(frozen=True)
 class FileDescription:
-    """A file that a worker wrote, for the driver to commit: plain data, to be pickled.
+    """Describes a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
 
-    ``size`` is in bytes, ``deletions`` of the ``rows`` are deleted keys; ``components``, ``tasks``, ``kinds`` and ``txids``
-    are the smallest and the largest, by which restores skip files. ``time`` is the table's, in milliseconds,
-    of its newest commit; the commit sets it.
+    ``size`` is in bytes. ``deletions`` of the ``rows`` are deleted keys. ``components``, ``tasks``, ``kinds`` and ``txids`` are
+    the smallest and the largest value of each column, by which restores skip files. ``time`` is the table's time of the file's
+    newest commit, in milliseconds; the commit sets it.
     """
 
     path: str
@@ -113,13 +112,13 @@ class FileDescription:
 
     @property
     def run(self) -> str:
-        """What its files have in common: a run's all, those of changes nothing but themselves."""
+        """The name that all files of a run share. A file of changes has only its own path."""
         found = _RUN.fullmatch(self.path)
         return found[1] if found else self.path
 
     @property
     def batches(self) -> tuple[int, int]:
-        """The first and the last batch whose changes went in, whether or not they are still there."""
+        """The first and the last batch whose changes went into the file, even if none of these changes is left."""
         found = _RUN.fullmatch(self.path)
         if found:
             return int(found[2]), int(found[3])
@@ -127,11 +126,11 @@ class FileDescription:
 
     @property
     def generation(self) -> int:
-        """The generation of the driver that it was written for."""
+        """The generation of the driver that the file was written for."""
         return generation_of(self.path) or 0
 
     def add_action(self, time: int, data_change: bool) -> AddAction:
-        """As Delta's log has it."""
+        """The file as an action of Delta's log."""
         lows, highs = zip(self.components, self.tasks, self.kinds, self.txids, strict=True)
         names = ("component", "task", "kind", "txid")
         nulls = dict.fromkeys(SCHEMA.names, 0) | {"value": self.deletions}
@@ -145,7 +144,7 @@ class FileDescription:
 
     @classmethod
     def from_log(cls, actions: pa.Table, location: str) -> list[FileDescription]:
-        """Those of a table's active files, by its flattened add actions."""
+        """The descriptions of a table's active files, from its flattened add actions."""
         found = []
         for row in actions.to_pylist():
             try:
@@ -179,19 +178,19 @@ class FileDescription:
 
 @dataclass(frozen=True)
 class ChangedRows:
-    """What a worker changed in a batch, where only the driver can write to the table: rows of `SCHEMA`, as an Arrow stream."""
+    """The changes of a worker in a batch, for a table that only the driver can write to: rows of `SCHEMA` in an Arrow stream."""
 
     generation: int
     txid: int
     data: bytes
 
     def table(self) -> pa.Table:
-        """The rows."""
+        """The rows, as a table."""
         return pa.ipc.open_stream(self.data).read_all()
 
 
 def generation_of(path: str) -> int | None:
-    """The generation in a file's name; None where it is not a name of ours.
+    """The generation in a file's name; None if the file is not one of ours.
 
     >>> generation_of("changes/3-17-" + "0" * 32 + ".parquet"), generation_of("part-0.parquet")
     (3, None)
@@ -203,7 +202,7 @@ def generation_of(path: str) -> int | None:
 
 
 def batch_of_changes(path: str) -> int | None:
-    """The batch in the name of a file of changes; None for all others."""
+    """The batch in the name of a file of changes; None for every other file."""
     found = _CHANGES.fullmatch(path)
     return int(found[2]) if found else None
 
@@ -220,7 +219,7 @@ class Folder:
             self._remote = pafs.PyFileSystem(DeltaStorageHandler(location, self.options))
 
     def create(self, path: str) -> Any:
-        """A file to write to; `close` it."""
+        """Create a file to write to. The caller has to `close` it."""
         if self.local is None:
             assert self._remote is not None
             return self._remote.open_output_stream(path)
@@ -233,7 +232,7 @@ class Folder:
             return target.open("xb", buffering=0)
 
     def close(self, sink: Any) -> int:
-        """End a file that was created and see to it that it is on disk; returns its size."""
+        """Close a file that `create` made. It is on disk when this returns. Return its size."""
         if self.local is None:
             size = int(sink.tell())
             sink.close()
@@ -245,7 +244,7 @@ class Folder:
         return size
 
     def sync_log(self, version: int) -> None:
-        """See to it that a version of the log is on disk: delta-rs leaves that to the system."""
+        """Write a version of the log to disk for good. delta-rs leaves that to the operating system."""
         if self.local is not None:
             entry = self.local / "_delta_log" / f"{version:020}.json"
             with entry.open("rb") as file:
@@ -253,14 +252,14 @@ class Folder:
             _sync_folder(entry.parent)
 
     def read(self, path: str) -> Any:
-        """A file to read from."""
+        """Open a file to read from."""
         if self.local is not None:
             return pa.OSFile(str(self.local / path))
         assert self._remote is not None
         return self._remote.open_input_file(path)
 
     def size(self, path: str) -> int | None:
-        """Bytes of a file; None where there is none. Raises OSError."""
+        """The size of a file in bytes; None if there is no such file. Raises OSError."""
         if self.local is not None:
             with contextlib.suppress(FileNotFoundError):
                 return (self.local / path).stat().st_size
@@ -270,7 +269,7 @@ class Folder:
         return int(found.size) if found.is_file else None
 
     def list(self, *sorts: str) -> dict[str, int]:
-        """The sizes of the files of these sorts, by default of both that are part of the table."""
+        """The files of these sorts with their sizes. The default is both sorts that are part of the table."""
         found: dict[str, int] = {}
         for sort in sorts or ("changes", "runs"):
             if self.local is not None:
@@ -283,7 +282,7 @@ class Folder:
         return found
 
     def delete(self, path: str) -> None:
-        """Delete a file; one that is gone is no error."""
+        """Delete a file. It is no error if the file is gone already."""
         with contextlib.suppress(FileNotFoundError):
             if self.local is not None:
                 (self.local / path).unlink()
@@ -301,14 +300,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _FileWriter:
-    """One file, from sorted tables."""
+    """Writes one file from sorted tables."""
 
     def __init__(self, folder: Folder, path: str) -> None:
         self.path, self.rows, self.bytes = path, 0, 0
         self._folder, self._sink, self._deletions = folder, folder.create(path), 0
         self._lows: list[Any] = []
         self._highs: list[Any] = []
-        # Checksums: a bit that flipped on a disk is an error, not a count that is off by 2^40.
+        # With checksums, a bit that flips on disk is an error, and not a count that is off by 2^40.
         self._writer = pq.ParquetWriter(
             self._sink, SCHEMA, use_dictionary=["component", "task", "kind"], write_page_checksum=True
         )
@@ -356,10 +355,10 @@ def write_changes(
     txid: int,
     storage_options: Mapping[str, str] | None = None,
 ) -> FileDescription | None:
-    """Write what a worker's tasks changed in a batch as a file beside the table, for the driver to commit.
+    """Write the changes of a worker's tasks in a batch to a file beside the table, for the driver to commit.
 
-    It is on disk when this returns, and no part of the table. None where nothing changed. Raises
-    `CheckpointError` where it can't be written, and ValueError where one task's changes come in two parts.
+    The file is on disk when this returns, and no part of the table yet. Return None if nothing changed. Raises
+    `CheckpointError` if the file can't be written, and ValueError if the changes of one task come in two parts.
     """
     rows = rows_of(changes, txid)
     if rows is None:
@@ -375,7 +374,7 @@ def write_rows(
     txid: int,
     storage_options: Mapping[str, str] | None = None,
 ) -> FileDescription:
-    """`write_changes`, of changes that are rows already (`rows_of`)."""
+    """Like `write_changes`, for changes that are rows already (`rows_of`)."""
     path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
     try:
         writer = _FileWriter(Folder(location, storage_options), path)
@@ -392,7 +391,7 @@ def write_rows(
 
 
 def changed_rows(changes: Iterable[TaskChanges], *, generation: int, txid: int) -> ChangedRows | None:
-    """As `write_changes`, for the driver to write: None where nothing changed.
+    """Like `write_changes`, but return the changes for the driver to write. Return None if nothing changed.
 
     >>> found = changed_rows([TaskChanges("count", 3, [(b"storm", b"1")])], generation=0, txid=7)
     >>> found.table().to_pylist()
@@ -408,7 +407,7 @@ def changed_rows(changes: Iterable[TaskChanges], *, generation: int, txid: int) 
 
 
 def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
-    """Changes as sorted rows of the table; None where there are none. Raises ValueError as `write_changes`."""
+    """The changes as sorted rows of the table; None if there are none. Raises ValueError like `write_changes`."""
     tables = []
     seen = set()
     for one in sorted(changes, key=attrgetter("component", "task", "kind")):
@@ -430,7 +429,7 @@ def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
 
 
 class RunWriter:
-    """The files of one run, from sorted tables; ``name`` is that of its files without number."""
+    """Writes the files of one run from sorted tables. ``name`` is the name of its files without their number."""
 
     def __init__(self, folder: Folder, batches: tuple[int, int], generation: int) -> None:
         self.name = f"runs/{batches[0]}-{batches[1]}-{generation}-{uuid.uuid4().hex}"
@@ -441,7 +440,7 @@ class RunWriter:
         self._done: list[FileDescription] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Write what comes next; it is kept back until there is enough of it."""
+        """Write the next rows. They stay in memory until there are enough of them."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
         self._bytes += rows.nbytes
@@ -461,7 +460,7 @@ class RunWriter:
         self._waiting, self._rows, self._bytes = [], 0, 0
 
     def close(self, time: int) -> list[FileDescription]:
-        """End the run; its files, if it has any rows. ``time`` is that of its newest batch."""
+        """End the run. Return its files, if it has any rows. ``time`` is the table's time of its newest batch."""
         self._flush()
         if self._writer is not None:
             self._done.append(self._writer.close())
@@ -469,7 +468,7 @@ class RunWriter:
         return [replace(file, time=time) for file in self._done]
 
     def abandon(self) -> None:
-        """Leave it as it is: vacuum takes what is there."""
+        """Stop writing. The files stay until a vacuum deletes them."""
         if self._writer is not None:
             self._writer.abandon()
 
@@ -492,7 +491,7 @@ def _row_groups(rows: pa.Table) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows are asked for; None leaves open."""
+    """Which rows a reader wants. None means that any value is wanted."""
 
     component: str | None = None
     task: int | None = None
@@ -504,7 +503,7 @@ class Wanted:
         return self._within(file.components, file.tasks, file.kinds, file.txids[0])
 
     def in_row_group(self, group: Any) -> bool:
-        """Whether a row group may, by Parquet's own statistics."""
+        """Whether a row group may have such rows, by Parquet's own statistics."""
         found = [group.column(n).statistics for n in (0, 1, 2, 5)]
         if not all(one is not None and one.has_min_max for one in found):
             return True
@@ -522,7 +521,7 @@ class Wanted:
         )
 
     def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Those of these rows."""
+        """The wanted ones of these rows."""
         for name, value in (("component", self.component), ("task", self.task), ("kind", self.kind)):
             column = rows[name]
             if value is not None and rows.num_rows and pc.any(pc.not_equal(column, value)).as_py():
@@ -533,9 +532,7 @@ class Wanted:
 
 
 def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """The wanted rows of a file, a row group at a time; raises `CheckpointError` where it is not what was
-    written.
-    """
+    """The wanted rows of a file, one row group at a time. Raises `CheckpointError` if the file is missing or damaged."""
     try:
         with folder.read(file.path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
@@ -560,7 +557,7 @@ def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator
 
 
 def missing(location: str, files: list[FileDescription]) -> str:
-    """What to say of files that the table names and the folder does not have."""
+    """The message about files that the table names and the folder does not have."""
     names = ", ".join(file.path for file in files[:3]) + (
         f" and {len(files) - 3} more" if len(files) > 3 else ""
     )

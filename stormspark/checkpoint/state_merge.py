@@ -1,12 +1,12 @@
-"""Sorted runs of changes become one: what a restore reads, and what compaction writes.
+"""Merges sorted runs of changes into one, for restores and for compaction.
 
-Inputs are streams of batches, each sorted by component, task, kind, key and then by the batch, newest first;
-of two streams that come later in the list all batches are older. So the rows of one key, sorted stably by
-key, are newest first too, and the **horizon** says which of them are needed: all that are newer than it, and
-one that is not. Every batch from the horizon on can still be restored from what is left.
+The inputs are streams of record batches. Each stream is sorted by component, task, kind and key, and then by the batch,
+newest first. All batches of a stream are older than those of the streams before it in the list. So the rows of one key are
+newest first after a stable sort by key. The **horizon** decides which of them are needed: all rows that are newer than the
+horizon, and the newest one that is not. Every batch from the horizon on can still be restored from these rows.
 
-Rows go through Arrow a few thousand at a time: of each stream as many as lie before the smallest key at
-which some stream's rows in memory end. That key itself waits, because more of its rows may come.
+Rows pass through Arrow a few thousand at a time. For each stream some rows are in memory. The merge takes all keys that lie
+before the smallest key at which one of these parts ends. That key itself waits, because more of its rows may come.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 __all__ = ["merged"]
 
-#: What is sorted at once, from all streams together and at least from each: some milliseconds.
+#: The rows that are sorted at once: from all streams together, and at least from each. It takes some milliseconds.
 _CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
 _Group = tuple[str, int, str]
 
@@ -32,8 +32,7 @@ def merged(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all streams, in order, without those that no restore as of the horizon or later needs.
 
-    ``drop_deleted`` leaves out deleted keys too where the horizon allows it: only right where there is
-    nothing older.
+    ``drop_deleted`` leaves out deleted keys, too, if the horizon allows it. That is only right if there are no older rows.
     """
     rows_each = max(_LEAST_ROWS, _CHUNK_ROWS // max(1, len(streams)))
     alive = [one for one in (_Stream(stream, rows_each) for stream in streams) if one.rows is not None]
@@ -54,7 +53,7 @@ def merged(
 
 
 class _Stream:
-    """What is in memory of a stream: ``rows`` of one ``group``, and what comes after them."""
+    """The part of a stream that is in memory: ``rows`` of one ``group`` (component, task, kind), and the part after them."""
 
     group: _Group
     rows: pa.RecordBatch | None
@@ -73,18 +72,18 @@ class _Stream:
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is more of the group than is in memory."""
+        """Whether the group has more rows than ``rows``."""
         return self._next is not None and self._next[0] == self.group
 
     @property
     def last_key(self) -> bytes:
-        """Of the rows in memory."""
+        """The last key of ``rows``."""
         assert self.rows is not None
         key: bytes = self.rows["key"][-1].as_py()
         return key
 
     def take(self, limit: bytes | None) -> pa.RecordBatch:
-        """Take the rows of keys below the limit out; without one, all."""
+        """Remove and return the rows whose keys are below the limit; without a limit, all rows."""
         assert self.rows is not None
         rows, end = self.rows, self.rows.num_rows
         if limit is not None:
@@ -96,7 +95,7 @@ class _Stream:
         return rows.slice(0, end)
 
     def extend(self) -> None:
-        """Have more of the same group in memory."""
+        """Add more rows of the same group to ``rows``."""
         assert self.rows is not None and self._next is not None
         more = pa.Table.from_batches([self.rows, self._next[1]]).combine_chunks().to_batches()
         self.rows = more[0]
@@ -109,7 +108,7 @@ def _as_bytes(scalar: Any) -> bytes:
 
 
 def _parts(batches: Iterable[pa.RecordBatch], rows_each: int) -> Iterator[tuple[_Group, pa.RecordBatch]]:
-    """Cut where the component, task or kind changes, and to so many rows."""
+    """Cut record batches where the component, task or kind changes, and into parts of at most ``rows_each`` rows."""
     for batch in batches:
         ends = [0, *_changes(batch), batch.num_rows]
         for begin, end in pairwise(ends):
@@ -135,7 +134,7 @@ def _changes(batch: pa.RecordBatch) -> list[int]:
 
 
 def _needed(parts: list[pa.RecordBatch], horizon: int, drop_deleted: bool) -> pa.RecordBatch:
-    """Rows of whole keys, newest first: sorted by key, without what nobody needs."""
+    """Merge parts that have all rows of their keys, newest first. The result is sorted by key, without unneeded rows."""
     if len(parts) == 1:
         rows = parts[0]
     else:

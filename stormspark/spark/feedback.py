@@ -1,11 +1,11 @@
-"""How far the tasks of source spouts have come, for Python data sources: their readers live in processes of their own.
+"""Feedback: a file that says how far the tasks of source spouts have come, for the readers of Python data sources.
 
-A file on the driver's host, replaced after each batch:
+These readers live in processes of their own on the driver's host. The driver replaces the file after each batch:
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` are those of the last batch in which the tasks were asked, null before that. ``limit`` is what they may emit in
-the next batch, null where nothing holds them; it is there before the first one, too.
+``low_marks`` are those of the last batch in which the tasks reported them; null before that. ``limit`` is how many tuples
+they may emit in the next batch; null if nothing limits them. It is there before the first batch, too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from stormspark.worker.step import WorkerReport, merge_progress
 
 __all__ = ["COMPONENT", "COMPONENT_TASKS", "FEEDBACK", "STORM_ID", "Feedback"]
 
-#: What a source spout finds in the configuration of the session that its ``stream`` is called with: the path of this file, its
-#: own component id and number of tasks, and what tells this deployment of the topology, with its checkpoint, from every other.
+#: The keys that a source spout finds in the configuration of the session that ``stream`` gets. They hold the path of this
+#: file, the spout's component id and number of tasks, and an id that only this topology with this checkpoint has.
 FEEDBACK, COMPONENT, STORM_ID = "stormspark.feedback", "stormspark.component", "stormspark.storm.id"
 COMPONENT_TASKS = "stormspark.component.tasks"
 
 
 class Feedback:
-    """Writes the file in ``folder``."""
+    """The writer of the file, which is in ``folder``."""
 
     def __init__(self, session: SparkSession, folder: Path, storm_id: str) -> None:
         self.path = folder / "feedback.json"
@@ -37,13 +37,13 @@ class Feedback:
         session.conf.set(STORM_ID, storm_id)
 
     def begin(self, components: Iterable[str], limit_of: Callable[[str], int | None]) -> None:
-        """Before the first batch of all: nothing waits, and a topology that begins takes little."""
+        """Write the file before the very first batch, when nothing waits, so that sources know their first limit."""
         if not self.path.exists():
             nothing = {"waiting": 0, "low_marks": None}
             self._replace({component: {**nothing, "limit": limit_of(component)} for component in components})
 
     def write(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
-        """After a batch; ``limit_of`` says how many tuples a spout may emit in the next one."""
+        """Write the file after a batch. ``limit_of`` says how many tuples a spout may emit in the next one."""
         content: dict[str, object] = {}
         for component, (waiting, low_marks, *_) in merge_progress(r.sources for r in reports).items():
             if low_marks is not None:

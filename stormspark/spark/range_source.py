@@ -1,7 +1,8 @@
-"""Ranges of positions as a Spark source: a planner says what there is, tasks get the ranges as rows and read them themselves.
+"""A Spark source of ranges of positions. A planner decides which ranges there are; tasks get them as rows and read them.
 
-Spark keeps the planner's positions in its checkpoint, which is the truth. The planner lives in a process that Spark starts on the
-driver's host for each run of a query; nobody sees what it prints, and an exception there ends the query.
+Spark keeps the planner's positions in its checkpoint, and these positions count. The planner lives in a process that Spark
+starts on the driver's host for each run of a query. Nobody sees what that process prints, and an exception in it ends the
+query.
 """
 
 from __future__ import annotations
@@ -26,35 +27,39 @@ _Positions = dict[str, Any]
 
 
 class RangePlanner(Protocol):
-    """Positions are what JSON can hold. `{}` is before anything was known. It is pickled before it is asked anything."""
+    """Plans the ranges of each batch. It is pickled before any of its methods is called.
+
+    Positions are anything that JSON can hold. `{}` stands for the time before any position was known.
+    """
 
     def latest(self, start: _Positions) -> _Positions:
-        """Up to where the next batch goes; ``start`` where nothing is new."""
+        """The end of the next batch; ``start`` if there is nothing new."""
 
     def known_ends(self, start: _Positions) -> _Positions:
-        """Up to where it could go, for those who look at the lag."""
+        """The end that the next batch could reach, for people who look at the lag."""
 
     def ranges(self, start: _Positions, end: _Positions) -> Sequence[tuple[Any, ...]]:
-        """The rows of a batch; the last column is the number that says which task gets a range."""
+        """The rows of a batch. The number in the last column decides which task gets a range."""
 
     def prepare_available_now(self) -> None:
-        """Nothing that comes from now on is wanted."""
+        """Read nothing that appears from now on."""
 
     def told(self, end: _Positions, progress: SourceProgress) -> None:
-        """How far tasks had come when the batch that ended at ``end`` was done.
+        """Take in how far tasks had come when the batch that ended at ``end`` was done.
 
-        At first, at `{}`, what is left of an earlier run. Each batch's is told once; low marks may be older than ``end``.
+        The first call, with `{}`, brings the progress that an earlier run has left. The progress of each batch comes once. Low
+        marks may be older than ``end``.
         """
 
     def commit(self, end: _Positions) -> None:
-        """The batch is committed."""
+        """Note that the batch is committed."""
 
     def close(self) -> None:
-        """The query ends; not always called."""
+        """Note that the query ends. Spark does not always call this."""
 
 
 class _Ranges(InputPartition):
-    """The ranges of one Spark task: of those that go to the same task of the spout."""
+    """The ranges of one Spark task, all of which go to the same task of the spout."""
 
     def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
         self.rows = list(rows)
@@ -73,7 +78,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner, _, self._component, self._feedback, self._tasks = settings
         self._start: _Positions = {}
         self._heard: tuple[int, int] | None = None
-        self._tell({})  # what is there by now is of an earlier run of the query
+        self._tell({})  # the feedback that is there now comes from an earlier run of the query
 
     def initialOffset(self) -> _Positions:  # noqa: N802
         return {}
@@ -110,7 +115,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner.close()
 
     def _tell(self, end: _Positions) -> None:
-        """What the driver wrote down when the last batch was done."""
+        """Pass on the feedback that the driver wrote when the last batch was done."""
         if self._feedback is None:
             return
         try:
@@ -119,8 +124,8 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 told = json.loads(file.read()).get(self._component)
         except (OSError, ValueError):  # no batch has ended yet
             return
-        # Spark plans a batch before it commits the one before it. What that had done, told once more, would be taken for what
-        # has become of the new one's ranges.
+        # Spark plans a batch before it commits the previous one. If the planner got the previous batch's progress once more, it
+        # would take it for the progress of the new ranges.
         if self._heard == (heard := (written.st_ino, written.st_mtime_ns)):
             return
         self._heard = heard
@@ -129,10 +134,10 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> DataFrame:
-    """The streaming DataFrame of a planner's ranges.
+    """Make the streaming DataFrame of a planner's ranges.
 
-    How far its tasks have come is what `stormspark.spark.feedback` writes; where ``stormspark.component.tasks`` says how
-    many they are, ranges for the same task are one partition of Spark's.
+    The planner gets the progress of the tasks that `stormspark.spark.feedback` writes. If ``stormspark.component.tasks`` gives
+    the number of tasks, Spark has one partition for all ranges of the same task.
     """
     feedback = spark.conf.get(FEEDBACK, None)
     component = spark.conf.get(COMPONENT, None) or "source"
@@ -144,7 +149,8 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
         Path(feedback) if feedback else None,
         int(tasks) if tasks else None,
     )
-    # A class of its own for each spout: what a reader has to know, passwords among it, is in no option that Spark would show.
+    # Each spout gets a class of its own. So nothing that a reader has to know, such as a password, is in an option, which Spark
+    # would show.
     name = "stormspark_" + re.sub(r"\W", lambda found: f"_{ord(found[0]):x}_", component)
 
     class Ranges(DataSource):

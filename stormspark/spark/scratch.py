@@ -1,7 +1,7 @@
-"""The driver's own temporary folder: its sockets, files for its workers, and the checkpoint where the user wants none.
+"""The driver's own temporary folder. It holds sockets, files for workers, and the checkpoint if the user gave none.
 
-It is removed when the topology ends, and by workers whose driver was killed. Where all of them were killed together, as when
-memory runs out, it stays: the next topology of the same user on the same host removes it.
+The driver removes it when the topology ends. If the driver is killed, its workers remove it. If all of them are killed
+together, as when memory runs out, the folder stays, and a later topology of the same user on the same host removes it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from stormspark.worker.host.launch import own_folder
 __all__ = ["scratch_folder"]
 
 _PREFIX = "stormspark-"
-#: Tells that a folder is one of these, and the host and its start at which it was made.
+#: The file that marks such a folder. It names the host on which the folder was made, and the start of that host.
 _MARK = "host"
 _LEAST_AGE_SECS = 3600.0
 _ANSWER_SECS = 1.0
 
 
 def scratch_folder() -> Path:
-    """A new one; those of dead runs are removed."""
+    """Make a new folder, and remove those of dead runs."""
     folder = own_folder(_PREFIX)
     (folder / _MARK).write_text(_this_host(), encoding="utf-8")
     with contextlib.suppress(OSError):
@@ -39,7 +39,7 @@ def _is_left_over(folder: Path) -> bool:
     """Whether the driver that made this folder, on this host, is dead."""
     mark = folder / _MARK
     try:
-        # In a folder that others can write to nothing is believed, and one that is new may not listen yet.
+        # Believe nothing in a folder that others can write to. The driver of a new folder may not listen yet.
         old = is_private(folder) and time.time() - mark.stat().st_mtime > _LEAST_AGE_SECS
         if not old or mark.read_text(encoding="utf-8") != _this_host():
             return False

@@ -1,10 +1,10 @@
-"""Ticks that never end, in a query whose other sources do: for ``trigger="available-now"``.
+"""A source of tick rows that never ends, for queries with ``trigger="available-now"``, whose other sources end.
 
-Spark's `Trigger.AvailableNow` fixes, when the query starts, how far each source is read, and ends the query
-when all are there. That is when the last rows have been handed out, not when their trees have ended. So the
-ticks of such a query have no end: the driver ends it, when nothing comes, waits or is open any more.
+Spark's `Trigger.AvailableNow` fixes at the start of the query how far it reads each source, and ends the query when it has
+read them all. By then the last rows have been handed out, but their trees have not ended. So the ticks of such a query have
+no end. The driver ends the query when no row comes, none waits, and no tree is open any more.
 
-Offsets are those of Spark's ``rate-micro-batch``, which gives the ticks otherwise: a checkpoint serves both.
+The offsets are those of Spark's ``rate-micro-batch``, which gives the ticks of other queries. So a checkpoint serves both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["endless_ticks"]
 
 
 def endless_ticks(session: SparkSession, workers: int) -> DataFrame:
-    """One row a worker a batch, each a partition of its own."""
+    """One row per worker and batch, each in a partition of its own."""
     session.dataSource.register(_Ticks)
     return session.readStream.format(_Ticks.name()).option("workers", workers).load()
 

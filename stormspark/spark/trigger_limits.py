@@ -1,19 +1,20 @@
-"""How much of a native source one batch may bring: Spark's ``maxOffsetsPerTrigger`` and its like, which are fixed while a query
-runs.
+"""Trigger limits: how much of a native source one batch may read, by Spark's ``maxOffsetsPerTrigger`` and similar options.
 
-A bite that is too large harms little, since its batch is prolonged: rows wait in memory, a failure repeats more, a stop takes
-longer. One that is too small costs throughput. A new one costs a restart of the query. So a bite is changed only where it is
-wrong by a factor, has been so for some rounds in a row, and not often (`_PAUSE_SECS`):
+Spark fixes these options while a query runs. A limit that is too large harms little, because its batch is prolonged: rows
+wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs throughput. A new
+limit costs a restart of the query. So a limit changes only if it is wrong by a factor, has been so for some rounds in a
+row, and did not change just before (`_PAUSE_SECS`):
 
-- too large: batches take `TOO_MANY_ROUNDS` or more until they are worked off. The next ones take `_ROUNDS`: not one, because a
-  bolt that is slow for a while is fast again.
-- too small: rows come in every batch, as many as the limit lets through, nobody is held, and the busiest bolt works for less
-  than a `FACTOR`-th of the target. The next ones let it work for all of it, and are at most `_MOST_GROWTH` times as large.
+- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS`; not one, because a
+  bolt that is slow for a while becomes fast again.
+- too small: in every batch as many rows come as the limit lets through, no spout is held back, and the busiest bolt works
+  for less than a `FACTOR`-th of the target. The new limit lets it work for the whole target, but grows at most
+  `_MOST_GROWTH`-fold.
 
-Nobody tells whether a source has more than it gave. So a source that always gives a little looks as one whose limit is
-too small, once: if a larger limit brings no more rows a batch, then it was not the limit (`_full`).
+Nothing shows whether a source has more rows than it gave. So a source that always gives few rows looks once as if its limit
+were too small. If a larger limit then brings no more rows per batch, the limit was not the reason (`_FULL`).
 
-Pure: time is an argument.
+This module is pure: time is an argument.
 """
 
 from __future__ import annotations
@@ -26,33 +27,33 @@ from stormspark.api import PerTrigger
 
 __all__ = ["FACTOR", "TOO_MANY_ROUNDS", "Bite", "NewLimit", "TriggerLimits"]
 
-#: A bite is changed where it is wrong by this factor.
+#: A limit changes only if it is wrong by at least this factor.
 FACTOR = 4
 TOO_MANY_ROUNDS = 16
 _ROUNDS = 4
-#: So many rounds have to say that it is too large, or too small; a batch that is prolonged has many.
+#: This many rounds in a row have to show that a limit is too large (-1) or too small (1). A prolonged batch has many rounds.
 _PATIENCE = {-1: 32, 1: 12}
 _PAUSE_SECS = 10.0
 _MOST_GROWTH = 16
-#: As many rows as a limit lets through, more or less.
+#: A batch with at least this share of the rows that the limit lets through counts as full.
 _FULL = 0.5
 
 
 class Bite(NamedTuple):
-    """What a batch was for one source."""
+    """The figures of one batch for one source."""
 
-    #: Rows that came.
+    #: The number of rows that came.
     came: int
-    #: How many rounds it took until the topology was not behind with them any more.
+    #: The number of rounds until the topology had caught up with these rows.
     rounds: int
-    #: Whether rows are left, or the spout is held: then it does not want more.
+    #: Whether rows are left or the spout is limited, so that it needs no larger batches.
     held: bool
-    #: Seconds of the busiest task of a bolt, all rounds together.
+    #: The seconds that the busiest task of a bolt worked, over all rounds.
     busy: float
 
 
 class NewLimit(NamedTuple):
-    """The query is to be started again with it."""
+    """A new limit, for which the query has to be started again."""
 
     spout: str
     option: str
@@ -68,9 +69,10 @@ class NewLimit(NamedTuple):
 class _Limit:
     per_trigger: PerTrigger
     units: int
-    #: Rows that a unit has brought, at most.
+    #: The most rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: What batches in a row say: -1 too large, 1 too small; in how many batches and rounds; with how much work.
+    #: The verdict of the last batches in a row: -1 too large, 1 too small, 0 neither. Then the number of these batches and
+    #: of their rounds, and the seconds that bolts worked in them.
     says: int = 0
     batches: int = 0
     rounds: int = 0
@@ -81,7 +83,7 @@ class _Limit:
 
 
 class TriggerLimits:
-    """For the sources of one topology that have a `PerTrigger`, by spout. ``target`` are seconds.
+    """The limits of those source spouts of one topology that have a `PerTrigger`. ``target`` is in seconds.
 
     >>> limits = TriggerLimits(target=1.0)
     >>> limits.open("orders", PerTrigger("maxOffsetsPerTrigger", 10_000))
@@ -100,7 +102,7 @@ class TriggerLimits:
         self._fresh = False
 
     def open(self, spout: str, per_trigger: PerTrigger) -> int:
-        """What the limit of a source is now; to be asked when a query starts."""
+        """The present limit of a source, to be read when a query starts."""
         if spout not in self._limits:
             self._limits[spout] = _Limit(per_trigger, per_trigger.first)
         return self._limits[spout].units
@@ -111,14 +113,14 @@ class TriggerLimits:
         return {name: limit.units for name, limit in self._limits.items()}
 
     def begin(self) -> None:
-        """A query starts."""
+        """Note that a query starts."""
         self._fresh = True
         for limit in self._limits.values():
             limit.forget()
 
     def observe(self, batch: Mapping[str, Bite], *, first: bool, now: float) -> list[NewLimit]:
-        """A batch is done, the ``first`` one of the checkpoint or a later one: what is to change."""
-        # Spark plans a batch before it runs: the first one of a query may have been planned with the limits of the last one.
+        """Learn from a batch that is done, and return the limits that should change. ``first``: it is the checkpoint's first."""
+        # Spark plans a batch before it runs, so the first batch of a query may have been planned with the previous limits.
         skip, self._fresh = self._fresh and not first, False
         if skip:
             return []

@@ -1,7 +1,6 @@
-"""Where a topology keeps its things, by its name: for commands that look at one which another process runs,
-or ran.
+"""Finds the folders of a topology by its name, for commands that look at a topology of another process.
 
-``topology.json`` in a topology's log folder is written when it starts, and stays. It is found by name where
+A topology writes ``topology.json`` into its log folder when it starts, and the file stays. It can be found by name only if
 the log folder is the default one.
 """
 
@@ -22,7 +21,7 @@ _NAME = "topology.json"
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """``pid`` is the driver's."""
+    """The folders and the driver of a topology. ``pid`` is the driver's process id."""
 
     topology: str
     checkpoint: str
@@ -31,7 +30,7 @@ class Whereabouts:
     pid: int
 
     def write(self) -> None:
-        """Leave word."""
+        """Write ``topology.json``."""
         path = make_private(self.log_folder) / _NAME
         new = path.with_suffix(f".{os.getpid()}")
         with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:
@@ -40,14 +39,16 @@ class Whereabouts:
 
     @classmethod
     def read(cls, topology: str) -> Whereabouts:
-        """What the last topology of that name left; raises `TopologyNotAliveError` where there was none for
-        this user on this host, and `UnsupportedEnvironmentError` where the folder or the file may be somebody else's.
+        """Read the file that the last topology of that name left.
+
+        Raises `TopologyNotAliveError` if this user has started none on this host, and `UnsupportedEnvironmentError` if the
+        folder or the file may be somebody else's.
         """
         path = _path(topology)
         try:
             check_private(path.parent.parent)
             check_private(path.parent)
-            # It names a folder from which things are unpickled: nobody else may have written it, or left it here.
+            # The file names a folder whose contents are unpickled, so nobody else may have written it.
             with open(open_private(path, os.O_RDONLY), encoding="utf-8") as file:
                 return cls(**json.load(file))
         except FileNotFoundError:
