@@ -36,7 +36,7 @@ Row by row, from tests: [parity.toml](parity.toml) names the tests of each row, 
 fails when a row has no test, when a test that it names is gone, or when this page is out of date. Tests in **bold** run on the
 local engine with one, two and three workers and on Spark. "works" is the same behaviour, "differs" is another one on purpose,
 "missing" is one that is not there yet, "never" is one that will not come, and "background" is a statement of the literature that
-is no behaviour of a system.
+is no behaviour of a system. [differences.md](differences.md) lists the differences on purpose that matter most.
 
 """
 

@@ -1,4 +1,4 @@
-# The C fields of the objects in tree.py, beside it, for the compiler. See ARCHITECTURE.md, "The compiled tuple path".
+# The C fields of the objects in tree.py, beside it, for the compiler. See docs/decisions.md, "One source, plain or compiled".
 
 cdef class SpoutAccount:
     cdef public object task

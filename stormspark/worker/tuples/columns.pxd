@@ -1,2 +1,2 @@
-# See ARCHITECTURE.md, "The compiled tuple path": "object" because "packed" alone is a keyword of Cython.
+# See docs/decisions.md, "One source, plain or compiled": "object" because "packed" alone is a keyword of Cython.
 cpdef object packed(values)
