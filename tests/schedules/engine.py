@@ -21,6 +21,7 @@ from stormspark.driver.batch_driver import BatchDriver
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError
+from stormspark.metrics import TaskCounters
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.core import Worker
@@ -161,13 +162,20 @@ class Engine:
         for host in self.hosts:
             host.deactivate(0)
         for number in range(self.feed.batches, self.feed.batches + _CLOSING_BATCHES):
+            before = self._work_done()
             self.batch(number)
             self.world.clock.advance(10.0)
-            idle = all(host.worker.was_idle for host in self.hosts)
+            # A worker is idle if nothing happened in its last round; a batch may have had others before.
+            idle = self._work_done() == before and all(host.worker.was_idle for host in self.hosts)
             quiet = quiet + 1 if idle and not self._waiting_parcels() else 0
             if quiet == 2:  # in the second one everybody has heard of the last commit
                 return
         raise ViolationError("no end", f"something happens after {_CLOSING_BATCHES} batches without rows")
+
+    def _work_done(self) -> int:
+        """A number that changes whenever a task does something."""
+        tasks = [task for host in self.hosts for task in host.worker.tasks.values()]
+        return sum(TaskCounters.work_done(task.read_counters()) for task in tasks)
 
     def _waiting_parcels(self) -> int:
         sinks = [task.instance for host in self.hosts for task in host.worker.tasks.values()]
