@@ -1,4 +1,4 @@
-"""Reads a state table that Spark has written without Spark, if delta-rs reaches it, for people who look at a state."""
+"""Reads, without Spark, a state table that Spark has written, if delta-rs reaches it. It is for people who look at a state."""
 
 from __future__ import annotations
 
