@@ -84,7 +84,7 @@ class Executors:
             most, each = self._number("spark.cores.max"), self._number("spark.executor.cores")
             return (
                 most // each if most and each else None
-            )  # else one for each of its workers, however many that are
+            )  # otherwise one per Spark worker, and their number is unknown
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def for_workers(self, workers: int) -> int:
