@@ -231,8 +231,8 @@ class Settings:
     #: Whether traffic between hosts is encrypted; None: it is if Spark's own traffic is.
     network_crypto: bool | None = _setting("stormspark.network.crypto.enabled", None, bool)
     #: The port at which the driver listens for workers on other hosts, and the port at which a worker listens for requests;
-    #: 0: any. If a port is taken, the next ones are tried, up to so many retries; None: as many as Spark would try
-    #: (``spark.port.maxRetries``).
+    #: 0: any. If a port is taken, the next ones are tried, at most as many as ``port_retries`` says; None: as many as Spark
+    #: would try (``spark.port.maxRetries``).
     nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)

@@ -1,9 +1,9 @@
-"""Folders and files that only the user can read: for logs, stories, dead letters, and where a topology keeps its things.
+"""Private folders and files, which only the user can read: for logs, stories, dead letters and `topology.json`.
 
-Several users share a temporary folder, so a folder there may have been made by somebody else under the name that we expect.
-A private folder belongs to the user and is no link; what we make has mode 0700. Files in it have mode 0600, belong to the user,
-and are opened without following links. So in a folder that the user has named, others of a group may do what its mode lets them:
-they can remove or hide files, but not read them, and not have others written to.
+Several users share a temporary folder, so somebody else may have made a folder there under the name that we expect. A private
+folder belongs to the user and is no link; one that we make has mode 0700. Files in it have mode 0600, belong to the user, and
+are opened without following links. In a folder that the user has named, the folder's mode may let others of a group remove or
+hide files. But they can't read these files, and can't make us write to other files.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def default_log_folder() -> Path:
-    """Where logs are if ``stormspark.log.dir`` is not set: one place a user, under this host's temporary folder."""
+    """The folder for logs if ``stormspark.log.dir`` is not set: one folder per user, under this host's temporary folder."""
     return Path(tempfile.gettempdir(), f"stormspark-logs-{user_name()}")
 
 
 def make_log_folder(named: str | None, topology: str = "") -> Path:
-    """The folder for logs on this host: the one that the user has named, else the default one, of a topology where it is for one.
+    """Make the folder for logs on this host: the one that the user has named, or else the default one (of a topology, if given).
 
-    Raises as `make_private` does. The default one is this user's, whoever names the topology: a worker may run as another user
+    Raises like `make_private`. The default folder belongs to the user of this process, because a worker may run as another user
     than its driver.
     """
     if named:
@@ -58,22 +58,22 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
 
 
 def make_private(folder: str | Path) -> Path:
-    """Make a folder for this user alone, with the folders above it that are missing; one that is there is checked.
+    """Make a folder for this user alone, with all missing folders above it. If it exists already, check it.
 
-    One of the user's own stays as it is; only where it is empty, the right to write is taken from others. Raises
-    `UnsupportedEnvironmentError`, in one line, for one that belongs to somebody else, for one with something in it that everybody
-    can write to, and for a link.
+    An existing folder of the user stays as it is, but if it is empty, others lose the right to write to it. Raises
+    `UnsupportedEnvironmentError`, in one line, for a folder of somebody else, for a link, and for a folder that is not empty and
+    that everybody can write to.
     """
     return _make(folder, ours=False)
 
 
 def _make(folder: str | Path, *, ours: bool) -> Path:
-    """``ours``: its name is one that nobody else uses, so what is there was made by an earlier version of this program."""
+    """``ours``: nobody else uses this name, so an earlier version of this program has made the folder if it is there."""
     path = Path(os.path.abspath(folder))
     above = next(one for one in path.parents if os.path.lexists(one))
     _check_above(above / path.name)
     for missing in reversed([one for one in (path, *path.parents) if not os.path.lexists(one)]):
-        with contextlib.suppress(FileExistsError):  # made meanwhile, by whomever: that is checked below
+        with contextlib.suppress(FileExistsError):  # somebody has made it meanwhile, which is checked below
             os.mkdir(missing, 0o700)
             ours |= missing == path
     with _opened(path) as descriptor:
@@ -90,9 +90,9 @@ def _make(folder: str | Path, *, ours: bool) -> Path:
 
 
 def check_private(folder: str | Path) -> Path:
-    """The folder, if it is this user's and nobody else can write to it.
+    """Return the folder if it belongs to this user and nobody else can write to it.
 
-    Raises `UnsupportedEnvironmentError` where it is not, and `FileNotFoundError` where it does not exist.
+    Raises `UnsupportedEnvironmentError` if that is not so, and `FileNotFoundError` if it does not exist.
     """
     path = Path(os.path.abspath(folder))
     with _opened(path) as descriptor:
@@ -103,7 +103,7 @@ def check_private(folder: str | Path) -> Path:
 
 
 def is_private(folder: str | Path) -> bool:
-    """Whether `check_private` finds it, and is content."""
+    """Whether the folder exists and passes `check_private`."""
     try:
         check_private(folder)
     except (OSError, UnsupportedEnvironmentError):
@@ -112,9 +112,9 @@ def is_private(folder: str | Path) -> bool:
 
 
 def check_trusted(folder: str | Path) -> None:
-    """A local folder whose files will be unpickled: it must be the user's own or root's, and not everybody's to write to.
+    """Check a local folder whose files will be unpickled: it must belong to the user or root, and not be writable by everybody.
 
-    A folder that does not exist is fine. A group may share one on purpose, and a link to one is followed. Raises
+    A folder that does not exist is fine. A group may share a folder on purpose, and links are followed. Raises
     `UnsupportedEnvironmentError`, in one line.
     """
     try:
@@ -135,14 +135,14 @@ def check_trusted(folder: str | Path) -> None:
 
 
 def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_APPEND) -> int:
-    """A file of this user's alone (mode 0600), as a descriptor; links are not followed.
+    """Open a file that only this user can use (mode 0600), without following links. Return its descriptor.
 
-    Raises `UnsupportedEnvironmentError`, in one line, for what is a link, no regular file, or somebody else's; where it is only
-    read, also for what others can write to.
+    Raises `UnsupportedEnvironmentError`, in one line, for a link, for anything but a regular file, for a file with another hard
+    link, and for a file of somebody else. If it is opened only to be read, also for a file that others can write to.
     """
     try:
-        # Not blocking: to open a pipe that nobody reads would take for ever.
-        # And cut only when it is known whose it is.
+        # Don't block: to open a pipe that nobody reads would take for ever.
+        # Truncate the file only once its owner is known.
         careful = flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(path, careful, 0o600)
     except OSError as error:
@@ -172,25 +172,25 @@ def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_
 
 
 class PrivateLogFile(RotatingFileHandler):
-    """A log file that is rotated, in a private folder."""
+    """A rotated log file in a private folder."""
 
     def _open(self) -> TextIOWrapper:
         return TextIOWrapper(open(open_private(self.baseFilename), "ab"), self.encoding, self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """A file that can't be written to is told to the process's own stderr: `sys.stderr` may be a log that fails likewise."""
+        """Report a failed write to the process's own stderr, because `sys.stderr` may be a log that fails likewise."""
         error = sys.exception()
         if not isinstance(error, OSError | UnsupportedEnvironmentError):
             super().handleError(record)
         elif sys.__stderr__ is not None:
-            with contextlib.suppress(Exception):  # as logging does; a user's object may raise when it is told
+            with contextlib.suppress(Exception):  # as logging does; formatting a user's object may raise
                 print(f"{error}; not written: {record.getMessage()!r:.1000}", file=sys.__stderr__)
 
 
 def user_name(uid: int | None = None) -> str:
-    """The name of a user, by default of the one whose rights this process has; its number where it has no name.
+    """The name of a user, or its number if it has no name. The default is the user whose rights this process has.
 
-    Not from the environment: what it says may be another user's name, after ``sudo`` for one.
+    The name does not come from the environment, which may name another user, for example after ``sudo``.
     """
     uid = os.geteuid() if uid is None else uid
     try:
@@ -200,9 +200,9 @@ def user_name(uid: int | None = None) -> str:
 
 
 def _check_above(path: Path) -> None:
-    """No folder above this one may be one that somebody else has made where anybody can.
+    """Reject a path below a folder that somebody else has made in a place where anybody can make folders.
 
-    A folder that anybody can write to is accepted, with or without the sticky bit: volumes of containers have none.
+    A folder that anybody can write to is accepted, with or without the sticky bit, because volumes of containers have none.
     """
     for above in path.parents[:-1]:
         found = os.lstat(above)

@@ -1,8 +1,8 @@
-"""A file that takes what processes write to their standard output, bounded in size.
+"""A file for the standard output of processes, bounded in size.
 
-Programs of any language write to it directly, so nothing is lost that a process says while it dies. That rules out a pipe,
-whose reader may die with it, and a rename, which would take the open file along. So the file is copied and cut: all who write to
-it append, and go on at its new end. What is written between the copy and the cut, some microseconds, is lost.
+Programs of any language write to it directly, so the last words of a dying process are not lost. That rules out a pipe, whose
+reader may die with the process, and a rename, which would take the open file along. So the file is copied and truncated. All
+writers append, and continue at its new end. Output in the microseconds between the copy and the truncation is lost.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ _BLOCK = 1 << 20
 
 
 class RotatedOutput:
-    """``path`` in a private folder. At ``max_bytes`` its end becomes ``path.1``, and what was that ``path.2``, up to
-    ``backup_count``. Several processes may do this to one file.
+    """The output file ``path``, in a private folder.
+
+    When the file exceeds ``max_bytes``, its end is copied to ``path.1``, the former ``path.1`` becomes ``path.2``, and so on, up
+    to ``backup_count``. Several processes may rotate the same file.
     """
 
     def __init__(self, path: Path, max_bytes: int, backup_count: int) -> None:
         self.path, self._max, self._count = path, max_bytes, backup_count
 
     def open(self) -> int:
-        """A descriptor for processes to write to; the caller closes it."""
+        """Open a descriptor for processes to write to. The caller closes it."""
         return open_private(self.path)
 
     def watch(self, alive: Callable[[], bool] = lambda: True) -> threading.Thread:
-        """Look at the size once a second, in a thread of its own, as long as somebody is ``alive`` who writes."""
+        """Check the size once per second, in a thread of its own, as long as a writer is ``alive``."""
         ended = threading.Event()
 
         def look() -> None:
             while alive():
-                with contextlib.suppress(OSError):  # a full disk, or a folder that is gone: next time
+                with contextlib.suppress(OSError):  # a full disk or a missing folder: try again
                     self.rotate()
                 ended.wait(_LOOK_SECS)
 
@@ -49,7 +51,7 @@ class RotatedOutput:
         return thread
 
     def rotate(self) -> bool:
-        """Copy and cut the file if it is too large; true if it was."""
+        """Copy and truncate the file if it is too large. Return whether it was."""
         if os.stat(self.path, follow_symlinks=False).st_size <= self._max:
             return False
         descriptor = open_private(self.path, os.O_RDWR)
@@ -71,7 +73,7 @@ class RotatedOutput:
             os.close(descriptor)  # and with it the lock
 
     def _copy(self, descriptor: int) -> None:
-        """The end of the file, so much as a file may have, up to the last byte there is."""
+        """Copy the last ``max_bytes`` of the file, including bytes that are written meanwhile."""
         copy = open_private(self._backup(1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             position = os.fstat(descriptor).st_size - self._max

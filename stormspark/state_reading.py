@@ -1,4 +1,4 @@
-"""The state of a topology's components as DataFrames, now and as of earlier batches (C35, C36)."""
+"""Reads the state of a topology's components as DataFrames, now and as of earlier batches (C35, C36)."""
 
 from __future__ import annotations
 
@@ -44,19 +44,20 @@ def state(
 ) -> Any:
     """The state of a bolt or spout as a DataFrame with the columns ``task``, ``key`` and ``value``.
 
-    ``topology`` is its checkpoint folder, or the name of the last topology of that name that this user started on this host.
-    ``txid`` is a batch, by default the last one that was committed; so many before it can be read as
-    ``stormspark.state.retain.txids`` and ``stormspark.state.retain.hours`` say. ``task`` is the task's index among those of its
-    component. Of pickled attributes (``topology.state.pickle``) each is a row.
+    ``topology`` is a checkpoint folder, or the name of a topology. A name stands for the last topology of that name that this
+    user has started on this host. ``txid`` is a batch; the default is the last committed batch.
+    ``stormspark.state.retain.txids`` and ``stormspark.state.retain.hours`` say how many earlier batches can be read. ``task`` is
+    the task's index among the tasks of its component. With ``topology.state.pickle``, each pickled attribute is a row.
 
-    Without ``spark`` it is a pandas DataFrame: keys and values are Python's where they are plain data, else the pickled bytes.
-    The whole state goes through this process. With a session it is Spark's DataFrame, which reads each task's state in a Spark
-    task of its own. Its columns ``key`` and ``value`` have the type that all entries have there, texts or numbers or structs for
-    instance; where they differ, or are no plain data, the column has them as the table does, encoded and pickled.
-    ``storage_options`` are delta-rs's, for tables that are not on a local disk; where only Spark reads one, give a session.
+    Without ``spark`` the result is a pandas DataFrame. Keys and values are Python objects if they are plain data, and otherwise
+    their bytes in the table. The whole state passes through this process. With a session the result is a DataFrame of Spark,
+    which reads the state of each task in a Spark task of its own. The columns ``key`` and ``value`` have the common type of all
+    their entries, such as strings, numbers or structs. If the entries of a column have no common type, or are not plain data,
+    the column has their bytes in the table, encoded or pickled. ``storage_options`` are those of delta-rs, for tables that are
+    not on a local disk. If only Spark can read the table, give a session.
 
-    The topology may run meanwhile. Raises `CheckpointError` where there is no such state, and `TopologyNotAliveError` for a name
-    that nobody knows.
+    The topology may run meanwhile. Raises `CheckpointError` if there is no such state, and `TopologyNotAliveError` for an unknown
+    name.
 
     >>> import tempfile
     >>> state(tempfile.mkdtemp(), "count")  # doctest: +ELLIPSIS
@@ -83,7 +84,7 @@ def state(
     for entries in found.batches():
         for name, column in zip(columns.values(), zip(*entries, strict=True), strict=True):
             name.extend(column)
-    # One cell a value, also where it is a list or a dict.
+    # Each value is one cell, even if it is a list or a dict.
     series = {
         name: pd.Series(pd.array(column, dtype="int32"))
         if name == "task"
@@ -105,7 +106,7 @@ def _objects(values: list[Any]) -> Any:
 
 
 def state_table_of(topology: str | Path) -> str:
-    """Where the state table is: below a checkpoint folder, or by the name of a topology; raises `TopologyNotAliveError`."""
+    """The location of the state table of a checkpoint folder, or of a topology by its name. Raises `TopologyNotAliveError`."""
     location = str(topology)
     if "/" not in location and not Path(location, "stormspark").is_dir():
         from stormspark.spark.whereabouts import Whereabouts

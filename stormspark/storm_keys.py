@@ -1,8 +1,8 @@
-"""The ``topology.*`` keys of Storm and Heron: which there are, of which type, and which can mean nothing here.
+"""The configuration keys of Storm and Heron: their names, their types, and which of them have no effect here.
 
-`stormspark.config.Settings` is what the engine reads. This is the rest of what a configuration written for
-Storm may hold: such a key is no mistake, its value must still have Storm's type (J5), and where nothing here
-can follow it, advice says why.
+The engine reads the keys in `stormspark.config.Settings`. This module lists the other keys that a configuration written for
+Storm may hold. Such a key is no mistake, but its value must have Storm's type (J5). If the key can have no effect here, advice
+says why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["MAY_BE_SET_PER_COMPONENT", "SIZING_KEYS", "STORM_KEYS", "StormKey", 
 
 
 class StormKey(NamedTuple):
-    """The type of a key's values, a name of `_TYPES`, and why the key changes nothing here: empty if it may."""
+    """The type of a key's values (a name in `_TYPES`), and why the key has no effect here; empty if it has one."""
 
     type: str
     useless_because: str = ""
@@ -110,7 +110,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.max.error.report.per.interval topology.shellbolt.max.pending
             topology.subprocess.timeout.secs topology.executor.receive.buffer.size""",
         "number>0": "topology.localityaware.higher.bound topology.localityaware.lower.bound",
-        # Heron's, whose values are texts where they are submitted (A43-A45). Names of teams and projects are labels.
+        # Heron's keys, whose values are strings when they are submitted (A43-A45). Names of teams and projects are labels.
         "any": """topology.stmgrs topology.component.parallelism topology.reliability.mode
             topology.serializer.classname topology.team.name topology.team.email
             topology.cap.ticket topology.project.name topology.acking topology.droptuples.upon.backpressure""",
@@ -127,14 +127,14 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     },
     _LOGGING: {"text": "topology.multilang.log.handler topology.logging.sensitivity topology.logging.config"},
     _LEASE: {"int>0": "topology.worker.timeout.secs"},
-    # Keys of Storm 0.5 to 1.2, and one of 2.3, which 2.8 does not list any more: whoever ports has them in old files.
+    # Keys of Storm 0.5 to 1.2, and one of 2.3. Storm 2.8 no longer lists them, but old configurations still have them.
     _ACKERS_NOW: {"any": "topology.ackers topology.acker.tasks"},
     _LOAD_AWARE_NOW: {"any": "topology.disable.loadaware"},
     _TIMESTAMPS_NOW: {"any": "topology.bolts.tuple.timestamp.field.name"},
     _NO_RECEIVERS: {"any": "topology.worker.receiver.thread.count topology.receiver.buffer.size"},
     _NO_UPDATES: {"any": "topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs"},
     _RESOURCES: {
-        # Storm keeps requests of shared memory beside the configuration and has no key for them; we have.
+        # Storm keeps requests of shared memory beside the configuration, without a key. stormspark has a key for them.
         "map": "topology.component.resources.map stormspark.component.shared.memory",
         "number>=0": """topology.component.resources.onheap.memory.mb topology.component.resources.offheap.memory.mb
             topology.component.cpu.pcore.percent topology.acker.resources.onheap.memory.mb
@@ -184,7 +184,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     _READ_ANEW: {
         "bool": "topology.upstream.feedback.enable",
         "int>0": "topology.backpressure.check.millis topology.upstream.feedback.freq.secs",
-        # JStorm's and Heron's (F13, F9): how often, and in how many of its tasks, a bolt has to be full.
+        # Keys of JStorm and Heron (F13, F9): how often, and in how many of its tasks, a bolt has to be full.
         "any": """topology.backpressure.check.interval topology.backpressure.trigger.sample.rate
             topology.backpressure.trigger.sample.number topology.backpressure.coordinator.trigger.ratio
             heron.streammgr.network.backpressure.threshold topology.component.output.bps
@@ -237,9 +237,9 @@ STORM_KEYS: Mapping[str, StormKey] = {
     for key in keys.split()
 }
 
-#: Of the keys that Storm knows, those that a component's own configuration may set (A21). Two more pass here
-#: than in Storm: without the watermark interval ``with_watermark_interval`` would have no effect (A22), a
-#: component can have task hooks of its own.
+#: Those of Storm's keys that a component's own configuration may set (A21). They include two keys that Storm does not let pass:
+#: the watermark interval, without which ``with_watermark_interval`` would have no effect (A22), and a component's own task
+#: hooks.
 MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     """topology.debug topology.max.spout.pending topology.max.task.parallelism topology.transactional.id
     topology.tick.tuple.freq.secs topology.sleep.spout.wait.strategy.time.ms topology.spout.wait.strategy
@@ -250,8 +250,8 @@ MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     topology.auto.task.hooks""".split()
 )
 
-#: Storm reads these of a component where it plans and schedules, and keeps them from the component's tasks
-#: like the rest (A16, A21).
+#: Storm reads these keys of a component when it plans and schedules. It does not pass them on to the component's tasks, like all
+#: keys that are not in `MAY_BE_SET_PER_COMPONENT` (A16, A21).
 SIZING_KEYS: frozenset[str] = frozenset(
     """topology.tasks topology.component.resources.map stormspark.component.shared.memory
     topology.component.resources.onheap.memory.mb
@@ -260,7 +260,7 @@ SIZING_KEYS: frozenset[str] = frozenset(
 
 
 def storm_key_problem(key: str, value: Any) -> str | None:
-    """What is wrong with the value of one of Storm's keys: a sentence that names the key, or None (J5).
+    """A sentence that says what is wrong with the value of one of Storm's keys, or None (J5).
 
     >>> storm_key_problem("topology.kryo.factory", 3)
     'topology.kryo.factory must be a text, got 3 of type int'

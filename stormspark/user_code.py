@@ -1,9 +1,8 @@
-"""What users wrote: importing its files, calling what is in them, and the line that an error came from.
+"""Imports users' files, calls functions in them, and finds the line that an error came from.
 
-A file is imported under its own name with its folder first on the module path, as ``python FILE`` would
-find its neighbours. So components are pickled by reference, as ``word_count.Split``, and a worker process
-imports them the same way: the folder goes on ``PYTHONPATH`` too, which the processes of a local Spark
-inherit.
+A file is imported under its own name, with its folder first on the module path, so that it finds its neighbours as with
+``python FILE``. So components are pickled by reference, as ``word_count.Split``, and a worker process imports them in the same
+way. The folder goes on ``PYTHONPATH``, too, which the processes of a local Spark inherit.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ __all__ = ["add_line", "call", "import_file", "put_first", "raised"]
 
 
 def import_file(file: Path, project: Path | None = None) -> ModuleType:
-    """The module in ``file``. Lines of errors are looked for in ``project``, which is the file's folder by default.
+    """Import the module in ``file``. Errors point to a line in ``project``, which is the file's folder by default.
 
-    Raises `TopologyNotFoundError` in a line or two, with the line that raised; errors of this package come through as they are.
+    Raises `TopologyNotFoundError` in a line or two, with the line that raised. Errors of this package pass through, with that
+    line as a note.
     """
     if not file.is_file():
         what = "is a folder; name a file in it" if file.is_dir() else "does not exist"
@@ -68,14 +68,17 @@ def put_first(folder: Path) -> None:
 
 
 def call(found: Callable[..., object], named: str, project: Path) -> object:
-    """What ``found`` gives; raises `TopologyNotFoundError`, which says ``named`` for it, and errors of this package."""
+    """Call ``found`` and return its result. Raises errors of this package, and `TopologyNotFoundError` for all others.
+
+    ``named`` is the name of ``found`` in the message.
+    """
     try:
         inspect.signature(found).bind()
     except TypeError as error:
         msg = f"{named} can't be called without arguments, {error}: give them defaults, or name another"
         raise TopologyNotFoundError(msg) from error
     except ValueError:
-        pass  # something written in C, which tells nothing of its arguments: calling it will
+        pass  # a function in C has no signature; calling it shows whether it takes no arguments
     try:
         return found()
     except StormsparkError as error:
@@ -87,21 +90,21 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
 
 
 def raised(error: BaseException, folder: Path) -> str:
-    """The error, and the line it came from."""
+    """The error's message, and the line that it came from."""
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     frame = _users_frame(error, folder)
     return f"{message}\n{_line(frame)}" if frame else message
 
 
 def add_line(error: StormsparkError, folder: Path) -> None:
-    """Note the line that an error of ours came from, unless its text names it already."""
+    """Add the line that an error of ours came from as a note, unless its message names the line already."""
     frame = _users_frame(error, folder)
     if frame and f"{frame.filename}:{frame.lineno}" not in str(error):
         error.add_note(_line(frame))
 
 
 def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
-    """The innermost line in the user's own folder; where there is none, the innermost of all."""
+    """The innermost line in the user's own folder; if there is none, the innermost line of all."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
     return own[-1] if own else None

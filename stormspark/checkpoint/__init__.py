@@ -1,1 +1,1 @@
-"""What must survive a restart of a topology, and in which order it is written."""
+"""The files and tables that must survive a restart of a topology, and the order in which they are written."""

@@ -1,10 +1,10 @@
-"""The state table where only the driver reaches its folder: a path that the workers' hosts do not share.
+"""The state table for a folder that only the driver reaches, such as a path that the workers' hosts do not share.
 
-    workers: changed_rows(...)     in their reports, no file
-    driver:  commit(txid, rows)    writes them as workers would have, and commits that
-    driver:  newest(...)           what workers get of their state when they begin
+    workers: changed_rows(...)     in their reports, without a file
+    driver:  commit(txid, rows)    writes the rows as workers would have written them, and commits the files
+    driver:  newest(...)           the state that workers get when they begin
 
-It is the table that `StateTable` writes, so a topology may go on with it either way.
+It is the same table as `StateTable` writes, so a topology may continue with either class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["DriversStateTable"]
 
 
 class DriversStateTable(StateTable):
-    """See `StateTable`; workers hand over what they have changed, and are handed their state."""
+    """See `StateTable`. Workers hand their changes to the driver, and the driver hands them their state."""
 
     def commit(
         self,
@@ -30,7 +30,7 @@ class DriversStateTable(StateTable):
         files: Sequence[Any],
         metadata: Mapping[bytes, bytes | None] | None = None,
     ) -> None:
-        """See `StateTable.commit`; ``files`` are `ChangedRows`, or None."""
+        """See `StateTable.commit`. ``files`` are `ChangedRows`, or None."""
         written = []
         for one in files:
             if not isinstance(one, ChangedRows):
@@ -48,7 +48,7 @@ class DriversStateTable(StateTable):
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, by component; of all tasks where they are None. Raises `CheckpointError`."""
+        """The newest rows of these tasks, given by component; None means all of its tasks. Raises `CheckpointError`."""
         for component, indices in tasks.items():
             for task in (None,) if indices is None else indices:
                 yield from self.plan_restore(component, task, kind=kind).rows()

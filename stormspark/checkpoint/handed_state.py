@@ -1,7 +1,7 @@
-"""State that the driver has handed to a worker, where only the driver reaches the table: a file with an Arrow stream.
+"""State that the driver hands to a worker if only the driver reaches the table: a file with an Arrow stream.
 
-It has the newest rows of the worker's tasks, of all tasks of a component that is to be dealt out anew, and the driver's metadata,
-as of one batch.
+As of one batch, the file has the newest rows of the worker's tasks, those of all tasks of a component whose state is dealt out
+anew, and the driver's metadata.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class HandedRows:
-    """The ``wanted`` rows of an Arrow stream, which is a file's or bytes; what `Restore` is for a table."""
+    """The ``wanted`` rows of an Arrow stream, in a file or in bytes. It is the counterpart of `Restore` for a table."""
 
     source: str | bytes
     wanted: Wanted
 
     def of_task(self, task: int) -> HandedRows:
-        """Those of one task only."""
+        """The rows of one task."""
         return replace(self, wanted=replace(self.wanted, task=task))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """With all columns, in the order of the file; raises `CheckpointError` where it can't be read."""
+        """The rows with all columns, in the order of the stream. Raises `CheckpointError` if it can't be read."""
         try:
             source = pa.OSFile(self.source) if isinstance(self.source, str) else pa.BufferReader(self.source)
             with source, pa.ipc.open_stream(source) as stream:
@@ -50,7 +50,7 @@ class HandedRows:
 
 
 def in_hand(rows: pa.Table) -> HandedRows:
-    """Rows as plain data."""
+    """Make plain data, which can be pickled, of rows."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
         stream.write_table(rows, max_chunksize=_ROWS_AT_ONCE)
@@ -58,7 +58,7 @@ def in_hand(rows: pa.Table) -> HandedRows:
 
 
 class HandedState:
-    """The file at ``path``, out of the table at ``location``; read as a `StateTable`, as of the one batch that it is of."""
+    """The file at ``path``, with state from the table at ``location``. It is read like a `StateTable`, as of its one batch."""
 
     def __init__(self, path: str, location: str) -> None:
         self.location, self._path = location, path

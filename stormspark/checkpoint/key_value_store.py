@@ -91,7 +91,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._recent: dict[bytes, bytes | None] = {}
         self._recent_size, self._most_recent = 0, recent_bytes
         self._cache = _Cache(cache_bytes)
-        # Without a name, the database belongs to this connection alone, and the system deletes it when the process ends.
+        # Without a name, the database belongs to this connection alone, and disappears with it.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(
             self, self._database.close

@@ -1,4 +1,4 @@
-"""Time zones in pickles that are read with care: Python writes one as an attribute of its class, for `getattr`."""
+"""Reads time zones in untrusted pickles. Python pickles a zone as a call of `getattr`, which must not be allowed in general."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["part_of_zone"]
 
 
 def part_of_zone(owner: object, name: str) -> Any:
-    """In place of `getattr`: what makes a `ZoneInfo`, and no attribute of anything else.
+    """Replaces `getattr`: it returns the function that makes a `ZoneInfo`, and no attribute of anything else.
 
     Raises `pickle.UnpicklingError`.
 

@@ -1,7 +1,7 @@
-"""State for people: rows of task, key and value, with what is plain data decoded and all else left as bytes (C35, C36).
+"""State for people to look at: rows of task, key and value. Plain data is decoded, and all else stays bytes (C35, C36).
 
-Whoever looks at a state may not have the classes of the topology, and should not run code that somebody pickled into a table. So
-nothing is unpickled but plain data: None, bools, numbers, texts, bytes, containers of these, dates, decimals, UUIDs.
+A person who looks at a state may not have the classes of the topology, and should not run code that somebody pickled into a
+table. So only plain data is unpickled: None, bools, numbers, strings, bytes, containers of these, dates, decimals and UUIDs.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _PLAIN = (
     | {("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("uuid", "SafeUUID")}
     | {("zoneinfo", "ZoneInfo"), ("_codecs", "encode")}
 )
-#: The key of pickled attributes, of a component that knows nothing of state.
+#: The key of the pickled attributes of a component that has no state of its own.
 _ATTRIBUTES = "attributes"
 
 
 class Entry(NamedTuple):
-    """A key of one task, which is told by its index among its component's tasks."""
+    """A key of one task with its value. ``task`` is the task's index among the tasks of its component."""
 
     task: int
     key: Any
@@ -64,7 +64,7 @@ class _PlainData(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
     def persistent_load(self, name: str) -> Any:
-        """A bolt's collector, context or configuration, which is no part of its state."""
+        """Replace a bolt's collector, context or configuration, which is no part of its state, by its name."""
         return f"<{name}>"
 
 
@@ -73,7 +73,7 @@ def _plain(data: bytes) -> Any:
 
 
 def plain_value(data: bytes) -> Any:
-    r"""A value as it was put, or its pickled bytes where it is no plain data.
+    r"""A value as it was put, or its pickled bytes if it is not plain data.
 
     >>> plain_value(pickle.dumps({"storm": (1, 2.5)})), plain_value(pickle.dumps(Entry))[:2]
     ({'storm': (1, 2.5)}, b'\x80\x04')
@@ -85,7 +85,7 @@ def plain_value(data: bytes) -> Any:
 
 
 def plain_key(data: bytes) -> Any:
-    """A key as it was put, or its bytes in the table where it is no plain data."""
+    """A key as it was put, or its bytes in the table if it is not plain data."""
     try:
         return decode_key(data, _plain)
     except Exception:
@@ -93,7 +93,7 @@ def plain_key(data: bytes) -> Any:
 
 
 class ReadableTable(Protocol):
-    """What a state can be read out of; `StateTable` says what each of these promises."""
+    """A table from which a state can be read. `StateTable` documents what each operation promises."""
 
     location: str
 
@@ -104,17 +104,17 @@ class ReadableTable(Protocol):
     def plan_restore(
         self, component: str | None = None, task: int | None = None, as_of: int | None = None
     ) -> Restore | HandedRows:
-        """What has the rows."""
+        """An object from which the rows can be read."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """What the driver committed with its batches."""
+        """The metadata that the driver committed with its batches."""
 
 
 @dataclass(frozen=True)
 class StateOfComponent:
-    """The state of ``component`` as of batch ``txid``; plain data, so that another process can read it.
+    """The state of ``component`` as of batch ``txid``. It is plain data, so that another process can read it.
 
-    ``tasks`` is how many tasks it was of, ``kind`` how it comes to them (`ComponentPlan.kind_of_state`).
+    ``tasks`` is the number of tasks that the component had. ``kind`` is the kind of its state (`ComponentPlan.kind_of_state`).
     """
 
     component: str
@@ -124,13 +124,13 @@ class StateOfComponent:
     restore: Restore | HandedRows
 
     def of_task(self, task: int) -> StateOfComponent:
-        """That of one task only."""
+        """The part of this state that belongs to one task."""
         return replace(self, restore=self.restore.of_task(task))
 
     def batches(self, *, raw_keys: bool = False, raw_values: bool = False) -> Iterator[list[Entry]]:
-        """Some thousand entries at a time, sorted by task and key; raw ones are bytes, as the table has them.
+        """Some thousand entries at a time, sorted by task and key. Raw keys and values are bytes, as the table has them.
 
-        Raises `CheckpointError` where files are missing or damaged.
+        Raises `CheckpointError` if files are missing or damaged.
         """
         for rows in self.restore.rows():
             yield list(self._entries(rows, raw_keys, raw_values))
@@ -159,9 +159,10 @@ def find_state(
     txid: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> StateOfComponent:
-    """The state of a component in the table at ``location``, as of batch ``txid``, by default the last.
+    """The state of a component in the table at ``location``, as of batch ``txid``; the default is the last batch.
 
-    Raises `CheckpointError` where there is no table, where it has nothing of such a component, or not that batch (any more).
+    Raises `CheckpointError` if there is no table, if it has no state of such a component, or if it does not have that batch, or
+    no longer has it.
     """
     own = StateTable(location, storage_options=storage_options)
     try:
@@ -172,7 +173,7 @@ def find_state(
 
 
 def state_in(table: ReadableTable, component: str, txid: int | None = None) -> StateOfComponent:
-    """As `find_state`, out of a table that somebody has opened."""
+    """Like `find_state`, but from a table that is open already."""
     location = table.location
     as_of = table.last_txid if txid is None else txid
     if as_of < 0:

@@ -1,11 +1,11 @@
-"""What bolts were given in a batch, and what they emitted, kept beside the state table so that the batch can be replayed.
+"""Recorded inputs: the tuples that bolts got and emitted in a batch, kept beside the state table so that it can be replayed.
 
-    inputs/<generation>-<txid>-<random>       a worker's: one `Chunk` after another, pickled
-    inputs/plan-<generation>                  what ran: `sys.path` and the plan, pickled
+    inputs/<generation>-<txid>-<random>       written by a worker: one `Chunk` after another, pickled
+    inputs/plan-<generation>                  the code that ran: `sys.path` and the plan, pickled
 
-A worker writes while it executes, in the order of execution. Which attempt counts is said by the batch's own commit: it has
-the names of each worker's files as a row of kind ``inputs``. So there is nothing to be told apart afterwards: files of attempts
-that were taken back are never named, and go with those of the batches that can't be restored any more.
+A worker writes while it executes, in the order of execution. The commit of the batch decides which attempt counts: a row of
+kind ``inputs`` names the files of each worker. No commit names the files of attempts that were rolled back. They are deleted
+together with the files of batches that can't be restored any more.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ __all__ = [
 _KIND, _KEY = "inputs", b"files"
 _INPUTS = re.compile(r"(?:inputs/)?(\d+)-(\d+)-[0-9a-f]{32}")
 _PLAN = re.compile(r"(?:inputs/)?plan-(\d+)")
-#: So many bytes are written at once.
+#: A worker writes about this many bytes at once.
 _BUFFER = 1 << 18
 
 
 class Chunk(NamedTuple):
-    """Tuples that a task executed one after the other, and what it emitted meanwhile.
+    """Tuples that a task executed one after the other, and the tuples that it emitted meanwhile.
 
-    ``inputs`` are the source and the values of each (`load_pairs`); of these ``executed`` were executed, the rest comes again in
-    another chunk. ``emits`` likewise, with the stream of each. Nothing executed: the emits were made outside of ``execute``, and
-    what is in ``inputs`` is what else the bolt was told.
+    ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of them were executed;
+    the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If nothing was
+    executed, the emits were made outside of ``execute``, and ``inputs`` has the other calls that the bolt got.
     """
 
     component: str
@@ -60,15 +60,15 @@ class Chunk(NamedTuple):
 
 
 class Unpicklable(NamedTuple):
-    """Stands for values that could not be recorded."""
+    """Stands for a value that could not be recorded."""
 
     shown: str
 
 
 def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
-    """Pickled, with classes of notebooks: values, and where each came from or went to, which is often the same for all.
+    """Pickle values together with their origins or destinations, which are often the same for all values.
 
-    A value that can't be pickled is `Unpicklable`.
+    Classes of notebooks can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
     """
     first = origins[0]
     pairs = (
@@ -84,7 +84,7 @@ def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
 
 
 def load_pairs(data: bytes) -> list[tuple[Any, Any]]:
-    """What `dump_pairs` was given; raises what unpickling does.
+    """Read the pairs that `dump_pairs` has written. Raises any error of unpickling.
 
     >>> load_pairs(dump_pairs(["a", "a"], [1, 2])), load_pairs(b"")
     ([('a', 1), ('a', 2)], [])
@@ -104,7 +104,7 @@ def _recordable(value: Any) -> Any:
 
 
 class InputFile:
-    """A worker's file of one attempt at one batch, made when the first chunk comes."""
+    """A worker's file of one attempt at one batch. It is created when there is something to write."""
 
     def __init__(self, folder: Folder, generation: int, txid: int) -> None:
         self._folder = folder
@@ -113,18 +113,18 @@ class InputFile:
         self._buffer = bytearray()
 
     def add(self, chunk: Chunk) -> None:
-        """Raises OSError where it can't be written."""
+        """Add a chunk. Raises OSError if the file can't be written."""
         self._buffer += pickle.dumps(tuple(chunk), 5)
         if len(self._buffer) >= _BUFFER:
             self._flush()
 
     def close(self) -> None:
-        """It is on disk when this returns. Raises OSError."""
+        """Close the file. It is on disk when this returns. Raises OSError."""
         self._flush()
         self._folder.close(self._sink)
 
     def abandon(self) -> None:
-        """The attempt is taken back."""
+        """Delete the file, because the attempt is rolled back."""
         if self._sink is not None:
             with contextlib.suppress(OSError):
                 self._sink.close()
@@ -142,12 +142,12 @@ class InputFile:
 
 
 def named(worker: int, paths: Iterable[str]) -> TaskChanges:
-    """What the commit of a batch has to say of a worker's files; none where it has executed nothing."""
+    """The row with which the commit of a batch names a worker's files. It names none if the worker has executed nothing."""
     return TaskChanges("", worker, [(_KEY, "\n".join(paths).encode())], _KIND)
 
 
 class InputFiles:
-    """Those beside the state table at ``location``."""
+    """The recorded inputs beside the state table at ``location``."""
 
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location
@@ -155,7 +155,7 @@ class InputFiles:
         self._options = storage_options
 
     def keep_plan(self, generation: int, data: bytes) -> None:
-        """What runs as this generation; raises OSError."""
+        """Keep the plan that runs as this generation. Raises OSError."""
         path = f"inputs/plan-{generation}"
         self.folder.delete(path)
         sink = self.folder.create(path)
@@ -165,11 +165,11 @@ class InputFiles:
         self.folder.close(sink)
 
     def plan(self, generation: int) -> bytes:
-        """What ran; raises `CheckpointError` where it is not there."""
+        """The plan that ran as this generation. Raises `CheckpointError` if it is not there."""
         return self._read(f"inputs/plan-{generation}", "what ran")
 
     def of_batch(self, txid: int) -> list[str]:
-        """The files of a batch that is committed; raises `CheckpointError` where it was not recorded."""
+        """The files of a committed batch. Raises `CheckpointError` if it was not recorded."""
         table = StateTable(self.location, storage_options=self._options)
         table.refresh()
         paths = []
@@ -186,7 +186,7 @@ class InputFiles:
         return paths
 
     def chunks(self, paths: list[str], component: str, task: int) -> Iterator[Chunk]:
-        """What a task was given, in order; raises `CheckpointError` where a file is missing or damaged."""
+        """The chunks of a task, in order. Raises `CheckpointError` if a file is missing or damaged."""
         for path in paths:
             data = memoryview(self._read(path, "the inputs"))
             source = pa.BufferReader(data)
@@ -200,7 +200,7 @@ class InputFiles:
                 raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> None:
-        """Delete the inputs of the batches up to this one, and plans that nothing is kept of any more; raises OSError."""
+        """Delete the inputs of the batches up to this one, and old plans of which no inputs are left. Raises OSError."""
         kept, plans = set(), {}
         for path in self.folder.list("inputs"):
             if found := _INPUTS.fullmatch(path):

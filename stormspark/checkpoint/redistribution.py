@@ -1,12 +1,13 @@
-"""State of a bolt that has another number of tasks than before, dealt out anew by its keys (C36, D17).
+"""Redistribution: deals the state of a bolt out anew, by its keys, when the bolt has another number of tasks (C36, D17).
 
-A fields grouping sends a key to the task that the key's hash and the number of tasks say. So where the keys of a bolt's state are
-the values of its groupings, and the user says so (``stormspark.state.keys: grouping``), each key can be taken to the task that
-will be asked for it.
+A fields grouping sends a key to a task that depends on the key's hash and the number of tasks. The user can declare that the
+keys of a bolt's state are the values of its fields groupings (``stormspark.state.keys: grouping``). Then each key can move to
+the task that will get its tuples.
 
-**When.** In the first batch that the new tasks commit: each loads the keys that are its own now, and writes those that were
-another task's with what it has changed itself; the same file deletes them where they were. The batch's one commit has all of
-that and the new number of tasks, so a crash before it leaves the old state whole, and one after it the new.
+**When.** It happens in the first batch that the new tasks commit. Each task loads the keys that are its own now. With its own
+changes, its worker writes the keys that belonged to another task, and deletes them there, in the same file. The batch's one
+commit has all of that and the new number of tasks. So a crash before the commit leaves the whole old state, and a crash after
+it the whole new one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["Moved", "as_batch", "deal", "keys_are_of_grouping", "moves", "task_i
 
 
 class Moved(NamedTuple):
-    """A key that was with the task of index ``before``."""
+    """A key of the state, which the task of index ``before`` had so far."""
 
     before: int
     key: bytes
@@ -38,14 +39,14 @@ class Moved(NamedTuple):
 
 
 def keys_are_of_grouping(component: ComponentPlan) -> bool:
-    """Whether the user has said that the keys of its state are the values of its groupings."""
+    """Whether the user has declared that the keys of its state are the values of its groupings."""
     return component.settings.state_keys == "grouping"
 
 
 def task_index_of(key: Any, width: int, tasks: int, ints: str = "long") -> int:
-    """Which of ``tasks`` tasks a fields grouping of ``width`` fields asks for ``key``.
+    """The index of the task, among ``tasks`` tasks, to which a fields grouping of ``width`` fields sends ``key``.
 
-    Raises ValueError for what is no key of such a grouping.
+    Raises ValueError if ``key`` can't come from such a grouping.
 
     >>> task_index_of("storm", 1, 4), task_index_of(("storm", 1), 2, 4)
     (0, 1)
@@ -65,9 +66,9 @@ def deal(
     as_of: int,
     mine: Collection[int],
 ) -> dict[int, list[Moved]]:
-    """The state of ``component`` as of a batch, for those of its tasks whose indices are ``mine``; in order of the keys.
+    """The state of ``component`` as of a batch, for the tasks whose indices are ``mine``, each in the order of its keys.
 
-    Raises `CheckpointError` naming a key that the groupings do not know, or that two tasks have.
+    Raises `CheckpointError`, which names a key that can't come from the groupings, or that two tasks have.
     """
     width = next(
         len(edge.grouping.key_fields)
@@ -103,7 +104,7 @@ def deal(
 
 
 def as_batch(moved: Iterable[Moved]) -> pa.RecordBatch:
-    """Keys and values, for a store to load."""
+    """The keys and values as a record batch, for a store to load."""
     pairs = list(moved)
     return pa.record_batch(
         {
@@ -116,9 +117,9 @@ def as_batch(moved: Iterable[Moved]) -> pa.RecordBatch:
 def moves(
     dealt: Mapping[int, Iterable[Moved]], changed: Mapping[int, Iterable[tuple[bytes, bytes | None]]]
 ) -> Iterator[tuple[int, dict[bytes, bytes | None]]]:
-    """What is to be written with the batch: for each index, keys and values, None for deleted.
+    """The changes to write with the batch: for each task index, keys and values, with None for a deleted key.
 
-    ``changed`` are the tasks' own changes, which come on top. The indices are those of now and those of before.
+    ``changed`` are the tasks' own changes, which override the rest. The indices include tasks that no longer exist.
 
     >>> dict(moves({1: [Moved(0, b"k", b"1"), Moved(1, b"s", b"2")]}, {1: [(b"k", b"3")]}))
     {1: {b'k': b'3'}, 0: {b'k': None}}

@@ -1,10 +1,11 @@
-"""Whether a worker sees the folder that its driver means: a path is one folder on hosts that share it, else another on each.
+"""Checks that a worker sees the driver's folder. The same path is one folder on hosts that share it, and otherwise several.
 
-    driver   <folder>/seen-<random>/token           a random text
-    worker   <folder>/seen-<random>/<random>        the same text, as it has read it
-    driver   reads that, and so both know that what one writes the other reads
+    driver   <folder>/seen-<random>/token           writes a random string
+    worker   <folder>/seen-<random>/<random>        reads that string, and writes it here
+    driver   reads it, so each of them has read what the other one wrote
 
-A worker that does not see it would write its state where nobody looks for it, and all batches would go well.
+Without this check, a worker that does not see the folder would write its state where nobody looks for it, and all batches would
+seem to succeed.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _TOKEN = "token"
 
 
 class SharedFolder:
-    """The driver's side, for one topology; ``folder`` is local, ``otherwise`` says what else than sharing it users may do.
+    """The driver's side of the check, for one topology.
 
-    Raises OSError.
+    ``folder`` is local. ``otherwise`` tells users what they can do instead of sharing it. Raises OSError.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
@@ -37,7 +38,7 @@ class SharedFolder:
     def __init__(self, folder: Path, otherwise: str) -> None:
         self._folder, self._otherwise = folder, otherwise
         self._token = secrets.token_hex(16)
-        for left in folder.glob("seen-*"):  # of a driver that was killed
+        for left in folder.glob("seen-*"):  # left by a driver that was killed
             shutil.rmtree(left, ignore_errors=True)
         self._place = folder / f"seen-{secrets.token_hex(8)}"
         self._place.mkdir(parents=True)
@@ -45,11 +46,11 @@ class SharedFolder:
 
     @property
     def place(self) -> str:
-        """What a worker is told."""
+        """The folder in which workers find the token."""
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """What a worker has shown, `show_that_it_is_seen`, says that it does not see the folder: why; else None."""
+        """Why the result of a worker's `show_that_it_is_seen` proves that it does not see the folder; None if it does."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:
@@ -57,27 +58,30 @@ class SharedFolder:
         return None if found == self._token else "it has read there what the driver has not written"
 
     def is_away(self) -> bool:
-        """Whether the driver itself does not see what it has written there: its storage is away."""
+        """Whether the driver itself can't read its token, because its storage is away."""
         try:
             return (self._place / _TOKEN).read_text() != self._token
         except OSError:
             return True
 
     def error(self, who: str, problem: str) -> UnsupportedEnvironmentError:
-        """What to say of somebody who does not see it."""
+        """The error about somebody who does not see the folder."""
         return UnsupportedEnvironmentError(
             f"{who} does not see the folder {self._folder} of the driver on {socket.gethostname()}, so what it keeps there would "
             f"be lost: {problem}. Give a checkpoint folder that all hosts share, mounted or by a URL, or {self._otherwise}"
         )
 
     def close(self) -> None:
-        """No worker is waited for any more."""
+        """Remove the token. No further worker can be checked."""
         with contextlib.suppress(OSError):
             shutil.rmtree(self._place)
 
 
 def show_that_it_is_seen(place: str) -> str:
-    """The worker's side: what to tell the driver. Raises OSError where the folder is not seen, or can't be written to."""
+    """The worker's side of the check: prove that the folder is seen, and return the name of the proof for the driver.
+
+    Raises OSError if the worker does not see the folder, or can't write to it.
+    """
     token = Path(place, _TOKEN).read_text()
     shown = Path(place, secrets.token_hex(16))
     shown.write_text(token)

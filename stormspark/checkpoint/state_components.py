@@ -1,4 +1,4 @@
-"""What a state table says of the components whose state it has: how many tasks each has, and how its state came to be (C36)."""
+"""The metadata in a state table about the components whose state it has: the number of tasks and the kind of state (C36)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PREFIX = b"component/"
 
 @dataclass(frozen=True)
 class ComponentState:
-    """``kind`` is `ComponentPlan.kind_of_state`."""
+    """The number of tasks of a component, and the kind of its state (`ComponentPlan.kind_of_state`)."""
 
     tasks: int
     kind: str
 
 
 def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:
-    """Those of a plan's components that have state, by id."""
+    """The components of a plan that have state, by id."""
     return {
         component.id: ComponentState(len(component.tasks), component.kind_of_state)
         for component in components
@@ -31,7 +31,7 @@ def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:
 
 
 def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]:
-    """As the driver's own keys in the table.
+    """Encode them as the driver's own keys in the table.
 
     >>> described({"count": ComponentState(4, "storm")})
     {b'component/count': b'{"tasks": 4, "kind": "storm"}'}
@@ -40,7 +40,7 @@ def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]
 
 
 def component_states(metadata: Mapping[bytes, bytes]) -> dict[str, ComponentState]:
-    """What `described` gave, out of all of the driver's keys."""
+    """Decode the result of `described` from all of the driver's keys."""
     return {
         key.removeprefix(_PREFIX).decode(): ComponentState(**json.loads(value))
         for key, value in metadata.items()

@@ -1,4 +1,4 @@
-"""The state table: a topology's state in an append-only Delta table, to which each batch is one commit.
+"""The state table: an append-only Delta table with a topology's state. Each batch is one commit.
 
     workers: write_changes(...)    each writes one file, on disk, no part of the table yet
     driver:  commit(txid, files)   one entry of Delta's log: all of the batch, or nothing

@@ -1,4 +1,4 @@
-"""The state table that Spark has written, read without Spark, where delta-rs reaches it: for people who look at a state."""
+"""Reads, without Spark, a state table that Spark has written, if delta-rs reaches it. It is for people who look at a state."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from stormspark.errors import CheckpointError
 
 __all__ = ["FORMAT", "TableOfSpark", "stand_in"]
 
-#: Of the tables that Spark writes.
+#: The format of the tables that Spark writes.
 FORMAT = 1
 
 
 def stand_in(user_metadata: str | None) -> dict[str, Any] | None:
-    """What an entry of the table's log says of the table; None for an entry of somebody else.
+    """The metadata that a driver has put into an entry of the table's log; None for an entry of somebody else.
 
     >>> stand_in('{"stormspark": {"txid": 7}}'), stand_in('{"job": "nightly"}'), stand_in(None)
     ({'txid': 7}, None, None)
@@ -34,7 +34,7 @@ def stand_in(user_metadata: str | None) -> dict[str, Any] | None:
 
 
 class TableOfSpark:
-    """Has of `StateTable` what it takes to look at a state; raises `CheckpointError` where it can't be read."""
+    """The part of `StateTable` that is needed to look at a state. Raises `CheckpointError` if the table can't be read."""
 
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location
@@ -44,7 +44,7 @@ class TableOfSpark:
             )
             said = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
             stands = [one for one in said if one is not None]
-            # An opening says less than what came before it.
+            # The entry of an opening may lag behind the entry before it.
             stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
             msg = f"the state table {location} can't be read: {error}"
@@ -64,7 +64,7 @@ class TableOfSpark:
         as_of: int | None = None,
         kind: str | None = "state",
     ) -> HandedRows:
-        """The newest rows, all in memory; see `StateTable.plan_restore`."""
+        """Read the newest rows into memory. See `StateTable.plan_restore`."""
         txid = self.last_txid if as_of is None else as_of
         if not self.oldest_txid <= txid <= self.last_txid:
             msg = f"the state table {self.location} can give the batches {self.oldest_txid} to {self.last_txid}, not {txid}"

@@ -1,4 +1,4 @@
-"""The Spark engine; pyspark, py4j and delta are imported here and nowhere else."""
+"""The Spark engine. No other package imports pyspark, py4j or delta."""
 
 from stormspark.spark.session import local_session
 from stormspark.spark.topology import SparkTopology, submit

@@ -1,7 +1,7 @@
-"""The durable acker's journal as a Spark source: offsets are the numbers of its commits.
+"""The durable acker's journal as a Spark source, whose offsets are the numbers of the journal's commits.
 
-Spark asks a process on the driver's host what is new; that reads the files, and their bytes travel to the tasks, which hand
-them on as Arrow. So only the driver's host has to see the folder, and no jar is needed.
+Spark runs a process on the driver's host that finds and reads new files. Their bytes travel to the tasks, which hand them on
+as Arrow. So only the driver's host has to see the folder, and no jar is needed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 __all__ = ["COMMIT", "acker_stream"]
 
-#: The one entry of an offset.
+#: The only key of an offset.
 COMMIT = "commit"
-#: A batch takes about so many bytes of files, or one file; a task so many.
+#: A batch takes files of about the first number of bytes, but at least one file. A task takes about the second number of bytes.
 _BATCH_BYTES = 64 << 20
 _TASK_BYTES = 4 << 20
 
 
 class _Changes(InputPartition):
-    """Arrow streams."""
+    """The Arrow streams that one Spark task reads."""
 
     def __init__(self, streams: list[bytes]) -> None:
         self.streams = streams
@@ -67,7 +67,7 @@ class _Reader(DataSourceStreamReader):
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """A file that is too large for one task, in parts."""
+    """A file as a whole, or in parts if it is too large for one task."""
     if len(data) <= _TASK_BYTES:
         yield data
         return
@@ -81,7 +81,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Its rows, in batches that one task can take; of a row that is larger than that, alone."""
+    """Split a record batch into parts that one task can take. A row that is larger than that is a part of its own."""
     if batch.nbytes <= _TASK_BYTES or batch.num_rows < 2:
         yield batch
         return
@@ -91,7 +91,7 @@ def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
-    """The streaming DataFrame of a journal whose files are in ``folder``; ``schema`` is that of its changes."""
+    """The streaming DataFrame of a journal whose files are in ``folder``. ``schema`` is the schema of its changes."""
 
     class Journal(DataSource):
         @classmethod

@@ -1,7 +1,8 @@
-"""What an earlier stormspark has left open, for the durable acker's journal: once, when a topology goes on with its checkpoint.
+"""Reads the records that an earlier stormspark has left open, once, when a topology continues with its checkpoint.
 
-There the changes were a Delta table, which Spark read with Delta's jars. Its query's state has the open records up to a version
-of the table; what came after that version is read out of the table's files, by delta-rs. Neither needs the jars.
+Earlier, the changes of the durable acker were a Delta table, which Spark read with Delta's jars. The state of the acker query
+has the open records up to one version of the table. delta-rs reads the later changes from the table's files. Neither needs
+the jars. The first commit of the journal then has all open records.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _DELAY = "stormspark.acker.delay="
 
 
 class Left(NamedTuple):
-    """Changes that open what is open, the acker's time of the last commit, and the watermark's delay where it is known."""
+    """The changes that open the open records, the acker's time of the last commit, and the watermark's delay if it is known."""
 
     changes: pa.Table
     at: int
@@ -37,11 +38,11 @@ class Left(NamedTuple):
 def left_by_earlier_version(
     session: SparkSession, folder: CheckpointFolder, schema: pa.Schema
 ) -> Left | None:
-    """What is to be in the first commit of the journal; None where no earlier stormspark has kept anything.
+    """The contents for the first commit of the journal; None if no earlier stormspark has kept any records.
 
-    Raises `CheckpointError` where it can't be read.
+    Raises `CheckpointError` if they can't be read.
     """
-    from stormspark.spark.durable_acker import open_records  # which begins with this
+    from stormspark.spark.durable_acker import open_records  # that module imports this one
 
     try:
         if not folder.has_old_acker():
@@ -78,17 +79,17 @@ def left_by_earlier_version(
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The changes of a file: not the row with which each commit moves the watermark."""
+    """The changes of a file, without the row with which each commit moves the watermark."""
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 
 
 def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterator[str]:
-    """The table's files that the query had not read at ``position``; of all, where it had read nothing."""
+    """The table's files that the query had not read at ``position``; all files if it had read nothing."""
     begin, index = 0, -1
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query's first batch reads the table as it is, all of it: a thousand files, so there are no more.
+            # The query's first batch reads the whole table as it is then, up to a thousand files, and it never has more.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

@@ -1,6 +1,6 @@
-"""What the driver writes into the durable acker's journal: workers' change sets, each once, and records that it closes itself.
+"""Writes the durable acker's journal: the workers' change sets, each of them once, and records that the driver itself closes.
 
-No Spark, no clock.
+It knows no Spark and no clock.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["AckerWriter"]
 
 
 class AckerWriter:
-    """For one driver. `close` and `tried` are for any thread, the rest is for the data query's.
+    """The writer of one driver. Any thread may use `close` and `tried`; the rest is for the data query's thread.
 
-    A commit that raised is written or not, and that is found out as soon as the journal can be read again. Until then its change
-    sets count as written for workers (`tried`), which leave them as they are, and as not written here.
+    A commit that raised is written or not. The writer finds out as soon as it can read the journal again. Until then the
+    workers take its change sets for written (`tried`), and leave them as they are. The writer takes them for not written.
     """
 
     def __init__(self, journal: AckerJournal) -> None:
@@ -32,32 +32,31 @@ class AckerWriter:
         self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
         # The last attempt whose commit was tried, and the last one that is known to be written.
         self._tried = self._sure = -1
-        # What the last commit that was tried said, where it is not known to be written: numbers, closed.
+        # The numbers and the closed records of the last tried commit, while it is unknown whether it is written.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
-        self._to_close: set[Record] = set()  # a set: closed twice would be open
+        self._to_close: set[Record] = set()  # a set, because a record that is closed twice would be open
         self._lock = threading.Lock()
 
     @property
     def tried(self) -> int:
-        """The last attempt that may be written; -1: none. Of the attempts after it nothing is."""
+        """The last attempt whose changes may be written; -1 if there is none. No later attempt has written anything."""
         return self._tried
 
     def settle(self) -> None:
-        """Find out what became of the last commit, where that is not known and the journal can be read."""
+        """Find out whether the last commit is written, if that is unknown and the journal can be read."""
         with suppress(OSError, CheckpointError):
             self._settle()
 
     def close(self, records: Iterable[Record]) -> None:
-        """Close these, in the next commit."""
+        """Close these records in the next commit."""
         with self._lock:
             self._to_close.update(records)
 
     def write(self, reports: Iterable[WorkerReport], attempt: int, at: int) -> bool:
-        """Write what the reports of an ``attempt`` at a batch bring and is not written yet, in one commit at the acker's time
-        ``at``; false: there is nothing.
+        """Write the unwritten changes in the reports of an ``attempt`` at a batch, in one commit at the acker's time ``at``.
 
-        Raises OSError: then it may be written or not, and the next call finds out; `CheckpointError` where what is there can't be
-        read; `FencedError` where a later driver has written.
+        Return false if there are none. If this raises OSError, the changes may be written or not, and the next call finds out.
+        Raises `CheckpointError` if existing files can't be read, and `FencedError` if a later driver has written.
         """
         self._settle()
         tables: list[pa.Table] = []
@@ -80,17 +79,17 @@ class AckerWriter:
         return True
 
     def _settle(self) -> None:
-        """Find out what became of the last commit, where that is not known."""
+        """Find out whether the last commit is written, if that is unknown."""
         if self._unsettled is None:
             return
         if self._journal.settle():
             self._count()
         else:
-            # Workers may make one of what it said and what comes: else a disk that stays full made reports larger and larger.
+            # Workers may merge these changes with later ones. Otherwise reports would grow for as long as a disk stays full.
             self._unsettled, self._tried = None, self._sure
 
     def _count(self) -> None:
-        """The last commit is written."""
+        """Note that the last commit is written."""
         assert self._unsettled is not None
         numbers, closed = self._unsettled
         self._unsettled, self._sure = None, self._tried

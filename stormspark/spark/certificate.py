@@ -1,7 +1,7 @@
-"""Whether what is sent has to be encrypted, and the certificate with which it is.
+"""Decides whether network traffic has to be encrypted, and makes the certificate for it.
 
-Spark encrypts what its processes send each other when it is told to. What stormspark's processes send each other over the
-network is then encrypted too, or the topology is refused.
+If Spark is configured to encrypt the traffic between its processes, stormspark encrypts its own network traffic, too. If it
+can't, it rejects the topology.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["encrypting_key", "new_certificate"]
 
-#: What has Spark encrypt its own traffic: AES, TLS, and the old way of before Spark 2.2.
+#: The keys with which Spark encrypts its own traffic: AES, TLS, and the old way of before Spark 2.2.
 _KEYS_OF_SPARK = (
     "spark.network.crypto.enabled",
     "spark.ssl.rpc.enabled",
@@ -24,7 +24,7 @@ _OWN_KEY = "stormspark.network.crypto.enabled"
 
 
 def encrypting_key(spark_conf: Callable[[str], str | None], wanted: bool | None) -> str | None:
-    """The configuration key that wants encryption, or None. ``wanted`` is our own key's value, None where it is not set.
+    """The configuration key that demands encryption, or None. ``wanted`` is the value of our own key; None if it is not set.
 
     >>> encrypting_key({"spark.network.crypto.enabled": "true"}.get, None)
     'spark.network.crypto.enabled'
@@ -39,9 +39,9 @@ def encrypting_key(spark_conf: Callable[[str], str | None], wanted: bool | None)
 
 
 def new_certificate(because_of: str) -> bytes:
-    """A self-signed certificate with its private key, in PEM; ``because_of`` is the configuration key that wants it.
+    """Make a self-signed certificate with its private key, in PEM. ``because_of`` is the configuration key that demands it.
 
-    Raises `UnsupportedEnvironmentError` where the package that makes it is not installed.
+    Raises `UnsupportedEnvironmentError` if the package that makes certificates is not installed.
     """
     try:
         from cryptography import x509
@@ -61,7 +61,7 @@ def new_certificate(because_of: str) -> bytes:
         .issuer_name(name)
         .public_key(private.public_key())
         .serial_number(x509.random_serial_number())
-        # It lives as long as the driver does; clocks of hosts may differ by anything.
+        # The certificate lives as long as the driver. The dates allow for any difference between the hosts' clocks.
         .not_valid_before(datetime(2000, 1, 1, tzinfo=UTC))
         .not_valid_after(datetime(9999, 12, 31, tzinfo=UTC))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

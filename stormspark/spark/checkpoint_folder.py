@@ -1,10 +1,10 @@
-"""A topology's checkpoint folder, wherever Spark can write one.
+"""A topology's checkpoint folder, in any place that Spark can write to.
 
-<checkpoint>/stormspark/control.json    ours: see `stormspark.checkpoint.control`
+<checkpoint>/stormspark/control.json    the control file, see `stormspark.checkpoint.control`
 <checkpoint>/stormspark/acker/journal   the durable acker's journal
-<checkpoint>/stormspark/acker/records   Spark's checkpoint of the acker query: its state has the open records
-<checkpoint>/stormspark/acker/log       the durable acker's table, as Delta, and
-<checkpoint>/stormspark/acker/query     the checkpoint of its query: of an earlier stormspark, read once (`acker_upgrade`)
+<checkpoint>/stormspark/acker/records   Spark's checkpoint of the acker query, whose state has the open records
+<checkpoint>/stormspark/acker/log       the acker's Delta table of an earlier stormspark, and
+<checkpoint>/stormspark/acker/query     the checkpoint of its query; both are read once (`acker_upgrade`)
 <checkpoint>/stormspark/state           the state table of a topology whose batches are transactions
 <checkpoint>/spark                      Spark's offsets and commits of the data query
 """
@@ -28,7 +28,7 @@ __all__ = ["CheckpointFolder"]
 
 
 class CheckpointFolder:
-    """``location`` is a local path or a URL of any file system that Spark knows."""
+    """The folder at ``location``, which is a local path or a URL of any file system that Spark knows."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         self._session = session
@@ -42,17 +42,18 @@ class CheckpointFolder:
 
     @property
     def local(self) -> str | None:
-        """Its path if it is a local one."""
+        """The folder's path if it is local; otherwise None."""
         return self._location if self._local else None
 
     @property
     def spark(self) -> str:
-        """The location of the query's own checkpoint."""
+        """The location of Spark's checkpoint of the data query."""
         return self._for_spark("spark")
 
     def acker_journal(self, spool: Path) -> JournalFiles:
-        """The durable acker's journal. Where only Spark reaches it, ``spool`` is a folder of this driver's for what is to be
-        read of it. Raises OSError.
+        """The files of the durable acker's journal. Raises OSError.
+
+        ``spool`` is a local folder of this driver. If only Spark reaches the journal, the acker query reads copies there.
         """
         folder = f"{self._location}/stormspark/acker/journal"
         return (
@@ -63,12 +64,12 @@ class CheckpointFolder:
 
     @property
     def old_acker_table(self) -> str:
-        """The location of an earlier stormspark's table, for delta-rs."""
+        """The location of an earlier stormspark's acker table, for delta-rs."""
         return f"{self._location}/stormspark/acker/log"
 
     @property
     def old_acker_query(self) -> str:
-        """The location of the checkpoint of its query."""
+        """The location of the checkpoint of an earlier stormspark's acker query."""
         return self._for_spark("stormspark/acker/query")
 
     @property
@@ -78,7 +79,7 @@ class CheckpointFolder:
 
     @property
     def state_table_for_spark(self) -> str:
-        """The location of the state table as Spark has it."""
+        """The location of the state table, for Spark."""
         return self._for_spark("stormspark/state")
 
     @property
@@ -87,7 +88,7 @@ class CheckpointFolder:
         return self._for_spark("stormspark/acker/records")
 
     def last_committed_batch(self) -> int:
-        """The last batch of the data query that Spark has committed; -1 where there is none."""
+        """The last batch of the data query that Spark has committed; -1 if there is none."""
         return self._last_commit(self.spark)
 
     def has_acker_state(self) -> bool:
@@ -95,12 +96,12 @@ class CheckpointFolder:
         return self._last_commit(self.acker_query) >= 0
 
     def acker_position(self) -> int:
-        """The last commit of the journal that is in the acker query's state; 0 where there is none."""
+        """The last commit of the journal that is in the acker query's state; 0 if there is none."""
         found = self.last_offset(self.acker_query)
         return 0 if found is None else int(found[COMMIT])
 
     def last_offset(self, checkpoint: str) -> Any:
-        """Up to where the last batch has read that a query of one source has committed; None where there is none."""
+        """The end offset of the last committed batch of a query with one source; None if there is no such batch."""
         batch = self._last_commit(checkpoint)
         if batch < 0:
             return None
@@ -112,7 +113,7 @@ class CheckpointFolder:
         return "_delta_log" in HadoopFolder(self._session, self._for_spark("stormspark/acker/log")).names()
 
     def forget_old_acker(self) -> None:
-        """Delete what an earlier stormspark had of the durable acker."""
+        """Delete the durable acker's files of an earlier stormspark."""
         folder = HadoopFolder(self._session, self._for_spark("stormspark/acker"))
         for name in ("log", "query"):
             folder.delete(name)
@@ -123,7 +124,7 @@ class CheckpointFolder:
 
     def _for_spark(self, name: str) -> str:
         folder = f"{self._location}/{name}"
-        # A local path without a scheme would be looked for in the cluster's default file system.
+        # Spark would look for a local path without a scheme in the cluster's default file system.
         return Path(folder).as_uri() if self._local else folder
 
     def control_file(self) -> ControlFile:
@@ -145,7 +146,7 @@ class _HadoopControlFile:
         self._folder = HadoopFolder(session, f"{location}/stormspark")
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None where there is none."""
+        """The file's bytes, or None if there is no file."""
         return self._folder.read(self._NAME) if self._NAME in self._folder.names() else None
 
     def write(self, data: bytes) -> None:

@@ -1,5 +1,4 @@
-"""The durable acker (tier 3): it keeps rows of sources that are open at the end of a batch, so that they outlive
-workers and drivers.
+"""The durable acker (tier 3): keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
 
 Only these rows reach it. A tree that ends within its batch never does, and a topology without such rows has neither a
 journal nor an acker query.

@@ -1,4 +1,4 @@
-"""The executors of a Spark application: which there are, how many are still to come, and whether some were taken away."""
+"""The Spark executors of an application: which there are, how many are still to come, and whether some were taken away."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DYNAMIC = "spark.dynamicAllocation"
 
 
 class Executor(NamedTuple):
-    """An executor that has registered with the driver. It runs ``slots`` tasks at a time, and could run ``free`` more now."""
+    """A Spark executor that has registered with the driver. It runs up to ``slots`` tasks, and could run ``free`` more now."""
 
     id: str
     host: str
@@ -27,7 +27,7 @@ class Executor(NamedTuple):
 
 
 class Executors:
-    """Those of the application of ``spark``, a classic session."""
+    """The Spark executors of the application of ``spark``, a classic session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext
@@ -37,11 +37,11 @@ class Executors:
         self._gone: set[str] = set()
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
-        #: Whether Spark asks for executors as tasks wait, and gives them back when they idle.
+        #: Whether Spark requests executors when tasks wait, and gives them back when they are idle.
         self.dynamic = self._conf.get(f"{_DYNAMIC}.enabled") == "true"
 
     def active(self) -> list[Executor]:
-        """Those that have registered and were not lost since."""
+        """The executors that have registered and were not lost since."""
         return [
             Executor(
                 one.id(),
@@ -54,7 +54,7 @@ class Executors:
         ]
 
     def ever(self) -> dict[str, bool]:
-        """All that have registered, as far as Spark remembers, and whether each is still there."""
+        """All executors that have registered, as far as Spark remembers, each with whether it is still there."""
         return {
             one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
         }
@@ -62,7 +62,7 @@ class Executors:
     def took_workers(self, lost: Collection[int]) -> bool:
         """Whether an executor was lost, killed or taken away since the last call, while these workers were lost.
 
-        Dynamic allocation gives back executors that idle whenever it likes: where no worker was lost, that explains no failure.
+        Dynamic allocation may give back idle executors at any time. If no worker was lost, that explains no failure.
         """
         gone = {name for name, is_there in self.ever().items() if not is_there}
         new = not gone <= self._gone
@@ -70,7 +70,7 @@ class Executors:
         return new and bool(lost)
 
     def to_come(self) -> int | None:
-        """How many the application has asked for, by its configuration and its cluster manager; None where nothing says so."""
+        """How many executors the application has requested, by its configuration and cluster manager; None if unknown."""
         instances = self._number("spark.executor.instances")
         if self.dynamic:
             asked = [self._number(f"{_DYNAMIC}.{name}Executors") or 0 for name in ("min", "initial")]
@@ -84,23 +84,24 @@ class Executors:
             most, each = self._number("spark.cores.max"), self._number("spark.executor.cores")
             return (
                 most // each if most and each else None
-            )  # else one for each of its workers, however many that are
+            )  # otherwise one per Spark worker, and their number is unknown
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def for_workers(self, workers: int) -> int:
-        """How many executors ``workers`` workers can be placed on. Where Spark asks for them as tasks wait, that is as many as it
-        gives for so many tasks.
+        """The number of executors over which ``workers`` workers can be placed.
+
+        With dynamic allocation, it is the number that Spark provides for as many tasks.
         """
         now = self.active()
         if not self.dynamic:
-            # One without a free slot may not run a task of ours for long.
+            # An executor without a free slot may not run a task of ours for a long time.
             return max(1, min(sum(one.free > 0 for one in now), workers))
         slots = max((one.slots for one in now), default=self._number("spark.executor.cores") or 1)
         most = self._number(f"{_DYNAMIC}.maxExecutors") or workers
         return max(1, min(max(math.ceil(workers / max(slots, 1)), len(now)), most, workers))
 
     def warn(self, name: str, workers: int) -> None:
-        """Say at the start what of Spark's configuration takes workers away."""
+        """Warn at the start about settings of Spark that take workers away."""
         timeout = self._conf.get(f"{_DYNAMIC}.cachedExecutorIdleTimeout")
         if self.dynamic and timeout is not None:
             _log.warning(

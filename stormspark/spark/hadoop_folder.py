@@ -1,4 +1,4 @@
-"""A folder behind a URL of any file system that Spark knows, as the driver reaches it: files are there whole, or not at all."""
+"""Gives the driver access to a folder behind a URL of any file system that Spark knows. Files are there whole, or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["HadoopFolder", "HadoopJournalFiles"]
 
 
 class HadoopFolder:
-    """Each method raises OSError; names have no folders in them."""
+    """The folder. Each method may raise OSError. A name is that of a file directly in the folder."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         self.location = location
@@ -33,14 +33,14 @@ class HadoopFolder:
             self._files = streaming.CheckpointFileManager.create(self._folder, self._conf)
 
     def names(self) -> list[str]:
-        """Of what is there; nothing where there is no folder."""
+        """The names in the folder; none if there is no folder."""
         with _os_errors():
             if not self._files.exists(self._folder):
                 return []
             return [status.getPath().getName() for status in self._files.list(self._folder)]
 
     def read(self, name: str) -> bytes:
-        """A file's bytes; raises FileNotFoundError."""
+        """A file's bytes. Raises FileNotFoundError."""
         with _os_errors():
             stream = self._files.open(self._path(name))
             try:
@@ -49,7 +49,7 @@ class HadoopFolder:
                 stream.close()
 
     def write(self, name: str, data: bytes, *, replace: bool) -> None:
-        """Write a file, whole or not at all; without ``replace`` raises FileExistsError where there is one."""
+        """Write a file, whole or not at all. Without ``replace``, raises FileExistsError if there is one already."""
         with _os_errors():
             if not self._made:
                 self._files.mkdirs(self._folder)
@@ -67,7 +67,7 @@ class HadoopFolder:
                 raise
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a folder and all in it, if it is there."""
+        """Delete a file, or a folder with everything in it, if it is there."""
         with _os_errors():
             self._files.delete(self._path(name))
 
@@ -78,8 +78,8 @@ class HadoopFolder:
 class HadoopJournalFiles:
     """The durable acker's journal in a `HadoopFolder` at ``location``.
 
-    Spark's Python sources can't read that, so what the acker query still has to read lies in ``spool`` as well, a local folder:
-    what is written, and what an earlier driver has left.
+    Spark's Python sources can't read such a folder. So the files that the acker query still has to read are copied to ``spool``,
+    a local folder: new files, and those that an earlier driver has left.
     """
 
     def __init__(self, session: SparkSession, location: str, spool: Path) -> None:
@@ -95,7 +95,7 @@ class HadoopJournalFiles:
         return sorted(int(name) for name in names if name.isdecimal())
 
     def read(self, number: int) -> bytes:
-        """See `JournalFiles`; what was read is in the spool, also where `add` has not got so far."""
+        """See `JournalFiles`. The file is in the spool after this, even if an `add` did not get so far."""
         data = self._remote.read(f"{number}.arrow")
         with contextlib.suppress(FileExistsError):
             self._local.add(number, data)

@@ -1,4 +1,4 @@
-"""What Spark's configuration, and the topology's, say of connections between hosts."""
+"""Reads from Spark's and the topology's configuration how connections between hosts are made."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Network:
-    """``address`` is the driver's for executors on other hosts, None where there are none. The rest is as `Nimbus` and
-    `Attempt` take it.
+    """How connections between hosts are made, in the form that `Nimbus` and `Attempt` take.
+
+    ``address`` is the driver's address for Spark executors on other hosts. It is None if there are none.
     """
 
     address: Address | None
@@ -30,7 +31,7 @@ class Network:
 
     @classmethod
     def of(cls, spark: SparkSession, settings: Settings) -> Network:
-        """Read it. Raises `UnsupportedEnvironmentError` where what is sent has to be encrypted and can't be."""
+        """Read the configuration. Raises `UnsupportedEnvironmentError` if traffic has to be encrypted and can't be."""
         context = spark.sparkContext
         conf, master = context.getConf(), context.master or ""
         retries = settings.port_retries
@@ -54,9 +55,9 @@ class Network:
         )
 
     def workers_log_folder(self, named: str | None, drivers: str) -> str | None:
-        """The folder for logs that workers are told: the one that the user has ``named``, or None for their own default.
+        """The folder for logs that workers get: the one that the user has ``named``, or None for their own default.
 
-        All processes of a Spark on this host alone are the driver's user's; there it is the driver's, whatever became of its
-        temporary folder since Spark has started.
+        If all of Spark runs on this host, all its processes belong to the driver's user. Then workers get the driver's folder,
+        even if the temporary folder of the driver has changed since Spark was started.
         """
         return named or (drivers if self.address is None else None)

@@ -1,4 +1,4 @@
-"""The open trees of a topology that another process runs, or ran, read from its checkpoint."""
+"""Reads the open trees of a topology of another process from its checkpoint."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ __all__ = ["read_pending"]
 def read_pending(
     topology: str, checkpoint: str | None, most: int
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
-    """How many trees are open; (component, task, number) of each task; the ``most`` oldest.
+    """Return the number of open trees, their number as (component, task, number) for each task, and the ``most`` oldest trees.
 
-    Of each of these: root (hexadecimal), component, task, batch, opened (UTC, the acker's time), message_id.
-    As of the acker query's last batch, which is some seconds ago. Uses the active Spark session, else a local
-    one.
+    Each of the latter has root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and message_id. The figures
+    are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a local one.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint
     session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})

@@ -1,21 +1,21 @@
-"""Where workers are started: evenly over the executors, in a Spark job of its own before the query runs.
+"""Placement: starts workers evenly over the Spark executors, in a Spark job of its own before the query runs.
 
-A forwarder may run anywhere, but a worker stays where it was started. If forwarders started workers, each would live where
-Spark happened to run its partition's first task: all of them on the executor that registered first. So before an attempt in which
-workers are missing
+In this module, "executor" means a Spark executor. A forwarder may run anywhere, but a worker stays where it was started. If
+forwarders started the workers, each worker would live where Spark happened to run its partition's first task: often all of
+them on the executor that registered first. So before an attempt in which workers are missing
 
-    the driver waits for the executors that were asked for        (`stormspark.executors.wait.secs` at most)
-    -> a job has one task for each executor; each offers its executor to nimbus, and waits
+    the driver waits for the requested executors        (`stormspark.executors.wait.secs` at most)
+    -> a job has one task per executor; each task offers its executor to nimbus, and waits
     -> when all executors have offered, nimbus deals the missing workers out (`Assignments.deal`)
     -> each task starts the workers of its executor, and ends
 
-Spark deals the tasks of a job out in turn over executors with free slots, and tasks that wait keep theirs, so all executors are
-reached; the job comes again where one of them was not ready for a task yet. What is not placed by that (an executor without a
-free slot, a job that fails) is started by its first forwarder.
+Spark deals the tasks of a job out in turn over executors with free slots. Tasks that wait keep their slots, so the job
+reaches all executors. The driver runs the job again if an executor was not ready for a task yet. If a worker is not placed
+in this way (its executor has no free slot, or the job fails), its first forwarder starts it.
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
-(``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the job's result is persisted: a block of some
-bytes says that an executor is in use. Blocks of executors that got no worker, or have none any more, are removed.
+(``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the job's result is persisted: a block of
+some bytes marks an executor as used. The driver removes the blocks of executors that have no worker.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ __all__ = ["Placement"]
 
 _log = logging.getLogger(__name__)
 
-#: Where nothing says how many executors will come: none has come for so long.
+#: If the number of executors to come is unknown, the driver waits until none has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
-#: For so long tasks are sent again and again until they have reached all executors: one that has registered takes its first task
-#: when it has started up, and others may have taken them all until then.
+#: For this long the driver sends tasks again until they have reached all executors. An executor that has registered takes its
+#: first task only when it has started up, and until then others may have taken all tasks.
 _REACH_SECS = 10.0
 _LONGEST_PAUSE_SECS = 2.0
 
 
 class Placement:
-    """Places the workers of one topology. ``ended`` says whether to stop waiting."""
+    """Places the workers of one topology. ``ended`` tells whether to stop waiting."""
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class Placement:
     ) -> None:
         self._context, self._executors, self._name = spark.sparkContext, executors, name
         self._wait_secs, self._ended = wait_secs, ended
-        #: Of each worker, the job that has placed it, and the partition whose block lies beside it.
+        #: For each worker, the job that has placed it, and the partition whose block lies beside it.
         self._kept: dict[int, tuple[RDD[Any], int]] = {}
-        #: The last job if it runs or has failed: it may have started workers all the same.
+        #: The last job if it still runs or has failed. It may have started workers all the same.
         self._unfinished: RDD[Any] | None = None
-        #: Executors that were gone when workers were placed last; None before the first time.
+        #: The executors that were gone when workers were placed last; None before the first time.
         self._gone: set[str] | None = None
         self._group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
-        """Have the workers that nobody has started yet started; returns when their processes are up, not when they are ready."""
+        """Have all workers started that nobody has started yet. Return when their processes are up, not when they are ready."""
         missing = nimbus.missing()
         if not missing or not self._executors.separate:
             return
@@ -78,7 +78,8 @@ class Placement:
         self._wait_for_executors(attempt.workers)
         if self._ended():
             return
-        # Those with a free slot have a task soon, and offer when it has started Spark's Python, as a worker starts one.
+        # An executor with a free slot has a task soon. The task offers the executor once Spark's Python process has started,
+        # which takes as long as the start of a worker.
         patience = self._wait_secs if self._executors.dynamic else attempt.start_timeout_secs
         reaches_until = time.monotonic() + (0 if self._executors.dynamic else _REACH_SECS)
         again, pause = True, _LOOK_SECS
@@ -89,7 +90,7 @@ class Placement:
             nimbus.gather(expected, tasks, patience, again=again)
             try:
                 self._run(attempt, tasks)
-            except Exception as error:  # forwarders start what is missing
+            except Exception as error:  # forwarders start the missing workers
                 _log.info(
                     "%s: workers could not be placed, and start where they are first needed: %s",
                     self._name,
@@ -111,12 +112,12 @@ class Placement:
         )
 
     def cancel(self) -> None:
-        """End the job that runs, if one does."""
+        """Cancel the job, if it runs."""
         with contextlib.suppress(Exception):  # the JVM may be gone
             self._context.cancelJobGroup(self._group)
 
     def end(self) -> None:
-        """Let Spark have the executors back."""
+        """Remove all blocks, so that Spark may give the executors back."""
         kept, self._kept = self._kept, {}
         jobs = {
             id(job): job for job in (*(job for job, _ in kept.values()), self._unfinished) if job is not None
@@ -145,7 +146,7 @@ class Placement:
         self._let_go([*before.values(), *((started, partition) for partition in range(tasks))])
 
     def _let_go(self, blocks: Iterable[tuple[RDD[Any], int]]) -> None:
-        """Remove the blocks beside which no worker lives now."""
+        """Remove those blocks beside which no worker lives now."""
         context: Any = self._context
         master = context._jsc.sc().env().blockManager().master()
         used = {(id(job), partition) for job, partition in self._kept.values()}
@@ -157,9 +158,10 @@ class Placement:
                 master.removeBlock(context._jvm.org.apache.spark.storage.RDDBlockId(job.id(), partition))
 
     def _wait_for_executors(self, workers: int) -> None:
-        """Until as many have registered as were asked for, or as there are workers.
+        """Wait until all requested executors have registered, or as many as there are workers.
 
-        What did not come is waited for once. Later only those are, in whose place Spark may start others: they were lost since.
+        Executors that never came are waited for only once. Later the driver only waits for replacements of executors that were
+        lost since the last placement.
         """
         wanted = self._executors.to_come()
         if wanted is not None and self._gone is not None:
@@ -202,7 +204,7 @@ class Placement:
 
 
 def _starts(attempt: Attempt) -> Callable[[Iterable[int]], Iterator[tuple[int, list[int]]]]:
-    """A task of the job: offer this executor, start what is wanted here."""
+    """Make the function of the job's tasks: it offers its executor, and starts the workers that belong there."""
 
     def run(rows: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
         context = TaskContext.get()

@@ -1,8 +1,8 @@
-"""Groupings on whole DataFrames: each `Repartitioning` as the Spark operation that carries it out (D5-D11).
+"""Groupings on whole DataFrames: carries out each `Repartitioning` as an operation of Spark (D5-D11).
 
-Partition i of the result holds exactly the rows that the consumer's task i gets, counted from the lowest task
-id. For a fields grouping that is the task which the tuple side chooses too: the index is computed by the same
-hashes, column by column, where each different text is hashed once.
+Partition i of the result holds exactly the rows that task i of the consumer gets, counted from the lowest task id. For a
+fields grouping it is the task that the tuple side would choose, too, because the index comes from the same hashes. They are
+computed column by column, and each different string is hashed once.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from stormspark.wire.column_hashes import column_hashes
 
 __all__ = ["repartition", "sender_context"]
 
-#: What a DataFrame is called as the source of tuples.
+#: The name of a DataFrame as the source of tuples.
 _SOURCE = "DataFrame"
 
 
 def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
-    """Lay ``df``, batch or streaming, out for the tasks of a consumer; its columns stay as they are.
+    """Partition ``df``, batch or streaming, for the tasks of a consumer. Its columns stay as they are.
 
-    The result has a partition a task, except for `SinglePartition` (one) and `Stay` (those of ``df``). Rows
-    within a partition are in no promised order. `RoundRobin` is even within one row for each partition of
-    ``df``. For `ByChooser` each partition of ``df`` is a sender task, in a stream in each batch anew.
+    The result has one partition per task, except for `SinglePartition` (one) and `Stay` (those of ``df``). The order of rows
+    within a partition is not defined. `RoundRobin` is even up to one row per partition of ``df``. For `ByChooser` each
+    partition of ``df`` is a sender task; in a stream, each batch begins with new ones.
 
     Raises `InvalidTopologyError` if ``df`` lacks a column that the repartitioning names.
 
@@ -63,7 +63,7 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
             return df.repartitionById(partitions, _task_index(key, partitions, ints))
         case ByTask(column, targets):
             task = _column(df, column)
-            # repartitionById would put an unknown task's row in some partition without a word.
+            # repartitionById would silently put the rows of an unknown task into some partition.
             known = df.where(task.isin(list(targets)))
             position = sf.array_position(sf.array(*map(sf.lit, targets)), task.cast("int")) - 1
             return known.repartitionById(len(targets), position.cast("int"))
@@ -79,7 +79,7 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
             copies = sf.explode(sf.array(*map(sf.lit, range(partitions))))
             return df.select("*", copies.alias(copy)).repartitionById(partitions, copy).drop(copy)
         case SinglePartition():
-            # Not coalesce(1), which would run all of what comes before in the one task as well.
+            # coalesce(1) would run all preceding operations in the one task, too.
             return df.repartition(1)
         case Stay():
             return df
@@ -88,7 +88,7 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
 
 
 def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch: str) -> GroupingContext:
-    """What the chooser for one partition of a DataFrame knows; ``batch`` is that of a stream, else empty.
+    """The context of the chooser for one partition of a DataFrame. ``batch`` is the batch of a stream, otherwise empty.
 
     The same partition of the same batch makes the same choices, so Spark may repeat a task.
     """
@@ -106,7 +106,7 @@ def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch
 
 
 def _chosen(df: DataFrame, by: ByChooser) -> Column:
-    """For each row the positions of the tasks that it goes to."""
+    """A column with the positions of the tasks to which each row goes."""
     fields = tuple(df.columns)
     single = by.grouping.single
     position = {task: position for position, task in enumerate(by.targets)}
@@ -124,8 +124,8 @@ def _chosen(df: DataFrame, by: ByChooser) -> Column:
                 pa.list_(pa.int32()),
             )
 
-    # A struct, so that the function gets one column however many there are. Not deterministic, so that Spark computes it
-    # once a row, where the row is.
+    # With a struct the function gets one column, however many there are. It is declared not deterministic, so that Spark
+    # computes it once per row, in the row's own partition.
     row = sf.struct(*(_column(df, field) for field in fields))
     function = arrow_udf(chosen, ArrayType(IntegerType()))  # type: ignore[call-overload]  # it is given a whole partition
     return cast("Column", function.asNondeterministic()(row))
@@ -135,12 +135,12 @@ def _task_index(key: Sequence[Column], tasks: int, ints: str) -> Column:
     def task_index(*columns: pa.Array) -> pa.Array:
         return pa.array(task_indices([column_hashes(column, ints) for column in columns], tasks))
 
-    # Variadic, so there is no overload for it; Spark passes a whole batch of each column.
+    # The function is variadic, so pyspark has no overload for it. Spark passes a whole record batch of each column.
     return cast("Column", arrow_udf(task_index, "int")(*key))  # type: ignore[call-overload]
 
 
 def _column(df: DataFrame, name: str) -> Column:
-    """The column of just this name: a dot in it is no path, and its case matters, as in Storm."""
+    """The column of exactly this name. A dot in it is no path, and its case matters, as in Storm."""
     if name not in df.columns:
         there = ", ".join(map(repr, df.columns))
         msg = f"a grouping takes column {name!r}, but the DataFrame has {there} only"

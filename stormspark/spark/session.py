@@ -1,8 +1,6 @@
-"""Spark sessions: the local one that we start ourselves, and what any other must be for a topology to run on
-it.
+"""Spark sessions: starts a local session for a topology, and checks that a user's session can run one.
 
-A session that the user has made is left as it is. A session made here is set up for small, frequent
-micro-batches on one host.
+A session that the user has made stays as it is. A session made here is set up for small, frequent micro-batches on one host.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ _INSTALL_JAVA = (
 
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
-#: Hadoop's own local file system forks a process for each file operation, 100 ms and more a micro-batch; this
-#: one does not. The checkpoint files are then written through it too. Local paths only: object stores keep
-#: their own file systems.
+#: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. This
+#: one does not. Spark then writes the checkpoint files through it, too. It is for local paths only; object stores keep their
+#: own file systems.
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -57,10 +55,9 @@ def local_session(
 ) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
-    ``spark.*`` entries of ``conf`` go to Spark and win over ours. What Spark's JVM prints goes to
-    ``spark.log`` in the folder of ``stormspark.log.dir``, or in one under the system's temporary folder; it is rotated
-    as other logs are. Raises `UnsupportedEnvironmentError` in one line where Java is missing or too old, or where Spark does not
-    come up.
+    ``spark.*`` entries of ``conf`` go to Spark and override ours. The output of Spark's JVM goes to ``spark.log`` in the
+    folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder; it is rotated like other logs.
+    Raises `UnsupportedEnvironmentError` in one line if Java is missing or too old, or if Spark does not start.
     """
     require_java()
     conf = conf or {}
@@ -77,12 +74,11 @@ def local_session(
         "spark.driver.extraJavaOptions": logging,
     }
     if os.name == "posix":
-        # On loopback TCP each stage waits some 50 ms, as if for delayed acknowledgements of small pieces.
+        # On loopback TCP each stage waits some 50 ms, as if for delayed acknowledgements of small packets.
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
-        # On the class path itself: as a `spark.jars` entry it would be fetched through the very file system
-        # that it is.
+        # The jar goes on the class path. As a `spark.jars` entry, Spark would fetch it through the file system that is in it.
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.extraClassPath": str(jar),
@@ -93,7 +89,7 @@ def local_session(
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     settings |= {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
     for side in ("driver", "executor") if master.startswith("local") else ():
-        # The user's own comes beside ours, not in its place.
+        # Keep our class path beside the user's.
         path = settings.get(f"spark.{side}.extraClassPath", "")
         if path and str(jar) not in path.split(os.pathsep):
             settings[f"spark.{side}.extraClassPath"] = os.pathsep.join([str(jar), path])
@@ -113,7 +109,7 @@ def local_session(
 
 
 def check_session(spark: object) -> SparkSession:
-    """The session itself, if a topology can run on it; else `UnsupportedEnvironmentError` in one line."""
+    """Return the session if a topology can run on it. Otherwise raise `UnsupportedEnvironmentError` in one line."""
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
         msg = (
@@ -134,9 +130,7 @@ def check_session(spark: object) -> SparkSession:
 
 
 def require_java() -> None:
-    """Raise `UnsupportedEnvironmentError`, with what to install, unless Spark will find a Java that can run
-    it.
-    """
+    """Raise `UnsupportedEnvironmentError`, which says what to install, if Spark will find no Java that can run it."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
@@ -152,7 +146,7 @@ def require_java() -> None:
 
 
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
-    """Start Spark's JVM with its output in a file: some of it comes before logging is set up."""
+    """Start Spark's JVM with its output in a file, because some of it comes before logging is set up."""
     spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     output = log.open()
     try:

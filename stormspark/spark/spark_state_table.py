@@ -1,24 +1,26 @@
-"""The state table, written by Spark: for places that only Spark can write to, with its file systems and credentials.
+"""The state table, written by Spark, for places that only Spark can write to, with its file systems and credentials.
 
-    workers: changed_rows(...)     in their reports, no file
-    driver:  commit(txid, rows)    one append of Delta's, with all of them
-    driver:  newest(...)           what workers get of their state when they begin (`StateHandOver`)
+    workers: changed_rows(...)     in their reports, without a file
+    driver:  commit(txid, rows)    one append of Delta's, with all of the rows
+    driver:  newest(...)           the state that workers get when they begin (`StateHandOver`)
 
-It promises what `stormspark.checkpoint.state_table` does: a batch is in it as a whole or not at all, and once; one driver
-writes; what a commit raised says nothing, so then the table is asked.
+It makes the same promises as `stormspark.checkpoint.state_table`. A batch is in the table whole or not at all, and once.
+One driver writes. The error of a failed commit does not say whether the commit is in the log, so then the driver reads it.
 
-**How one driver is kept alone.** Each entry is written as a version of one application of Delta's, ``stormspark``:
-the generation above, a number that goes up with every try below. Delta refuses, in silence, an entry whose version is not above
-the last one; and of two that are written at the same time one, since both had looked at that version. So once a later generation
-has written anything, nothing of an earlier one gets in, also if it had been on its way. A write that left nothing is told by the
-version that Delta says it has written in this session, or else by the newest entry of the log.
+**How only one driver writes.** Delta lets an application number its entries, as versions of that application. Here the
+application is ``stormspark``; the high bits of a version are the generation, and the low bits a number that grows with every
+try. Delta silently drops an entry whose version is not above the last one. Of two entries that are written at the same time
+it rejects one, because both writers have read the last version. So once a later generation has written anything, no entry of
+an earlier one gets in, even if it was under way. To find out whether a write has left an entry, the driver looks at the
+version that Delta reports for this session, or else at the newest entry of the log.
 
-**What the table says of itself** is in the ``userMetadata`` of the newest entry: the last batch, and so on (`_Stand`).
-Entries of an ``OPTIMIZE`` or ``VACUUM`` may come after it, others may not.
+**The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
+of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew, with one row a key and all rows of the batches that are retained, in one entry and between
-two batches. That takes the longer the more state there is; it comes when there are as many changes as it left rows,
-so a change pays for about one row more. The files that it replaces stay until somebody's ``VACUUM``, which may run at any time.
+**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained
+batches. It takes longer the more state there is. It comes when there are as many changes as it left rows the last time, so
+each change pays for about one more row. The files that it replaces stay until somebody runs a ``VACUUM``, which may run at
+any time.
 """
 
 from __future__ import annotations
@@ -52,18 +54,19 @@ _APPLICATION = _STAND = "stormspark"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 #: The bits of a version below the generation.
 _NUMBER_BITS = 36
-#: Entries of others that leave the rows as they are.
+#: Operations of others that leave the rows as they are.
 _HARMLESS = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
 #: The driver's own rows.
 _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
-#: Compaction comes after so many entries if there is enough to gain, and after so many in any case: each has a file.
+#: Compaction comes after the first number of entries if it gains enough, and after about the second one in any case, because
+#: each entry has a file.
 _COMPACT_AFTER, _COMPACT_AT_LAST = 50, 1000
 _ROWS_A_FILE = 1_000_000
 _ROWS_AT_ONCE = 8192
 _NOT_WRITTEN = "could not be written to"
-#: Of an opening, against a driver that still writes.
+#: How many times an opening tries to get in before an earlier driver that still writes.
 _TRIES = 10
-#: Schemes of URLs that delta-rs and the workers write to by themselves.
+#: Schemes of URLs to which workers can write with delta-rs.
 _DELTA_RS = {"file", "memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"}
 _TABLE_SETTINGS = {
     "delta.checkpointInterval": "50",
@@ -98,7 +101,7 @@ def reads_delta(session: SparkSession) -> bool:
 
 @dataclass(frozen=True)
 class _Stand:
-    """What the newest entry says: who wrote it, the last batch, the oldest that can be read, the one that was announced last."""
+    """The metadata of the newest entry: its writer, the last batch, the oldest readable batch, and the last announced one."""
 
     format: int = FORMAT
     generation: int = -1
@@ -107,20 +110,21 @@ class _Stand:
     txid: int = -1
     oldest: int = -1
     announced: int = -1
-    #: The first entry of a driver, which keeps the earlier ones out. One of these may still have come right before it, so all
-    #: but who wrote it is what the entry before says.
+    #: Whether this is the first entry of a driver, which keeps earlier drivers out. An earlier driver may still have written
+    #: right before it. So of this entry only the writer counts; the rest comes from the entry before.
     opening: bool = False
-    #: The rows that the last compaction left, and rows and entries since.
+    #: The number of rows that the last compaction left, and the numbers of rows and entries since.
     compacted: int = 0
     rows: int = 0
     entries: int = 0
 
 
 class SparkStateTable:
-    """The state table at ``location``, which is as Spark wants it: a URL of any file system that it knows.
+    """The state table at ``location``, which is a URL of any file system that Spark knows.
 
-    ``retain_txids`` and ``retain_hours`` say how many batches before the last can be read at least; hours are counted by
-    ``clock``, from when this driver saw a batch. Raises `UnsupportedEnvironmentError` where the session has no Delta.
+    ``retain_txids`` and ``retain_hours`` say how many batches before the last one, and how many hours back, can at least be
+    read. ``clock`` counts the hours of a batch from its commit by this driver. Raises `UnsupportedEnvironmentError` if the
+    session has no Delta.
     """
 
     def __init__(
@@ -142,7 +146,7 @@ class SparkStateTable:
         self._session = _own_session(session)
         self._tables: Any = self._session._jvm.io.delta.tables.DeltaTable  # type: ignore[union-attr]
         self._retain_txids, self._retain_secs, self._clock = retain_txids, retain_hours * 3600, clock
-        self._committed: deque[tuple[float, int]] = deque()  # when, for retention by hours
+        self._committed: deque[tuple[float, int]] = deque()  # time and batch, for retention by hours
         self._stand: _Stand | None = None
         self._refused: str | FencedError | None = "was not opened to be written to"
         self._generation: int | None = None
@@ -152,7 +156,7 @@ class SparkStateTable:
     # -- what the table says ---------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what is committed, where this is not the driver; raises `CheckpointError`."""
+        """Read what is committed. The driver that writes does not need this. Raises `CheckpointError`."""
         self._stand = self._look()
 
     @property
@@ -173,7 +177,7 @@ class SparkStateTable:
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, by component; of all tasks where they are None. Raises as `newest_rows`."""
+        """The newest rows of these tasks, given by component; None means all of its tasks. Raises like `newest_rows`."""
         if not tasks:
             return
         where = " or ".join(
@@ -185,9 +189,9 @@ class SparkStateTable:
         yield from self.newest_rows(where, kind=kind).to_batches(_ROWS_AT_ONCE)
 
     def newest_rows(self, where: str = "true", as_of: int | None = None, kind: str = "state") -> pa.Table:
-        """The newest row of each key as of a batch, without deleted ones, sorted: all that ``where``, in SQL, lets through.
+        """The newest row of each key as of a batch, sorted and without deleted keys. ``where`` is a filter in SQL.
 
-        It is all in memory then. Raises `CheckpointError` where the table does not have that batch, or can't be read.
+        All rows are read into memory. Raises `CheckpointError` if the table does not have that batch, or can't be read.
         """
         stand = self._known()
         txid = stand.txid if as_of is None else as_of
@@ -207,18 +211,18 @@ class SparkStateTable:
     def plan_restore(
         self, component: str | None = None, task: int | None = None, as_of: int | None = None
     ) -> HandedRows:
-        """What has the newest rows, in hand; for people who look at a state."""
+        """Read the newest rows into memory, for people who look at a state."""
         wanted = [f"component = {_literal(component)}"] if component is not None else []
         wanted += [f"task = {task}"] if task is not None else []
         return in_hand(self.newest_rows(" and ".join(wanted) or "true", as_of))
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """What the driver committed with its batches, newest values."""
+        """The newest values of the metadata that the driver committed with its batches."""
         found = self.newest_rows(as_of=as_of, kind=_METADATA).to_pylist()
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The batch after the last one that is committed, and what was announced of it; -1 and nothing if nothing was."""
+        """The number of the batch after the last committed one and its announcement; -1 and nothing if it has none."""
         stand = self._known()
         if stand.announced <= stand.txid:
             return -1, {}
@@ -231,11 +235,11 @@ class SparkStateTable:
     # -- the driver -------------------------------------------------------------------------------
 
     def open(self, generation: int, first_txid: int = 0) -> None:
-        """Begin to write as this generation, and make the table if there is none: whoever wrote before can't go on.
+        """Begin to write as this generation, and make the table if there is none. No earlier writer can write any more.
 
-        ``first_txid`` is the first batch of a new table. Again, it is how this driver goes on after an error. Raises
-        `FencedError` where a driver of the same or of a later generation has opened it, and `CheckpointError` for a table that
-        can't be read, or not by this version.
+        ``first_txid`` is the first batch of a new table. After an error, the driver calls this again to continue. Raises
+        `FencedError` if another driver of the same or of a later generation has opened the table. Raises `CheckpointError` if
+        the table can't be read, or not by this version.
         """
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -243,7 +247,7 @@ class SparkStateTable:
             except FencedError:
                 raise
             except CheckpointError:
-                # A driver before us may have written at the same time; the more often it does, the more often it wins.
+                # An earlier driver may have written at the same time, and won. It may win several times, so try again.
                 if not tries_left or self._refused != _NOT_WRITTEN:
                     raise
             else:
@@ -255,7 +259,7 @@ class SparkStateTable:
         found = self._look()
         mine = found is not None and found.token == self._token
         if found is not None and not mine and found.generation >= generation:
-            # Of our own generation only what this object has written itself may be there.
+            # In our own generation, only this object itself may have written the newest entry.
             before = self._stand.token if self._stand is not None and self._generation == generation else None
             if found.token != before:
                 raise self._fenced(found)
@@ -267,7 +271,7 @@ class SparkStateTable:
             self._number = -1
         self._stand = found
         self._append(SCHEMA.empty_table(), replace(found or _Stand(), opening=True))
-        # From here on nobody of an earlier generation gets in: so now, and not before, the table can be asked what it has.
+        # From here on no entry of an earlier generation gets in. So only now can the table be read reliably.
         self._refused = "could not be opened"
         stand = self._look()
         assert stand is not None
@@ -284,10 +288,10 @@ class SparkStateTable:
         files: Sequence[ChangedRows | None],
         metadata: Mapping[bytes, bytes | None] | None = None,
     ) -> None:
-        """Make a batch part of the table: what its workers changed, and what the driver wants to know of it again.
+        """Make a batch part of the table: the changes of its workers, and the driver's own metadata.
 
-        It is there when this returns. Raises `CheckpointError` where this is not the batch after the last, or rows are
-        not of it, or it can't be written; `FencedError` where another driver has taken over.
+        The commit is in the table when this returns. Raises `CheckpointError` if this is not the batch after the last one, if
+        rows belong to another batch, or if the commit can't be written. Raises `FencedError` if another driver has taken over.
         """
         stand = self._writing()
         self._check_order(txid, stand.txid)
@@ -310,9 +314,9 @@ class SparkStateTable:
             self._committed.append((self._clock(), txid))
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep what the next attempt at a batch has to know, before the batch is committed; its commit makes it void.
+        """Keep what the next attempt at a batch has to know, until the batch is committed. Call it at most once per batch.
 
-        It is there when this returns. Once a batch. Raises as `commit`.
+        The announcement is in the table when this returns. Raises like `commit`.
         """
         stand = self._writing()
         self._check_order(txid, stand.txid)
@@ -323,9 +327,9 @@ class SparkStateTable:
         self._append(SCHEMA.empty_table() if rows is None else rows, replace(stand, announced=txid))
 
     def compact(self, budget_secs: float) -> bool:
-        """Write the table anew if it is time for that, however long it takes; returns whether there is more to do: never.
+        """Write the table anew if it is time for that, however long it takes. Return whether there is more to do: never.
 
-        Raises as `commit`. What can be read before, of the batches that are retained, can be read after.
+        The retained batches read the same before and after. Raises like `commit`.
         """
         stand = self._writing()
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted
@@ -346,11 +350,11 @@ class SparkStateTable:
         return False
 
     def vacuum(self, budget_secs: float) -> int:
-        """Delete nothing: that is for Delta's ``VACUUM``, which takes longer than any batch may wait."""
+        """Delete nothing. That is left to Delta's ``VACUUM``, which takes longer than a batch may wait."""
         return 0
 
     def close(self) -> None:
-        """End writing. `open` begins again."""
+        """Stop writing. `open` begins again."""
         if not isinstance(self._refused, FencedError):
             self._refused = "was closed"
 
@@ -368,7 +372,7 @@ class SparkStateTable:
         return self._session.read.format("delta").load(self.location).select(*SCHEMA.names)
 
     def _look(self) -> _Stand | None:
-        """What the log says now; None where there is no table."""
+        """Read the table's metadata from the log; None if there is no table."""
         java = self._session._jsparkSession
         try:
             if not self._tables.isDeltaTable(java, self.location):
@@ -388,7 +392,10 @@ class SparkStateTable:
         raise CheckpointError(msg)
 
     def _stand_in(self, entries: Sequence[Any], whole: bool) -> _Stand | None:
-        """Of the newest entry of ours, which all that came later has left as it was; None where there are not enough."""
+        """The metadata of our newest entry; None if these entries are too few to find it.
+
+        Raises `CheckpointError` if a later entry of somebody else has changed the table.
+        """
         newest: _Stand | None = None
         changed = ""  # by somebody else
         for version, operation, said in entries:
@@ -447,7 +454,7 @@ class SparkStateTable:
             raise CheckpointError(msg)
 
     def _append(self, rows: pa.Table | DataFrame, stand: _Stand) -> None:
-        """One entry of the log, in place of the table where ``rows`` come out of it; see the module's first lines."""
+        """Write one entry of the log (see the module's docstring). A DataFrame as ``rows`` replaces the whole table."""
         assert self._generation is not None
         before, self._token = self._stand, uuid.uuid4().hex
         self._number += 1
@@ -478,7 +485,7 @@ class SparkStateTable:
         self._stand, self._refused = stand, None
 
     def _write(self, rows: pa.Table | DataFrame, stand: _Stand) -> bool:
-        """Returns whether Delta says that it has; if it does not, that says nothing."""
+        """Write the entry. Return whether Delta confirms it; without confirmation it may be written or not."""
         conf = self._session.conf
         conf.unset(_LAST_COMMIT)
         anew = isinstance(rows, DataFrame)
@@ -498,7 +505,7 @@ class SparkStateTable:
         return conf.get(_LAST_COMMIT, None) is not None
 
     def _horizon(self, stand: _Stand) -> int:
-        """The oldest batch that is to be kept."""
+        """The oldest batch that must stay readable."""
         horizon = stand.txid - self._retain_txids
         if self._retain_secs:
             old, before = -1, self._clock() - self._retain_secs
@@ -509,14 +516,14 @@ class SparkStateTable:
 
 
 def _newest(rows: DataFrame) -> DataFrame:
-    """One row a key, of those that are not deleted."""
+    """The newest row of each key, without deleted keys."""
     last = functions.max(functions.struct("txid", "value")).alias("last")
     found = rows.groupBy(*ORDER).agg(last).where("last.value is not null")
     return found.select(*ORDER, "last.value", "last.txid")
 
 
 def _own_session(session: SparkSession) -> SparkSession:
-    """With settings for a small table, written often."""
+    """Make a session with settings for a small table that is written often."""
     own = session.newSession()
     settings: dict[str, str | int | bool] = {
         "spark.sql.session.timeZone": "UTC",
@@ -531,7 +538,7 @@ def _own_session(session: SparkSession) -> SparkSession:
 
 
 def _literal(text: str) -> str:
-    """A text as Spark's SQL has it."""
+    """A string as a literal of Spark's SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

@@ -1,4 +1,4 @@
-"""The state of a component as Spark's DataFrame: each of its tasks is read by a Spark task of its own."""
+"""The state of a component as a DataFrame of Spark. A Spark task of its own reads the state of each of the component's tasks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from stormspark.checkpoint.plain_state import Entry, StateOfComponent
 
 __all__ = ["state_frame"]
 
-#: Keys of a dict are fields of a struct, up to so many: beyond, they are data and no names.
+#: The keys of a dict become fields of a struct, up to this many. If there are more, they are data and not names.
 _MOST_FIELDS = 50
 
 
 def state_frame(spark: SparkSession, found: StateOfComponent) -> DataFrame:
-    """See `stormspark.state`. Reads the state once to know the types of keys and values, and again when the DataFrame is used."""
+    """See `stormspark.state`. It reads the state once to find the types, and again whenever the DataFrame is used."""
     key, value = _types(spark, found)
     raw_keys, raw_values = key is None, value is None
     schema = pa.schema([("task", pa.int32()), ("key", key or pa.binary()), ("value", value or pa.binary())])
@@ -50,7 +50,7 @@ def _entries(
 
 
 def _types(spark: SparkSession, found: StateOfComponent) -> tuple[pa.DataType | None, pa.DataType | None]:
-    """The types that all keys and all values have; None where there is none."""
+    """The common type of all keys and that of all values; None if there is no common type."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for entries in _entries(found, batches, raw_keys=False, raw_values=False):
@@ -63,7 +63,10 @@ def _types(spark: SparkSession, found: StateOfComponent) -> tuple[pa.DataType | 
 
 
 def _type_of(values: list[Any]) -> pa.DataType:
-    """The Arrow type of them all; Arrow's own for what has none, which is not one of Spark's, stands for that."""
+    """The common Arrow type of these values.
+
+    A type of Arrow that Spark does not have (month_day_nano_interval) stands for values without a common type.
+    """
     try:
         inferred = pa.array(values).type
         _spark_type(inferred)
@@ -76,7 +79,7 @@ def _type_of(values: list[Any]) -> pa.DataType:
 
 
 def _common(seen: list[bytes]) -> pa.DataType | None:
-    """None where there is none, and of an empty state."""
+    """The common type of all that was seen; None if there is none, or if the state is empty."""
     schemas = [pa.ipc.read_schema(pa.py_buffer(bytes(one))) for one in seen]
     if not schemas:
         return None

@@ -1,7 +1,7 @@
-"""The state of workers that begin, where only Spark reaches the table: read between two attempts, sent when they come.
+"""Hands state to workers that begin, if only the driver reaches the table. It reads between two attempts, and sends later.
 
-It can't be read later: the round that starts a worker holds the cores that a query would need. So it waits in the driver's
-folder, a file a worker.
+The driver can't read the state when a worker asks for it, because the round that starts the worker may hold the cores that a
+query of Spark would need. So the state waits in the driver's folder, in one file per worker.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ _PART_BYTES = 4 << 20
 
 
 class HandedOut(Protocol):
-    """A state table that only the driver reaches; each method raises `CheckpointError`."""
+    """A state table that only the driver reaches. Each method may raise `CheckpointError`."""
 
     @property
     def last_txid(self) -> int:
         """The batch that was committed last; -1 before the first."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """What the driver committed with its batches."""
+        """The metadata that the driver committed with its batches."""
 
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, by component; of all tasks where they are None."""
+        """The newest rows of these tasks, given by component; None means all of its tasks."""
 
 
 class StateHandOver:
-    """For the workers of one topology; ``folder`` is the driver's own."""
+    """Hands state to the workers of one topology. ``folder`` is the driver's own."""
 
     def __init__(self, plan: PhysicalPlan, table: HandedOut, folder: Path) -> None:
         self._plan, self._table, self._folder = plan, table, folder
-        self._waiting: dict[int, int] = {}  # as of which batch, by worker
+        self._waiting: dict[int, int] = {}  # by worker, the batch of the state that waits for it
 
     def read(self, workers: Iterable[int]) -> None:
-        """Have the state of these workers ready, as of the last batch; raises `CheckpointError`."""
+        """Prepare the state of these workers, as of the last batch. Raises `CheckpointError`."""
         last = self._table.last_txid
         wanted = set(workers) | {worker for worker, as_of in self._waiting.items() if as_of != last}
         if last < 0 or not wanted:
@@ -59,7 +59,7 @@ class StateHandOver:
             self._waiting[worker] = last
 
     def parts(self, worker: int) -> Iterator[bytes]:
-        """What a worker that has come is sent, once; nothing before the first batch."""
+        """The state of a worker, in parts to send to it. It can be read once. Before the first batch there is none."""
         if self._table.last_txid < 0:
             return
         if self._waiting.pop(worker, None) is None:
@@ -82,7 +82,7 @@ class StateHandOver:
             yield from self._table.newest(dict.fromkeys(sources), ROWS)
 
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
-        """Its tasks, and all those of a component that had another number of them: their keys are dealt out anew."""
+        """The tasks whose state a worker needs, by component: its own, or all (None) if the keys are dealt out anew."""
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):
             if self._plan.components[task.component].kind_of_state:
