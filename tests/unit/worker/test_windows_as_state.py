@@ -458,7 +458,7 @@ def test_another_number_of_tasks_is_refused(tmp_path: Path) -> None:
     declared = builder.set_bolt("b", bolt).fields_grouping("a", Fields("value"))
     declared.add_configurations({"stormspark.state.keys": "grouping"})
     with pytest.raises(
-        InvalidTopologyError, match=r"bolt 'b' has stormspark.state.keys: grouping, and windows"
+        InvalidTopologyError, match=r"bolt 'b' has windows, and stormspark.state.keys is grouping"
     ):
         plan_topology(builder.create_topology("t"), ONCE)
 
