@@ -206,7 +206,7 @@ class LocalTopology:
 
     def _close(self) -> None:
         """End the topology gracefully. First report to the sources what their tasks have done since the last batch."""
-        self._sources.told((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
+        self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self.workers.close()
 
     def _finish(self) -> None:
@@ -227,10 +227,10 @@ class LocalTopology:
         throttle = self._throttle
         if self._thread is not None:
             reports = self.workers.run_batch(throttle.limits, throttle.round_target)
-            self._sources.told((report.sources for report in reports), throttle.limit_of)
+            self._sources.observe((report.sources for report in reports), throttle.limit_of)
         else:  # simulated batches take no time, so the throttle can learn nothing from them
             reports = self.workers.run_batch()
-            self._sources.told((report.sources for report in reports), _no_limit)
+            self._sources.observe((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)

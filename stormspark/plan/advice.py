@@ -132,8 +132,8 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
         place = f"spout {component.id!r}: topology.max.spout.pending is {limit}"
         if not settings.enable_message_timeouts:
             yield (
-                f"{place}, but message timeouts are off: a tuple that is never acked or failed counts for ever, and enough of them "
-                f"stop the spout (W15); set topology.enable.message.timeouts to true"
+                f"{place}, but message timeouts are off: a tuple that is never acked or failed counts for ever, and enough of "
+                f"them stop the spout (W15); set topology.enable.message.timeouts to true"
             )
         if not settings.acking:
             yield f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
@@ -157,13 +157,14 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
     limit = plan.conf.get("topology.executor.overflow.limit")
     if strategy == "slow" and limit:
         yield (
-            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped: spouts are slowed down instead (F5); to drop "
-            f"tuples that do not fit, set stormspark.backpressure.strategy to drop and stormspark.queue.high.mark.tuples to {limit}"
+            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped: spouts are slowed down instead (F5); to "
+            f"drop tuples that do not fit, set stormspark.backpressure.strategy to drop and stormspark.queue.high.mark.tuples "
+            f"to {limit}"
         )
     if strategy == "fail" and not plan.settings.acking:
         yield (
-            "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout is informed of "
-            "failed tuples, so they are dropped and counted (X51)"
+            "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout is informed "
+            "of failed tuples, so they are dropped and counted (X51)"
         )
 
 

@@ -68,8 +68,8 @@ def _check_without_transactions(plan: PhysicalPlan, topology: Topology) -> None:
     with_state = list(_with_state(plan, topology))
     if with_state:
         msg = (
-            f"{_place(with_state[0])} has state, but stormspark.exactly.once is false, and only transactions commit state: remove "
-            f"the setting"
+            f"{_place(with_state[0])} has state, but stormspark.exactly.once is false, and only transactions commit state: "
+            f"remove the setting"
         )
         raise InvalidTopologyError(msg)
     if knows_batches(topology):

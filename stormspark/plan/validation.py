@@ -115,7 +115,9 @@ def _of_input(
     place = f"{where + ': ' if where else ''}bolt {component.id!r}"
     emitter = topology.components.get(source)
     if emitter is None:
-        there = _nearest(source, topology.components) or f"; the components are {_listed(topology.components)}"
+        there = (
+            _nearest(source, topology.components) or f"; the components are {_listed(topology.components)}"
+        )
         yield f"{place} subscribes to {source!r}, which does not exist (J5){there}"
         return
     declared = emitter.streams.get(stream)

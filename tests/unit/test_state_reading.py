@@ -145,7 +145,7 @@ def test_what_is_not_there_is_named(tmp_path: Path):
         stormspark.state(tmp_path, "counts")
     with pytest.raises(CheckpointError, match=r"can give the batches 0 to 0, not 5"):
         stormspark.state(str(tmp_path), "count", txid=5)
-    with pytest.raises(TopologyNotAliveError, match="no topology 'nobody-knows' was started on this host"):
+    with pytest.raises(TopologyNotAliveError, match="started no topology 'nobody-knows' on this host"):
         stormspark.state("nobody-knows", "count")
 
 

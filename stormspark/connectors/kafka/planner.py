@@ -303,7 +303,7 @@ class KafkaPlanner:
 
     # -- what has become of it -------------------------------------------------------------------------------
 
-    def told(self, end: Document, progress: SourceProgress) -> None:
+    def observe(self, end: Document, progress: SourceProgress) -> None:
         """Note how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
         Low marks are valid for the batch in which the tasks were asked for them. If the same marks were taken for those of a

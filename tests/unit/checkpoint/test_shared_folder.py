@@ -38,7 +38,7 @@ def test_a_host_with_a_copy_of_the_folder(tmp_path: Path) -> None:
     shared = SharedFolder(tmp_path / "driver", "do without")
     shutil.copytree(tmp_path / "driver", tmp_path / "worker")
     shown = show_that_it_is_seen(shared.place.replace("/driver/", "/worker/"))
-    assert shared.problem_with(shown) == "what it has written there the driver does not see"
+    assert shared.problem_with(shown) == "the driver does not see what was written there"
 
 
 def test_the_folder_of_an_earlier_driver_proves_nothing(tmp_path: Path) -> None:

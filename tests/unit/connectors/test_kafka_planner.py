@@ -99,7 +99,7 @@ class Rig:
     def told(self, end: Document, waiting: int = 0, **marks: int) -> None:
         self.asked += 1
         named = {name.replace("_", "-"): offset for name, offset in marks.items()}
-        self.planner.told(end, SourceProgress(waiting, {**named, ASKED: self.asked}))
+        self.planner.observe(end, SourceProgress(waiting, {**named, ASKED: self.asked}))
 
 
 def test_first_the_positions_then_what_there_is() -> None:
@@ -244,7 +244,7 @@ def test_commits_are_the_contiguous_run_once_a_period() -> None:
     assert brokers.group == {T0: Committed(4, "mine"), T1: Committed(10, "mine")}
     brokers.latest = {T0: 20, T1: 20}
     position = rig.latest(position)
-    rig.planner.told(position, SourceProgress(0, {"t-0": 4, ASKED: rig.asked}))
+    rig.planner.observe(position, SourceProgress(0, {"t-0": 4, ASKED: rig.asked}))
     rig.now += 31
     rig.planner.commit(position)
     assert brokers.group[T1] == Committed(10, "mine"), "t-1 has ten open messages that nobody has told of"
@@ -263,12 +263,12 @@ def test_marks_of_an_earlier_run_do_not_count() -> None:
     """K5: a reader that begins knows nothing of what is open."""
     brokers = Brokers({T0: 10})
     rig = Rig(brokers, offset_commit_period_ms=0)
-    rig.planner.told({}, SourceProgress(0, {ASKED: 5}))
+    rig.planner.observe({}, SourceProgress(0, {ASKED: 5}))
     position = rig.latest(rig.latest({}))
-    rig.planner.told(position, SourceProgress(0, {ASKED: 5}))
+    rig.planner.observe(position, SourceProgress(0, {ASKED: 5}))
     rig.planner.commit(position)
     assert brokers.group == {}
-    rig.planner.told(position, SourceProgress(0, {ASKED: 1}))
+    rig.planner.observe(position, SourceProgress(0, {ASKED: 1}))
     rig.planner.commit(position)
     assert brokers.group == {T0: Committed(10, "mine")}
 

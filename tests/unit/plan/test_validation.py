@@ -89,7 +89,8 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "J5: a spout with inputs": (
         lambda: changed("words", inputs={GlobalStreamId("bolt"): ShuffleGrouping()}),
         {},
-        HERE + r"spout 'words' may not subscribe to anything \(J5\), but subscribes to 'bolt'; make it a bolt",
+        HERE
+        + r"spout 'words' may not subscribe to anything \(J5\), but subscribes to 'bolt'; make it a bolt",
     ),
     "J5: tasks without executors": (
         lambda: changed("bolt", parallelism=0, conf={"topology.tasks": 3}),

@@ -232,7 +232,9 @@ def test_a_setting_that_can_not_hold_is_refused_when_the_topology_is_planned():
         plan_topology(builder.create_topology("counting"))
 
     planned("grouping", "fields")
-    with pytest.raises(InvalidTopologyError, match=r"test_durable_state.*by shuffle, but stormspark.state.keys is grouping"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_durable_state.*by shuffle, but stormspark.state.keys is grouping"
+    ):
         planned("grouping", "shuffle")
     with pytest.raises(InvalidTopologyError, match="must be grouping"):
         planned("groupings", "fields")
