@@ -413,7 +413,7 @@ class SparkStateTable:
             if stand.get("format", 0) > FORMAT:
                 msg = (
                     f"the state table {self.location} was written by a newer stormspark (format {stand['format']}, this one "
-                    f"knows {FORMAT}): use the newer one"
+                    f"knows {FORMAT}): use that version"
                 )
                 raise CheckpointError(msg)
             one = _Stand(**stand)
