@@ -151,7 +151,10 @@ class AckerJournal:
         if not self._numbers:
             return
         if head.format > _FORMAT:
-            msg = f"the durable acker's journal {files} was written by a newer stormspark (format {head.format}): use that version"
+            msg = (
+                f"the durable acker's journal {files} was written by a newer stormspark (format {head.format}): "
+                f"use that version"
+            )
             raise CheckpointError(msg)
         self.last_time, self.delay = head.at, head.delay
 
