@@ -76,6 +76,9 @@ def _open(component: ComponentPlan) -> LocalSource:
         msg = f"{component.place}: {error}"
         raise InvalidTopologyError(msg) from error
     if source is None:
-        msg = f"{component.place} is read by Spark: run the topology on Spark, or give complete_topology mocked tuples for it"
+        msg = (
+            f"{component.place} can be read only by Spark: run the topology on Spark, or give complete_topology mocked tuples "
+            f"for it"
+        )
         raise InvalidTopologyError(msg)
     return source

@@ -153,7 +153,7 @@ class LocalTopology:
                 pending = statistics.total("pending")
                 msg = f"topology {self.name!r} was not idle after {timeout:g} s: {pending} trees pending"
                 for busy in filter(None, (worker.busy() for worker in self.workers.workers)):
-                    msg += f"; in the code of {busy.task} since {busy.seconds:.1f} s"
+                    msg += f"; it has been in the code of {busy.task} for {busy.seconds:.1f} s"
                 raise TimeoutError(msg)
 
     def advance_time(self, seconds: float) -> None:
@@ -171,7 +171,7 @@ class LocalTopology:
     def simulated_clock(self) -> SimulatedClock:
         """The clock that a test drives. Raises TypeError if time is real."""
         if not isinstance(self._clock, SimulatedClock):
-            msg = f"topology {self.name!r} runs on real time; make the cluster with LocalCluster(simulated_time=True)"
+            msg = f"topology {self.name!r} runs on real time; create the cluster with LocalCluster(simulated_time=True)"
             raise TypeError(msg)
         return self._clock
 
@@ -259,8 +259,8 @@ class LocalTopology:
                 busy = worker.busy()
                 if busy is not None and busy.seconds > _STUCK_SECS:
                     _log.warning(
-                        "topology %s can't stop: it is in the code of %s since %.0f s; next_tuple, execute and the like must "
-                        "return soon (B1)",
+                        "topology %s can't stop: it has been in the code of %s for %.0f s; next_tuple, execute and the like "
+                        "must return soon (B1)",
                         self.name,
                         busy.task,
                         busy.seconds,

@@ -304,7 +304,9 @@ def test_the_local_engine_refuses_in_one_line() -> None:
     """It has no Spark."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", DataFrameSpout(lambda spark: None, ["n"]))
-    with pytest.raises(InvalidTopologyError, match=r"test_sources\.py:\d+: spout 'numbers' is read by Spark"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_sources\.py:\d+: spout 'numbers' can be read only by Spark"
+    ):
         submit_locally(builder.create_topology("local"))
 
 
