@@ -212,7 +212,7 @@ def test_the_builder_takes_what_it_can_run() -> None:
         InvalidTopologyError, match=r"test_transactional.py.*'words'.*must be a TransactionalSpout"
     ):
         TransactionalTopologyBuilder("id", "words", TestWordSpout())  # type: ignore[arg-type]
-    with pytest.raises(InvalidTopologyError, match="must be a text"):
+    with pytest.raises(InvalidTopologyError, match="must be a string"):
         TransactionalTopologyBuilder("", "tens", Tens())
     builder = TransactionalTopologyBuilder("id", "tens", Tens())
 

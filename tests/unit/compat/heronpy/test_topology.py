@@ -62,7 +62,7 @@ def test_a_class_submits_itself() -> None:
     with capturing() as submitted:
         Written.write()
     assert [topology.name for topology in submitted] == ["Written"]
-    with pytest.raises(InvalidTopologyError, match=r"nobody is there to run it"):
+    with pytest.raises(InvalidTopologyError, match=r"no command runs it"):
         Written.write()
     with pytest.raises(InvalidTopologyError, match=r"base Topology class"):
         Topology.write()
