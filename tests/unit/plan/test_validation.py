@@ -157,7 +157,7 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "J5: a setting that only Storm reads, of a wrong type": (
         lambda: words_and().create_topology("t"),
         {"topology.kryo.factory": 3},
-        r"topology\.kryo\.factory must be a text, got 3 of type int",
+        r"topology\.kryo\.factory must be a string, got 3 of type int",
     ),
     "J5: a component's setting of a wrong type": (
         lambda: changed("bolt", conf={"topology.debug": "yes"}),
@@ -167,7 +167,7 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "J5: a metrics consumer without a class": (
         lambda: words_and().create_topology("t"),
         {"topology.metrics.consumer.register": [{"argument": 1}]},
-        r"topology\.metrics\.consumer\.register must be a list of mappings with a text 'class'",
+        r"topology\.metrics\.consumer\.register must be a list of mappings with a string 'class'",
     ),
     "A24: a value that is no JSON": (
         lambda: words_and().create_topology("t", {"mine": object()}),
@@ -187,7 +187,7 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "A24: a key that is no text": (
         lambda: words_and().create_topology("t", {3: "x"}),  # type: ignore[dict-item]
         {},
-        r"a key must be a text, got 3 of type int",
+        r"a key must be a string, got 3 of type int",
     ),
     **{
         f"A14: name {name!r}": (
