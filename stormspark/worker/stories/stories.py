@@ -261,7 +261,7 @@ class Stories:
 
     def end_superstep(self) -> None:
         """Answer the questions of other workers, and write all noted stories."""
-        if self._ledger.asked:
+        if self._ledger.wanted_stories:
             self._answer()
         if self.scene.done:
             for recording in self.scene.done:
@@ -278,8 +278,8 @@ class Stories:
 
     def _answer(self) -> None:
         """Write what this worker knows of other workers' trees that have failed."""
-        asked = {root: root for root in self._ledger.asked[: self._most_failures]}
-        self._ledger.asked.clear()
+        asked = {root: root for root in self._ledger.wanted_stories[: self._most_failures]}
+        self._ledger.wanted_stories.clear()
         found = find_holders(asked, self._bolts, self._lanes, self._names, self._clock())
         for root in asked:
             holders: list[Holder] = found.get(root, [])

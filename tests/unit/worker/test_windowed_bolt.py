@@ -626,9 +626,9 @@ def test_a_configuration_of_its_own_does_not_hide_the_windows() -> None:
         (lambda bolt: bolt.with_tumbling_window(None), "length must be Count"),
         (lambda bolt: bolt.with_lag(Count(1)), "with_lag: lag must be a Duration"),
         (lambda bolt: bolt.with_watermark_interval(Duration(0)), "interval must be positive"),
-        (lambda bolt: bolt.with_timestamp_field(""), "with_timestamp_field: a field's name must be a text"),
+        (lambda bolt: bolt.with_timestamp_field(""), "with_timestamp_field: a field's name must be a string"),
         (lambda bolt: bolt.with_timestamp_extractor("at"), "expected a function of a tuple, got 'at'"),
-        (lambda bolt: bolt.with_late_tuple_stream(None), "a stream's id must be a text"),
+        (lambda bolt: bolt.with_late_tuple_stream(None), "a stream's id must be a string"),
         (
             lambda bolt: bolt.with_timestamp_field("at").with_timestamp_extractor(len),
             "already configured with a timestamp",

@@ -390,7 +390,7 @@ def test_plans_name_the_users_lines() -> None:
         both = Both.spec(inputs=[words])
 
     with pytest.raises(
-        InvalidTopologyError, match=rf"{__file__}:\d+: bolt 'both': .*'a' stands more than once"
+        InvalidTopologyError, match=rf"{__file__}:\d+: bolt 'both': .*'a' occurs more than once"
     ):
         lower(T, "t")
     topology = lower(_class(w=(w := Words.spec()), s=Sink.spec(inputs={w: Grouping.DIRECT})), "t")
