@@ -224,7 +224,7 @@ class DeltaBolt(TransactionalSink, Bolt):
                     raise
                 time.sleep(random.uniform(0, 0.05 * attempt))
 
-    # -- batches that are none -------------------------------------------------------------------------------
+    # -- batches that are not transactions -------------------------------------------------------------------
 
     @property
     def _tries(self) -> int:

@@ -77,7 +77,7 @@ class _Link:
     incarnation: int
     process: ProcessId
     connection: Connection
-    heard: float
+    received_at: float
     warned_at: float = 0.0
     executor: ProcessId | None = None
     #: Whether its tasks are open, so that it takes requests.
@@ -276,12 +276,14 @@ class Nimbus:
         with self._changed:
             if self._looked_at is not None and now - self._looked_at > self._lease / 3:
                 for link in self._links.values():
-                    link.heard = max(link.heard, min(now, link.heard + now - self._looked_at))
+                    link.received_at = max(
+                        link.received_at, min(now, link.received_at + now - self._looked_at)
+                    )
             self._looked_at = now
             silent = [
                 (link, most)
                 for link in self._links.values()
-                if now - link.heard > (most := self._lease + (0 if link.ready else self._start_timeout))
+                if now - link.received_at > (most := self._lease + (0 if link.ready else self._start_timeout))
             ]
         for link, most in silent:
             self._lose(link.worker, link.incarnation, f"it was silent for {most:g} s")
@@ -472,11 +474,11 @@ class Nimbus:
             if state is not None and state.by_driver:
                 for part in itertools.chain(self._state_of(link.worker), (b"",)):
                     link.connection.send(StateRows(part))
-                    link.heard = time.monotonic()  # the worker reads, so it lives
+                    link.received_at = time.monotonic()  # the worker reads, so it lives
         return True
 
     def _receive(self, link: _Link, message: object) -> None:
-        link.heard = time.monotonic()
+        link.received_at = time.monotonic()
         if isinstance(message, Beat):
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))

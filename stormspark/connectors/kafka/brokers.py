@@ -16,7 +16,7 @@ __all__ = ["Answer", "Brokers", "EndsWatch"]
 #: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for it.
 _ANSWER_SECS = 5.0
 _CLOSE_SECS = 1.0
-#: The beginning of a commit's metadata: tells stormspark's commits from those of others.
+#: The beginning of a commit's metadata. It distinguishes stormspark's commits from those of others.
 _MARK = "stormspark:"
 
 

@@ -78,8 +78,8 @@ class _Options:
     #: Whether a topic that does not exist when the topology starts is an error, or is waited for.
     unknown_topic: Literal["fail", "wait"] = "fail"
     #: What the topology does if a partition's log was cut, because a new leader did not have all of it or a disk was lost:
-    #: go on at the log's new end, or stop. If no topic id tells a cut log from a topic that was deleted and made again,
-    #: "continue" reads the whole topic again, or with AT_MOST_ONCE goes on at the new end.
+    #: continue at the log's new end, or stop. If no topic id shows whether the log was cut or the topic was deleted and made
+    #: again, "continue" reads the whole topic again, or with AT_MOST_ONCE continues at the new end.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"

@@ -4,7 +4,7 @@ Kafka's logs only grow, unless a topic is deleted and made again, or messages ar
 leader that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was
 away may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in
 several answers. Until then no more messages of these partitions are handed out. If the topic's id is not known, then or now,
-nobody can tell which of the two has happened. The result says so.
+it is unknown which of the two has happened, and the result says so.
 
 This module is pure: what Kafka says comes as arguments.
 """
