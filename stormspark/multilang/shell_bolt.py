@@ -123,7 +123,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
             self._talk.child.flush()
 
     @property
-    def awaits_answer(self) -> bool:
+    def asks(self) -> bool:
         """Whether the child waits for task ids (I8)."""
         return self._talk is not None and self._talk.asks
 

@@ -131,7 +131,7 @@ class Hung(Outside):
 class Quiet(Outside):
     """It waits for no answers."""
 
-    awaits_answer = False
+    asks = False
 
 
 def heard(rig: Rig, what: str) -> list[int]:
