@@ -148,7 +148,7 @@ def committed(broker: KafkaBroker, topic: str, partitions: int, group: str | Non
 def test_a_stop_commits_what_was_acked_since_tasks_were_asked_last(
     kafka: KafkaBroker, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """K5."""
+    """A graceful stop commits what was acked since the tasks were asked last (K5)."""
     monkeypatch.setattr("stormspark.connectors.kafka.spout._LOW_MARKS_EVERY", 10**9)
     kafka.create_topic("last", partitions=2)
     kafka.produce("last", [b"%d" % n for n in range(50)], keys=[b"key"] * 50, partition=1)
