@@ -30,7 +30,7 @@ from tests.fuzz.attempts import Attempts, RoughClock, small_pieces
 from tests.fuzz.components import FOLDER, Notes, begin_run, built
 from tests.fuzz.model import Foretold, foretell
 from tests.fuzz.spec import FirstAndLast, Message, TopologySpec, random_topology, topology_from
-from tests.spark.waiting import wait_until_idle
+from tests.waiting import wait_until_idle
 
 FIRST = int(os.environ.get("FUZZ_SEED") or os.environ.get("TEST_SEED", "1"))
 IN_PROCESS = range(FIRST, FIRST + int(os.environ.get("FUZZ_TOPOLOGIES", "60")))

@@ -15,7 +15,7 @@ from stormspark import Bolt, Fields, Spout, TopologyBuilder
 from stormspark.api.state import StatefulComponent
 from stormspark.spark import SparkTopology
 from tests.spark.test_durable_acker import Held
-from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
 from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
