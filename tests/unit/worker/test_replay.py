@@ -20,7 +20,7 @@ from stormspark.errors import CheckpointError
 from stormspark.transactional import TransactionalTopologyBuilder
 from stormspark.worker.replays.replay import Change, Emitted, plan_that_ran, replay
 from tests.conformance.components import EFFECTS, read_effects
-from tests.conformance.transactional_components import Partial, Ranges
+from tests.conformance.transactional_components import DrawnRanges, Partial
 from tests.unit.worker.components import Script
 from tests.unit.worker.durable_workers import DurableWorkers
 from tests.unit.worker.test_durable_state import Count
@@ -173,7 +173,7 @@ def test_ticks_are_inputs(tmp_path: Path):
 
 def test_batch_bolts_are_told_of_their_batches(tmp_path: Path):
     """G6: what they emit when the batch is over is compared too; which attempt it was is recorded."""
-    builder = TransactionalTopologyBuilder("order", "ranges", Ranges(60, 20), 2)
+    builder = TransactionalTopologyBuilder("order", "ranges", DrawnRanges(60, 20), 2)
     builder.set_bolt("partial", Partial(), 2).fields_grouping("ranges", Fields("number"))
     builder.set_committer_bolt("sums", Partial()).global_grouping("partial")
     effects = tmp_path / "effects"
