@@ -18,6 +18,9 @@ import pytest
 from tests.legacy.heron_streamlet.files import JOIN, RAISES, WORD_COUNT
 from tests.whole_lines import whole_lines
 
+# Each starts the command line, and most wait until their topology has been quiet for seconds.
+pytestmark = pytest.mark.slow
+
 Stormspark = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).parents[3]

@@ -189,12 +189,14 @@ def test_hashes_are_those_that_java_gave(ints: str) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @needs_java
 def test_the_record_is_what_java_says_today() -> None:
     """Java still computes the hashes of the record (D1, D2, D3)."""
     assert json.loads(RECORD.read_text()) == java_record()
 
 
+@pytest.mark.slow
 @needs_java
 def test_any_other_key_hashes_as_in_java() -> None:
     """Random keys hash as Java hashes them (D1, D2, D3)."""

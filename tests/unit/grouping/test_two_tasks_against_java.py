@@ -60,12 +60,14 @@ def test_the_two_tasks_are_those_that_java_gave() -> None:
     assert drawn(DRAWS) == json.loads(RECORD.read_text())
 
 
+@pytest.mark.slow
 @needs_java
 def test_the_record_is_what_java_says_today() -> None:
     """Java still chooses the tasks of the record (D12)."""
     assert json.loads(RECORD.read_text()) == ask_java(DRAWS)
 
 
+@pytest.mark.slow
 @needs_java
 def test_any_other_key_has_the_tasks_that_java_gives_it() -> None:
     """Random keys get the two tasks that Java chooses (D12)."""
