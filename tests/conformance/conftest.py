@@ -67,7 +67,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
                 local.stop()
             return Outcome(folder, local.statistics(), local.stories())
         from stormspark.spark import submit
-        from tests.spark.waiting import wait_until_idle
+        from tests.waiting import wait_until_idle
 
         spark = request.getfixturevalue("spark")
         running = submit(topology, spark, conf=settings)

@@ -112,7 +112,7 @@ def test_a_second_subscription_of_a_stream_replaces_the_first(run: Run) -> None:
 
 
 def test_a_fields_grouping_without_fields_is_the_global_one(run: Run) -> None:
-    """A7."""
+    """A fields grouping without fields sends all tuples to the first task (A7)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(30), 2)
     builder.set_bolt("record", Record(), 3).fields_grouping("numbers", Fields())

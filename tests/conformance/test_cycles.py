@@ -54,7 +54,7 @@ def test_a_counted_loop_without_ackers(run: Run) -> None:
 
 
 def test_a_fail_in_a_late_round_fails_its_message_once_and_no_other(run: Run) -> None:
-    """A15, E11, E22."""
+    """Two tuples fail in late rounds of a loop: their messages fail once, and all others are acked (A15, E11, E22)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", TimedNumbers(12), parallelism=2)
     itself = builder.set_bolt("itself", Round(7, fails=(5, 8), fails_at=1), parallelism=3)

@@ -17,7 +17,7 @@ Run = Callable[..., Any]
 
 
 def test_every_tuple_arrives_once_and_every_message_is_acked_once(run: Run) -> None:
-    """E20, E22, E26."""
+    """Each tuple and each verdict arrives once, and the statistics count the same (E20, E22, E26)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(500), parallelism=2)
     builder.set_bolt("repeat", Repeat(4), parallelism=2).shuffle_grouping("numbers")
@@ -42,7 +42,7 @@ def test_every_tuple_arrives_once_and_every_message_is_acked_once(run: Run) -> N
 
 
 def test_fields_grouping_sends_to_storms_task(run: Run) -> None:
-    """D1, D3."""
+    """A fields grouping chooses the task that Storm's hash gives (D1, D3)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(100), parallelism=1)
     builder.set_bolt("record", Record(), parallelism=4).fields_grouping("numbers", Fields("n"))
@@ -72,7 +72,7 @@ def test_all_global_and_shuffle_groupings(run: Run) -> None:
 
 
 def test_a_failed_tuple_fails_its_message_with_the_reason_and_can_be_replayed(run: Run) -> None:
-    """E11, E24, W4, C5."""
+    """The spout hears which bolt failed the message and why; sent again, the message is acked (E11, E24, W4, C5)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(40), parallelism=2)
     builder.set_bolt("repeat", Repeat(2), parallelism=2).shuffle_grouping("numbers")
@@ -90,7 +90,7 @@ def test_a_failed_tuple_fails_its_message_with_the_reason_and_can_be_replayed(ru
 
 
 def test_a_bolt_that_raises_restarts_alone_and_its_tuple_fails(run: Run) -> None:
-    """W22, X53f."""
+    """An exception in a bolt restarts its task once, fails its one tuple, and is kept as the last error (W22, X53f)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(40))
     builder.set_bolt("record", Record(error=(5,)), parallelism=2).fields_grouping("numbers", Fields("n"))
@@ -119,7 +119,7 @@ def test_a_join_anchors_to_both_inputs(run: Run) -> None:
 
 
 def test_max_spout_pending_is_kept_and_all_is_done(run: Run) -> None:
-    """B4, E27."""
+    """With at most ten messages pending, all sixty are acked in the end (B4, E27)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(60))
     builder.set_bolt("record", Record(), parallelism=2).shuffle_grouping("numbers")
@@ -128,7 +128,7 @@ def test_max_spout_pending_is_kept_and_all_is_done(run: Run) -> None:
 
 
 def test_without_ackers_acks_come_inside_emit(run: Run) -> None:
-    """B8, C3, E29."""
+    """Without ackers every message is acked, even one that a bolt fails (B8, C3, E29)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(30))
     builder.set_bolt("record", Record(fail=(3,)), parallelism=2).shuffle_grouping("numbers")
@@ -139,7 +139,7 @@ def test_without_ackers_acks_come_inside_emit(run: Run) -> None:
 
 
 def test_a_message_without_subscribers_is_acked(run: Run) -> None:
-    """B7, E30."""
+    """A message that no bolt subscribes to is acked, and nothing counts as transferred (B7, E30)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(5))
     done = run(builder.create_topology("nobody"))
@@ -148,7 +148,7 @@ def test_a_message_without_subscribers_is_acked(run: Run) -> None:
 
 
 def test_order_between_two_tasks_is_kept(run: Run) -> None:
-    """E31."""
+    """Each bolt task receives the tuples of the spout in the order in which they were emitted (E31)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(3000))
     builder.set_bolt("record", Record(), parallelism=2).shuffle_grouping("numbers")
@@ -161,7 +161,7 @@ def test_order_between_two_tasks_is_kept(run: Run) -> None:
 
 
 def test_a_graceful_end_calls_deactivate_close_and_cleanup(run: Run) -> None:
-    """B1, C1, B13."""
+    """At a graceful end each spout is deactivated and then closed, and each bolt is cleaned up (B1, C1, B13)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(5), parallelism=2)
     builder.set_bolt("record", Record(), parallelism=2).shuffle_grouping("numbers")

@@ -44,7 +44,7 @@ def test_a_partial_key_goes_to_the_less_used_of_its_two_tasks(run: Run) -> None:
 
 
 def test_none_grouping_draws_a_task_for_each_tuple(run: Run) -> None:
-    """D8."""
+    """The none grouping draws a task for each tuple, so that all tasks get about the same number (D8)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(800), parallelism=2)
     builder.set_bolt("record", Record(), parallelism=4).none_grouping("numbers")
@@ -109,7 +109,7 @@ def test_a_wrong_answer_of_a_custom_grouping_fails_the_tuple_and_nothing_of_the_
 
 
 def test_a_custom_grouping_that_cannot_be_prepared_stops_the_topology(run: Run) -> None:
-    """D13, W22."""
+    """An error in a custom grouping's prepare stops the topology and names the grouping's place (D13, W22)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(5))
     builder.set_bolt("record", Record()).custom_grouping("numbers", NotReady())

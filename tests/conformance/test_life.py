@@ -88,7 +88,7 @@ def test_hooks_and_metrics(run: Run) -> None:
 
 
 def test_a_component_is_told_its_configuration_and_place(run: Run) -> None:
-    """A20, A26, A27."""
+    """Each task finds its own configuration, its index and its inputs in its context (A20, A26, A27)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(4))
     told = builder.set_bolt("told", Told(), 2).all_grouping("numbers")

@@ -166,7 +166,7 @@ def test_a_child_that_never_goes_well_stops_the_topology(run: Run) -> None:
 
 
 def test_a_child_that_can_not_start_stops_the_topology_and_says_why(run: Run) -> None:
-    """I2, W22."""
+    """A child process that ends at its start is an error with its bolt, exit code and last words (I2, W22)."""
     with pytest.raises(ComponentError) as error:
         run(echoing({}, 10, "exit"))
     for part in ("bolt 'child'", "ended with exit code 7", "no such library"):

@@ -173,7 +173,7 @@ def test_an_attribute_that_can_not_be_pickled_is_named(run: Run) -> None:
 
 
 def test_keys_by_prefix_deleted_and_more_than_the_cache_holds(run: Run) -> None:
-    """C35, C36."""
+    """A bolt iterates over keys by prefix and deletes keys, with more state than its cache holds (C35, C36)."""
     done = run(topology(KeyRange(), 300, tasks=1, **{"stormspark.state.cache.bytes": 2000}))
     effects = {effect[0]: effect[1:] for effect in done.effects("bolt")}
     for user in range(3):

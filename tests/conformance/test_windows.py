@@ -139,7 +139,7 @@ def test_a_result_that_fails_fails_its_whole_window_once(run: Run) -> None:
 
 
 def test_sliding_windows_fail_what_any_of_them_has(run: Run) -> None:
-    """C27, E25, W14."""
+    """A tuple fails when any of the sliding windows that contain it fails (C27, E25, W14)."""
     spout = Stages(range(8), untracked=[1000] * 4)
     done = run(topology(spout, Sum().with_window(Count(4), Count(2)), 2 + 3 + 4 + 5))
     assert verdicts(done) == Counter(

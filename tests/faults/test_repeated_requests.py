@@ -24,7 +24,7 @@ from stormspark.worker.host.launch import LaunchError, own_folder
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.host.messages import Request
 from tests.spark.topologies import FOLDER, PrepareRaises, broken, word_count
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_gone, worker_processes
+from tests.waiting import PATIENCE_SECS, wait_for, wait_until_gone, worker_processes
 
 pytestmark = pytest.mark.faults
 

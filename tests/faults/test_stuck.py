@@ -15,7 +15,7 @@ from stormspark.errors import WorkerLostError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Numbers, read_effects
 from tests.faults.stuck_components import Spins
-from tests.spark.waiting import PATIENCE_SECS, wait_until_gone, wait_until_idle, worker_processes
+from tests.waiting import PATIENCE_SECS, wait_until_gone, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 

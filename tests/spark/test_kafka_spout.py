@@ -22,7 +22,14 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record, read_effects
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.waiting import (
+    PATIENCE_SECS,
+    wait_for,
+    wait_for_acks,
+    wait_for_batches,
+    wait_until_idle,
+    worker_processes,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Start = Callable[..., SparkTopology]
@@ -64,14 +71,6 @@ def spout_of(running: SparkTopology) -> Any:
     return running.statistics().components["kafka"]
 
 
-def wait_for_acks(running: SparkTopology, acks: int) -> None:
-    def done() -> bool:
-        assert running.error is None, running.error
-        return bool(spout_of(running).acked >= acks)
-
-    wait_for(done, message=f"{acks} acks")
-
-
 def is_committed(broker: KafkaBroker, group: str, topic: str, offsets: list[int]) -> bool:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
     found = consumer.committed([TopicPartition(topic, n) for n in range(len(offsets))], timeout=30)
@@ -97,7 +96,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(
             conf=conf,
             checkpoint=tmp_path / "checkpoint",
         )
-        wait_for_acks(running, 800)
+        wait_for_acks(running, "kafka", 800)
         wait_until_idle(running)
         for topic, partitions in (("spark-a", 3), ("spark-b", 1)):
             wanted = [(run + 1) * 200] * partitions
@@ -120,7 +119,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(
         conf=conf,
         checkpoint=tmp_path / "checkpoint",
     )
-    wait_for_acks(running, 1)
+    wait_for_acks(running, "kafka", 1)
     wait_until_idle(running)
     running.stop()
     assert numbers(tmp_path / "out") == expected + Counter([5000])
@@ -143,11 +142,11 @@ def test_an_outage_ends_no_query_and_new_partitions_are_found(
     finally:
         kafka.start()
     kafka.produce("outage", [b"%d" % n for n in range(6000, 7000)])
-    wait_for_acks(running, 7000)
+    wait_for_acks(running, "kafka", 7000)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.create_partitions([NewPartitions("outage", 4)])["outage"].result(30)
     wait_for(lambda: produced(kafka, "outage", 7000, partition=3))
-    wait_for_acks(running, 7001)
+    wait_for_acks(running, "kafka", 7001)
     wait_until_idle(running)
     assert running.query.runId == first
     running.stop()
@@ -233,6 +232,6 @@ def test_a_topic_that_is_not_there_stops_the_topology_or_is_waited_for(
     wait_for_batches(running, 2)
     kafka.create_topic("spark-missing")
     kafka.produce("spark-missing", [b"1", b"2"])
-    wait_for_acks(running, 2)
+    wait_for_acks(running, "kafka", 2)
     running.stop()
     assert running.error is None

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.faults.nothing_lost.scenario import Inject, Scenario
 from tests.faults.nothing_lost.topology import trap
-from tests.spark.waiting import PATIENCE_SECS, worker_processes
+from tests.waiting import PATIENCE_SECS, worker_processes
 
 __all__ = ["FAULTS", "TOGETHER", "Fault"]
 

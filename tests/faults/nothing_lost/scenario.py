@@ -24,7 +24,7 @@ from tests.faults.nothing_lost.driver import Plan, Status
 from tests.faults.nothing_lost.private_disk import PrivateDisk
 from tests.faults.nothing_lost.topology import SIDES
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import PATIENCE_SECS, executor_processes, wait_until_gone, worker_processes
+from tests.waiting import PATIENCE_SECS, executor_processes, wait_until_gone, worker_processes
 
 __all__ = ["Accounts", "Driver", "Inject", "Scale", "Scenario"]
 

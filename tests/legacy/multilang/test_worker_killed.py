@@ -16,7 +16,7 @@ from stormspark import TopologyBuilder
 from stormspark.multilang import ShellBolt
 from tests.conformance.components import EFFECTS, Numbers, Record, read_effects
 from tests.legacy.multilang.languages import CHILDREN, OBEY
-from tests.spark.waiting import wait_for, wait_until_idle, worker_processes
+from tests.waiting import wait_for, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
