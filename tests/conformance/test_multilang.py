@@ -16,6 +16,8 @@ from stormspark.multilang import ShellBolt, ShellSpout
 from tests.conformance.components import Effects, Numbers, Record
 from tests.legacy.multilang.languages import CHILDREN, OBEY, SENTENCES, SPLITTERS, resources
 
+pytestmark = pytest.mark.slow  # processes
+
 Run = Callable[..., Any]
 
 WORDS = Counter(word for sentence in SENTENCES for word in sentence.split(" "))

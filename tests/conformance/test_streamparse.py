@@ -172,7 +172,7 @@ def test_ticks(run: Run) -> None:
 
     effects = run(lower(Ticking, "ticking")).effects("ticks")
     ticks = [tick for what, *tick in effects if what == "tick"]
-    assert ticks and all(tick == ["__system", "__tick", [1], True] for tick in ticks)
+    assert ticks and all(tick == ["__system", "__tick", [0.2], True] for tick in ticks)
     assert sorted(tup for what, *tup in effects if what == "tuple") == [[n] for n in range(40)]
 
 
