@@ -12,7 +12,7 @@ import pytest
 from stormspark.errors import StormsparkError
 from stormspark.spark import SparkTopology
 from tests.kafka_broker import KafkaBroker
-from tests.spark.test_kafka_spout import recorded, settings, spout_of, topology
+from tests.spark.test_kafka_spout import settings, spout_of, topology, values_of
 from tests.waiting import PATIENCE_SECS, wait_for, wait_for_acks, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
@@ -25,7 +25,7 @@ def numbers(*some: int) -> list[bytes]:
 
 def counted(folder: Path) -> Counter[tuple[str, int]]:
     """How often each (topic, number) was recorded."""
-    return Counter((effect[1], effect[0]) for effect in recorded(folder))
+    return Counter((topic, number) for number, topic, *_ in values_of(folder))
 
 
 def expected(topic: str, *some: int) -> Counter[tuple[str, int]]:

@@ -20,7 +20,7 @@ from stormspark import Fields, Topology, TopologyBuilder
 from stormspark.connectors import KafkaSpout, KafkaSpoutConfig, SimpleRecordTranslator
 from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
-from tests.conformance.components import EFFECTS, Record, read_effects
+from tests.conformance.components import EFFECTS, Record, read_effects, recorded
 from tests.kafka_broker import KafkaBroker
 from tests.waiting import (
     PATIENCE_SECS,
@@ -58,13 +58,13 @@ def settings(folder: Path, **more: Any) -> dict[str, Any]:
     return {"topology.workers": 2, EFFECTS: str(folder), **{k.replace("_", "."): v for k, v in more.items()}}
 
 
-def recorded(folder: Path) -> list[list[Any]]:
+def values_of(folder: Path) -> list[tuple[Any, ...]]:
     """[n, topic, partition, offset] of all effects."""
-    return [effect[3:] for effect in read_effects(folder, "record") if effect != ["cleanup"]]
+    return [one.values for one in recorded(read_effects(folder, "record"))]
 
 
 def numbers(folder: Path) -> Counter[int]:
-    return Counter(effect[0] for effect in recorded(folder))
+    return Counter(number for number, *_ in values_of(folder))
 
 
 def spout_of(running: SparkTopology) -> Any:
@@ -133,7 +133,7 @@ def test_an_outage_ends_no_query_and_new_partitions_are_found(
     kafka.create_topic("outage", partitions=2)
     kafka.produce("outage", [b"%d" % n for n in range(6000)])
     running = start(topology("spark-outage", kafka, "outage"), conf=settings(tmp_path / "out"))
-    wait_for(lambda: len(recorded(tmp_path / "out")) > 1000, message="the first messages")
+    wait_for(lambda: len(values_of(tmp_path / "out")) > 1000, message="the first messages")
     assert running.query is not None
     first = running.query.runId
     try:
@@ -177,8 +177,8 @@ def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guara
         checkpoint=tmp_path / "checkpoint",
     )
     for victim in (0, 1):
-        seen = len(recorded(tmp_path / "out"))
-        wait_for(lambda seen=seen: len(recorded(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
+        seen = len(values_of(tmp_path / "out"))
+        wait_for(lambda seen=seen: len(values_of(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
         os.kill(worker_processes(topic)[victim].pid, signal.SIGKILL)
     wait_for_batches(running, 2)  # at most once: what is in the batch that it was killed in may not come
     kafka.produce(topic, [b"%d" % n for n in range(3000, 3500)])

@@ -39,7 +39,7 @@ class Works(BasicBolt):
             return
         time.sleep(float(self.pace.read_text()) / 1000)
         self.count += 1
-        self.effects.write(0, 0, 0, tup["n"])
+        self.effects.write("worked", tup["n"])
 
     def cleanup(self) -> None:
         self.effects.write("count", self.count)
@@ -66,11 +66,11 @@ def conf_of(folder: Path, **more: Any) -> dict[str, Any]:
 
 
 def notes(folder: Path, word: str) -> list[Any]:
-    return [effect[1] for effect in read_effects(folder, "works") if effect[0] == word]
+    return [note for what, note in read_effects(folder, "works") if what == word]
 
 
 def worked(folder: Path) -> Counter[int]:
-    return Counter(effect[3] for effect in read_effects(folder, "works") if effect[0] == 0)
+    return Counter(number for what, number in read_effects(folder, "works") if what == "worked")
 
 
 def wait_for_work(folder: Path, rows: int, running: SparkTopology, timeout: float = 300.0) -> None:

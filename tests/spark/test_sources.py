@@ -19,6 +19,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.local import submit as submit_locally
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record, read_effects
+from tests.conformance.components import recorded as recorded_effects
 from tests.waiting import PATIENCE_SECS, wait_for, wait_for_acks, wait_until_idle, worker_processes
 
 pytestmark = pytest.mark.spark
@@ -38,7 +39,7 @@ def numbers_in(folder: Path) -> Callable[[Any], Any]:
 
 
 def recorded(folder: Path, component: str = "record") -> Counter[int]:
-    return Counter(e[3] for e in read_effects(folder, component) if e != ["cleanup"])
+    return Counter(one.values[0] for one in recorded_effects(read_effects(folder, component)))
 
 
 def wait_for_more(folder: Path, rows: int) -> None:
