@@ -124,7 +124,7 @@ class TaskState:
         self.prepared = None
         return True
 
-    def tell_committed(self, instance: Any, txid: int) -> None:
+    def call_post_save(self, instance: Any, txid: int) -> None:
         """Call ``post_save``, if the component has it; raises any error of that call."""
         user = _of_user(instance)
         if isinstance(user, TwoPhaseStatefulComponent):
@@ -159,7 +159,7 @@ class TaskState:
             culprits = ", ".join(map(repr, self._culprits(attributes))) or "its attributes"
             msg = (
                 f"{self._component.place}, task {self._task} ({self._name}): topology.state.pickle can't keep {culprits}: "
-                f"{error}; leave it out by __getstate__ and make it again in __setstate__, or make the component a StatefulBolt"
+                f"{error}; leave it out in __getstate__ and make it again in __setstate__, or make the component a StatefulBolt"
             )
             raise SerializationError(msg) from error
 
