@@ -1,12 +1,12 @@
 """The stories of a worker: which trees get one, and where it is written.
 
 *Every tree that fails* gets a story, up to a number per second; the others are only counted. If the tree was not traced, its
-story has who failed it, or where its tuples were when it timed out. That needs no earlier recording. The next emit of the
-same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
+story names the task that failed it, or the places where its tuples were when it timed out. That needs no earlier recording.
+The next emit of the same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
 
 A story is noted when its tree ends, and written at the end of the superstep. It goes to the files ``stories-<worker>.jsonl``
 (failures) and ``stories-<worker>-sampled.jsonl`` in the log folder, which are rotated; without a log folder it is kept in memory.
-If a tree has failed that other workers know, its home asks them, and each writes what it knows.
+If other workers know the failed tree, its home asks them, and each of them writes what it knows.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Stories:
     # -- failures --------------------------------------------------------------------------------------------
 
     def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
-        """Find who holds the tuples of trees that are about to time out; also report if a spout's timeout is too short (W3)."""
+        """Find the holders of trees that are about to time out; also report if a spout's timeout is too short (W3)."""
         now = self._clock()
         counts = Counter(tree.account.task for tree in expired)
         for spout in self._spouts.values():
