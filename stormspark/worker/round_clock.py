@@ -22,7 +22,7 @@ _STEP_SHARE = 1 / 8
 class RoundClock:
     """The times of one worker, in seconds. It reads no clock itself; ``now`` is monotonic.
 
-    ``sheds``: bolts drop or fail what does not fit. ``fills_gaps``: the worker may go on between two supersteps.
+    ``sheds``: bolts drop or fail tuples that do not fit. ``fills_gaps``: the worker may go on between two supersteps.
     """
 
     def __init__(self, plan: PhysicalPlan, *, sheds: bool) -> None:

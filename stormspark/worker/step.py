@@ -62,7 +62,7 @@ class TransactionReport(NamedTuple):
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether bolts need a call at the batch's end, and what a later attempt has to know of this one (`EarlierAttempts`).
+    #: Whether bolts need a call at the batch's end; and the announcements that a later attempt needs (`EarlierAttempts`).
     begun: bool = False
     announced: Mapping[str, bytes] | None = None
     #: Whether the cause in ``aborts`` is storage or a broker that can't be reached, and not user code.

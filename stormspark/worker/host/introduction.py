@@ -45,7 +45,7 @@ class NotIntroducedError(Exception):
 
 
 class Introduction(NamedTuple):
-    """What the process has after the introduction: the link to nimbus, and what came over it."""
+    """The result of the introduction: the link to nimbus, and all that came over it."""
 
     link: Connection
     welcome: Welcome

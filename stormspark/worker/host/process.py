@@ -1,6 +1,6 @@
 """A worker process: it hosts one `Worker` core, and keeps it alive from batch to batch.
 
-The threads, and what each may do:
+The threads, and their work:
 
     main                the only thread that touches tasks: opens them, runs errands in turn, obeys orders, closes them
     one per connection  receives a whole request, waits for its errand, sends the reply

@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 @dataclass
 class Executed:
-    """One input, with what the bolt did with it; ``source`` is ``component[task]:stream``."""
+    """One input, with the bolt's emits, ack, fail or error; ``source`` is ``component[task]:stream``."""
 
     number: int
     source: str

@@ -65,12 +65,15 @@ class TaskState:
             self.windows.load(windows)
 
     def before(self, instance: Any) -> None:
-        """Do what comes before an instance is opened or prepared."""
+        """Call ``init_state``, if that comes before an instance is opened or prepared."""
         if self._kind == "heron":
             _of_user(instance).init_state(self.store)
 
     def after(self, instance: Any, **surroundings: Any) -> None:
-        """Do what comes after an instance was opened or prepared. ``surroundings`` are the arguments of that call."""
+        """Call ``init_state`` or restore attributes, if that comes after an instance was opened or prepared.
+
+        ``surroundings`` are the context, the collector and the configuration.
+        """
         if self._kind == "storm":
             _of_user(instance).init_state(self.store)
         elif self._kind == "pickle":

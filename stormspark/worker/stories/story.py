@@ -112,7 +112,7 @@ class Story:
 
     @property
     def why(self) -> str:
-        """The reason, and for a tree that timed out also who held its tuples, in all workers."""
+        """The reason, and for a tree that timed out also the holders of its tuples, in all workers."""
         known = [holder for holder in self.holders if holder.state != "elsewhere"]
         holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
         return ": ".join(part for part in (self.reason, holders) if part)

@@ -28,8 +28,8 @@ from stormspark.worker.tuples.salvage import Damaged, error_text, salvage
 
 __all__ = ["Refuse", "unpack"]
 
-#: Fails a tuple that can't be unpickled. Takes the task that it was for, its roots, and the reason. The task is None if nobody
-#: knows whom the tuple was for; then its trees have failed already.
+#: Fails a tuple that can't be unpickled. Takes the task that it was for, its roots, and the reason. The task is None if it
+#: is unknown; then the trees have failed already.
 Refuse = Callable[["int | None", Roots, str], None]
 
 
