@@ -18,7 +18,8 @@ from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.cli import main
 from stormspark.errors import CheckpointError
 from stormspark.transactional import TransactionalTopologyBuilder
-from stormspark.worker.replays.replay import Change, Emitted, plan_that_ran, replay
+from stormspark.worker.replays.replay import plan_that_ran, replay
+from stormspark.worker.replays.result import Change, Emitted
 from tests.conformance.components import EFFECTS, read_effects
 from tests.conformance.transactional_components import DrawnRanges, Partial
 from tests.unit.worker.components import Script
@@ -295,7 +296,7 @@ def test_what_can_not_be_replayed_says_why(tmp_path: Path):
         replay(run.plan, location, "cuont", 0, 0)
     with pytest.raises(CheckpointError, match=r"has 2 tasks, count\[0\] to count\[1\]"):
         replay(run.plan, location, "count", 2, 0)
-    with pytest.raises(CheckpointError, match="is a spout: inputs are recorded of bolts"):
+    with pytest.raises(CheckpointError, match="is a spout: only bolts are recorded"):
         replay(run.plan, location, "words", 0, 0)
     off = DurableWorkers(counting(Count()), tmp_path / "off", {})
     off.run_batch()
