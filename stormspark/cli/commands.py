@@ -159,14 +159,14 @@ def main() -> None:
     "--checkpoint",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="The folder with everything that a restart needs. Run again with the same folder to go on.",
+    help="The folder with everything that a restart needs. Run again with the same folder to continue.",
 )
 @click.option(
     "--json",
     "json_to",
     metavar="OUT",
     callback=_json_file,
-    help="Write the figures as JSON into this file; - is standard output.",
+    help="Write the figures as JSON into this file; - means standard output.",
 )
 @click.option("--master", metavar="URL", help="The Spark master, for example local[2].")
 @click.option(
@@ -174,7 +174,7 @@ def main() -> None:
     type=click.Choice(["continuous", "available-now"]),
     default="continuous",
     show_default=True,
-    help="available-now: process what the sources have at this moment, then end.",
+    help="available-now: process the rows that the sources have at the start, then end.",
 )
 @_refusing
 def run(
@@ -328,7 +328,7 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="Show at most this many keys; 0 is all.",
+    help="Show at most this many keys; 0 means all.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one key per line.")
 @_refusing
@@ -358,7 +358,7 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="Show at most this many inputs; 0 is all.",
+    help="Show at most this many inputs; 0 means all.",
 )
 @click.option(
     "-c",
@@ -366,7 +366,7 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     multiple=True,
     metavar="KEY=VALUE",
     callback=_assignments,
-    help="With FILE, a setting as it was given to run. May be repeated.",
+    help="With FILE, a setting that was given to run. May be repeated.",
 )
 @_refusing
 def replay(

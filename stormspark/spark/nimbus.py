@@ -408,7 +408,7 @@ class Nimbus:
                 answer = self._assignments.locate(question.attempt, question.worker)
             incarnation = self._assignments.seats[question.worker].incarnation
         if answer is None:
-            reason = f"its process did not say hello within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
+            reason = f"its process did not connect within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
             self._lose(question.worker, incarnation, reason)
             return Refused(f"worker {question.worker} was lost: {reason}")
         return answer
@@ -425,12 +425,12 @@ class Nimbus:
         with link.sending:  # no orders to this worker until it has been welcomed
             known = self._welcome(link)
         if not known:
-            connection.send(Refused("nobody waits for this worker"))
+            connection.send(Refused("the driver does not expect this worker"))
             return
         reason, outside = "its process is gone", False
         try:
             while True:
-                self._hear(link, connection.recv())
+                self._receive(link, connection.recv())
         except OSError as error:
             reason, outside = f"its connection broke: {error}", not has_hung_up(error)
             raise
@@ -475,7 +475,7 @@ class Nimbus:
                     link.heard = time.monotonic()  # the worker reads, so it lives
         return True
 
-    def _hear(self, link: _Link, message: object) -> None:
+    def _receive(self, link: _Link, message: object) -> None:
         link.heard = time.monotonic()
         if isinstance(message, Beat):
             self._look_at(link, message.busy)
@@ -491,7 +491,7 @@ class Nimbus:
         elif isinstance(message, Stirs):
             self._on_stir()
         elif isinstance(message, Fatal):
-            self._fail(_error(message.error, f"worker {link.worker} can't go on:\n{message.text}"))
+            self._fail(_error(message.error, f"worker {link.worker} can't continue:\n{message.text}"))
         elif isinstance(message, StartFailed):
             self._start_failed(message)
             link.send(self._orders._replace(exit=True))
@@ -532,15 +532,15 @@ class Nimbus:
             if busy.opens:
                 _log.warning(
                     "worker %d is not ready yet, and the topology waits for it: it has been in %s for %.0f s, where a task "
-                    "opens or state is read; stormspark.prepare.timeout.secs would bound it",
+                    "opens or state is read; set stormspark.prepare.timeout.secs to limit that",
                     link.worker,
                     busy.task,
                     busy.seconds,
                 )
                 return
             _log.warning(
-                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and so on "
-                "must return soon (B1); if it never does, kill the topology",
+                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and the "
+                "like must return soon (B1); if this call never returns, kill the topology",
                 link.worker,
                 busy.task,
                 busy.seconds,
@@ -570,14 +570,16 @@ class Nimbus:
     def _lose(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> None:
         with self._changed:
             ending = self._assignments.ending is not None
-            news = self._assignments.lost(worker, incarnation, reason, outside=outside)
+            is_new = self._assignments.lost(worker, incarnation, reason, outside=outside)
             link = self._links.get(worker)
             self._changed.notify_all()
-        if not news:
+        if not is_new:
             return
         # The worker has been declared dead. If it still lives it has to exit, because its successor must not meet it.
-        told = link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
-        if link is not None and not told:
+        delivered = (
+            link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
+        )
+        if link is not None and not delivered:
             link.connection.hang_up()
         if not ending:
             _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)

@@ -265,7 +265,7 @@ def test_two_topologies_of_one_name_do_not_run(start: Start) -> None:
     topology = builder.create_topology("only-one")
     first = start(topology)
     with pytest.raises(
-        TopologyAlreadyRunningError, match=r"a topology named 'only-one' runs already \(A14\)"
+        TopologyAlreadyRunningError, match=r"a topology named 'only-one' is already running \(A14\)"
     ):
         start(topology)
     first.stop()

@@ -197,7 +197,8 @@ def _names(topics: str | Iterable[str]) -> tuple[str, ...]:
         # Kafka's own rule. It also finds a pattern that somebody forgot to compile.
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
             _refuse(
-                f"{name!r} is no name of a topic (letters, digits, '.', '_', '-'); give a pattern as re.compile({name!r})"
+                f"{name!r} is not a topic's name, which has only letters, digits, '.', '_' and '-'; give a pattern as "
+                f"re.compile({name!r})"
             )
     return names
 
@@ -209,8 +210,8 @@ def _member(kind: type[StrEnum], value: object, option: str) -> Any:
         _refuse(f"{option} must be one of {', '.join(kind)}, got {value!r}")
 
 
-def _refuse(what: str) -> Any:
-    msg = f"KafkaSpoutConfig: {what}"
+def _refuse(problem: str) -> Any:
+    msg = f"KafkaSpoutConfig: {problem}"
     raise InvalidTopologyError(msg)
 
 

@@ -74,9 +74,9 @@ class Range(NamedTuple):
     and it goes on at ``end``. Or its topic was made again, and the partition begins at -1 - ``end``. If nobody can tell which of
     the two has happened, ``end`` is as in the second case, minus 2 to the power of 62.
 
-    >>> Range("t", 0, 100, 60, 0).news, Range("t", 0, 100, -1, 0).news, Range("t", 0, 60, 100, 0).news
+    >>> Range("t", 0, 100, 60, 0).change, Range("t", 0, 100, -1, 0).change, Range("t", 0, 60, 100, 0).change
     (('cut', 60), ('made anew', 0), None)
-    >>> Range("t", 0, 100, -(1 << 62) - 1, 0).news
+    >>> Range("t", 0, 100, -(1 << 62) - 1, 0).change
     ('cut or made anew', 0)
     """
 
@@ -92,7 +92,7 @@ class Range(NamedTuple):
         return max(0, self.end - self.start)
 
     @property
-    def news(self) -> tuple[str, int] | None:
+    def change(self) -> tuple[str, int] | None:
         """What has happened to the partition, and where it goes on; None if it goes on at ``start``."""
         if self.end >= self.start:
             return None
@@ -265,9 +265,9 @@ def ranges(
 
     >>> ranges({"t": {"0": 5}}, {"t": {"0": 7, "1": 3}})
     [Range(topic='t', partition=0, start=5, end=7, place=0)]
-    >>> ranges({"t": {"0": 5, "id": "a"}}, {"t": {"0": 0, "id": "b"}})[0].news
+    >>> ranges({"t": {"0": 5, "id": "a"}}, {"t": {"0": 0, "id": "b"}})[0].change
     ('made anew', 0)
-    >>> ranges({"t": {"0": 5}}, {"t": {"0": 0, "id": "b"}})[0].news
+    >>> ranges({"t": {"0": 5}}, {"t": {"0": 0, "id": "b"}})[0].change
     ('cut or made anew', 0)
     """
     before, after = as_positions(start), as_positions(end)

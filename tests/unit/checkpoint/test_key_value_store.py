@@ -177,7 +177,7 @@ def test_prefixes_end_where_they_should(store):
         ("user", 7, None),
         ("user", 70),
     ]
-    with pytest.raises(TypeError, match="a prefix of keys is a text, bytes or a tuple, got 5"):
+    with pytest.raises(TypeError, match="a prefix of keys must be a string, bytes or a tuple, got 5"):
         store.iterate(5)  # type: ignore[arg-type]
 
 

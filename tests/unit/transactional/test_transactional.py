@@ -261,7 +261,7 @@ def test_a_batch_in_a_loop_has_no_end() -> None:
     builder.set_bolt("last", Sum()).global_grouping("round")
     with pytest.raises(
         InvalidTopologyError,
-        match=r"bolt 'last'.*comes after a loop of 'round' that the batch bolt 'sum' feeds",
+        match=r"bolt 'last'.*is a batch bolt after a loop of 'round' that the batch bolt 'sum' feeds",
     ):
         plan_topology(builder.create_topology())
     builder = TransactionalTopologyBuilder("id", "tens", Tens())

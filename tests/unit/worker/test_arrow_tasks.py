@@ -455,7 +455,7 @@ def test_every_kind_of_value_comes_through_rows_and_back(workers: int) -> None:
 
 def test_a_stream_without_types_is_refused_where_types_are_needed() -> None:
     """J5: told when the topology is planned, with what to write."""
-    with pytest.raises(InvalidTopologyError, match="declares no types: declare it with"):
+    with pytest.raises(InvalidTopologyError, match="has no types: declare it with"):
         Rig(line(Script([(1,)]), Do(nothing)), 1)
 
     class Untyped(Do):
@@ -463,7 +463,7 @@ def test_a_stream_without_types_is_refused_where_types_are_needed() -> None:
             declarer.declare(Fields("n"))
 
     with pytest.raises(
-        InvalidTopologyError, match="'b' is vectorised and declares stream 'default' without types"
+        InvalidTopologyError, match="'b' is vectorised, but declares stream 'default' without types"
     ):
         Rig(line(Batches(), Untyped(nothing)), 1)
 

@@ -184,10 +184,10 @@ def test_what_can_not_be_is_refused_before_it_runs() -> None:
     """J5, C43: state without transactions, and tuples dropped inside of one."""
     topology = two(Sum(), [(1,)]).create_topology("t")
     with pytest.raises(
-        InvalidTopologyError, match=r"test_transactions|rig.*'b' has state, and stormspark.exactly.once"
+        InvalidTopologyError, match=r"test_transactions|rig.*'b' has state, but stormspark.exactly.once"
     ):
         plan_topology(topology, {"stormspark.exactly.once": False})
-    with pytest.raises(InvalidTopologyError, match="leave it at slow"):
+    with pytest.raises(InvalidTopologyError, match="set it to slow"):
         plan_topology(topology, {"stormspark.backpressure.strategy": "drop"})
     assert plan_topology(topology).exactly_once
     stateless = TopologyBuilder()

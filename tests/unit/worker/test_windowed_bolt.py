@@ -562,7 +562,7 @@ def planned(bolt: Any, conf: dict[str, Any] | None = None, own: dict[str, Any] |
         (
             Windows().with_window(Count(5)).with_timestamp_field("word"),
             {"topology.bolts.late.tuple.stream": "late"},
-            "'late' must be defined with with_late_tuple_stream",
+            "has not declared 'late', its stream of late tuples",
         ),
         (
             Windows().with_window(Count(5)).with_timestamp_field("at"),
