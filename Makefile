@@ -80,6 +80,8 @@ $(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)
 
 # The order of sets is drawn too.
 test test-fast test-compiled: export PYTHONHASHSEED = 1
+# Hypothesis looks at fewer examples in what developers run after an edit.
+test-fast test-for: export HYPOTHESIS_PROFILE ?= quick
 
 .PHONY: test
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
@@ -87,7 +89,7 @@ test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make s
 
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience
-	@$(BIN)/pytest -m 'not spark and not slow'
+	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not spark and not slow'
 
 # Those of its package, and those that import it themselves.
 .PHONY: test-for
@@ -95,7 +97,7 @@ test-for: $(INSTALLED) ## the fast tests for a module or package: make test-for 
 	@name=$$(sed 's|\.py$$||; s|/$$||; s|/|.|g' <<<'$(MODULE)') && package=$$(cut -d. -f2 <<<"$$name") && \
 	  { ls -d tests/unit/$$package tests/unit/test_$$package.py 2>/dev/null || :; git grep -lE "(from|import) $${name//./\\.}\b" -- 'tests/**/test_*.py' || :; } | sort -u | \
 	  { mapfile -t found && [ -n "$${found[*]}" ] || { echo "no tests for $(MODULE): name a file or folder below stormspark/" >&2; exit 1; }; \
-	  $(BIN)/pytest -q -n $(TEST_PROCESSES) --dist loadfile -m 'not spark and not slow' "$${found[@]}"; }
+	  $(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark and not slow' "$${found[@]}"; }
 
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled, with one worker and three

@@ -27,6 +27,7 @@ MODULES = (
     "stormspark.worker.tuples.execution",
     "stormspark.worker.tuples.lanes",
     "stormspark.worker.tuples.outlets",
+    "stormspark.worker.tuples.unpacking",
     "stormspark.worker.tuples.verdicts",
 )
 

@@ -15,7 +15,8 @@ from stormspark.cli.output import wide_enough
 from stormspark.errors import CheckpointError
 from stormspark.plan import plan_topology
 from stormspark.state_reading import state_table_of
-from stormspark.worker.replays.replay import Change, Replay, plan_that_ran, replay
+from stormspark.worker.replays.replay import plan_that_ran, replay
+from stormspark.worker.replays.result import Change, Replay
 
 __all__ = ["parse_task", "replay_task"]
 

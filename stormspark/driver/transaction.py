@@ -2,7 +2,7 @@
 
 A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed. The workers find
 that out themselves, within the round: each one that has work left in superstep S sends all others a frame, so either all of
-them prepare in the superstep after it, or none does (`WorkerTransaction.tell_if_unsettled`). Most batches need one round.
+them prepare in the superstep after it, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
 Loops that cross workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
 
 Some bolts are called at the end of a batch (`PhysicalPlan.ends_of_batches`). If any of them takes part in this batch, the

@@ -258,7 +258,7 @@ class Worker:
             frames = [Frame(self.index, FrameKind.REPORT, self.index, 0, 1, report)]
         else:
             if plan.exactly_once:
-                transaction.tell_if_unsettled(step, phase)
+                transaction.warn_if_unsettled(step, phase)
             frames = self._hand_out()
         clock.superstep_ends(self.clock())
         return frames
@@ -270,7 +270,7 @@ class Worker:
             now,
             orders.target_secs,
             was_limited=any(spout.limited for spout in spouts),
-            asks_freely=orders.asks_spouts and not limited,
+            unlimited=orders.asks_spouts and not limited,
         )
         self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
         if self._first_round:
@@ -318,7 +318,7 @@ class Worker:
 
         The tuples leave with the next superstep, as if this one had been longer. Returns false if there is nothing to do, or no
         time for it. The gaps of the previous round are set aside from this round's time for spouts, and no more than that is
-        used; otherwise a worker that waits for a slow one would bury it.
+        used; otherwise a worker that waits for a slow one would flood it with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
@@ -350,10 +350,10 @@ class Worker:
         return stirs
 
     def _hand_out(self) -> list[Frame]:
-        """The frames for other workers; loads come last, so that their frames cost the receiver no pass before its tuples."""
+        """Return the frames for other workers. Loads come last, so that the receiver need not run a pass before its tuples."""
         self._departures.complete()
         for listener in self._loads.listeners:
-            self._departures.add(listener, FrameKind.LOADS, 0, self._loads.telling(self.wiring.waiting_for))
+            self._departures.add(listener, FrameKind.LOADS, 0, self._loads.payload(self.wiring.waiting_for))
         return self._departures.hand_out()
 
     # -- for the process that hosts it, for people and for tests ---------------------------------------------

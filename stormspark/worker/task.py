@@ -260,7 +260,7 @@ class Task:
         if not self.state.take_over(txid):
             return
         try:
-            self.state.tell_committed(instance, txid)
+            self.state.call_post_save(instance, txid)
         except Exception as error:
             self.report_error(error)
             if not self.state.tries_again(instance):

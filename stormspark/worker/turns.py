@@ -228,7 +228,7 @@ class Turns:
         while self._outside.wait(inf):
             self.run_pass(inf)
 
-    # -- what waits ------------------------------------------------------------------------------------------
+    # -- backlog --------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
@@ -240,7 +240,7 @@ class Turns:
         """How many tuples, rows and calls of threads have to be done before the batch ends, without rows of sources."""
         return self.waiting + self.calls_at_hand()
 
-    # -- what comes in between -------------------------------------------------------------------------------
+    # -- threads and timers ----------------------------------------------------------------------------------
 
     def take_calls(self, tasks: Iterable[Task]) -> None:
         """Carry out emits, acks and fails that threads of user code have made, if they belong to the batch."""

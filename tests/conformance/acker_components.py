@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from stormspark import Bolt, OutputCollector, TopologyContext, Tuple
 from tests.conformance.components import Effects, Numbers
+
+
+class TimedVerdict(NamedTuple):
+    """What `TimedVerdicts` wrote down of a verdict: ack or failed, the message, and when."""
+
+    what: str
+    message: Any
+    at: int
+
+
+def timed_verdicts(effects: Iterable[list[Any]]) -> list[TimedVerdict]:
+    return [TimedVerdict(*effect) for effect in effects if effect[0] in ("ack", "failed")]
 
 
 class TimedVerdicts(Numbers):

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stormspark import (
     BasicBolt,
@@ -53,6 +53,46 @@ def read_effects(folder: Path, component: str) -> list[list[Any]]:
     """All effects of a component's tasks."""
     lines = [line for path in sorted(folder.glob(f"{component}-*.jsonl")) for line in whole_lines(path)]
     return [json.loads(line) for line in lines]
+
+
+class Failed(NamedTuple):
+    """A message that failed, as its spout wrote it down. Some spouts write down no more than the message."""
+
+    message: Any
+    outcome: str | None = None
+    component: str | None = None
+    reason: str | None = None
+
+
+class Recorded(NamedTuple):
+    """A tuple, as `Record` wrote it down: the task that received it, where it came from, and its values."""
+
+    task: int
+    component: str
+    stream: str
+    values: tuple[Any, ...]
+
+
+def acked(effects: Iterable[list[Any]]) -> Counter[Any]:
+    """How often a spout heard that each message was acked."""
+    return Counter(message for what, message, *_ in _of_kind(effects, "ack"))
+
+
+def failed(effects: Iterable[list[Any]]) -> list[Failed]:
+    """What a spout wrote down of messages that failed."""
+    return [Failed(*told) for _, *told in _of_kind(effects, "fail")]
+
+
+def recorded(effects: Iterable[list[Any]]) -> list[Recorded]:
+    """The tuples that `Record` wrote down."""
+    return [
+        Recorded(task, component, stream, tuple(values))
+        for task, component, stream, *values in (effect for effect in effects if effect != ["cleanup"])
+    ]
+
+
+def _of_kind(effects: Iterable[list[Any]], kind: str) -> list[list[Any]]:
+    return [effect for effect in effects if effect[0] == kind]
 
 
 class Numbers(Spout):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ import pytest
 from stormspark import Topology
 from stormspark.metrics import TopologyStatistics
 from stormspark.worker.stories.story import Story
-from tests.conformance.components import EFFECTS, read_effects
+from tests.conformance.components import EFFECTS, Failed, Recorded, acked, failed, read_effects, recorded
 
 ENGINES = [
     pytest.param(("local", 1), id="local"),
-    pytest.param(("local", 2), id="local-2-workers"),
+    pytest.param(("local", 2), id="local-2-workers", marks=pytest.mark.slow),  # one and three are enough after an edit
     pytest.param(("local", 3), id="local-3-workers"),
     pytest.param(("spark", 2), id="spark-2-workers", marks=pytest.mark.spark),
 ]
@@ -32,6 +33,18 @@ class Outcome:
 
     def effects(self, component: str) -> list[list[Any]]:
         return read_effects(self._folder, component)
+
+    def acked(self, spout: str) -> Counter[Any]:
+        """How often the tasks of a spout heard that each message was acked."""
+        return acked(self.effects(spout))
+
+    def failed(self, spout: str) -> list[Failed]:
+        """What the tasks of a spout wrote down of messages that failed."""
+        return failed(self.effects(spout))
+
+    def recorded(self, bolt: str) -> list[Recorded]:
+        """The tuples that the tasks of a `Record` wrote down."""
+        return recorded(self.effects(bolt))
 
     def effects_by_task(self, component: str) -> list[list[list[Any]]]:
         """The effects of each task of a component, by task id."""
@@ -67,7 +80,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
                 local.stop()
             return Outcome(folder, local.statistics(), local.stories())
         from stormspark.spark import submit
-        from tests.spark.waiting import wait_until_idle
+        from tests.waiting import wait_until_idle
 
         spark = request.getfixturevalue("spark")
         running = submit(topology, spark, conf=settings)

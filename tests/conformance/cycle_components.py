@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from stormspark import (
@@ -27,6 +27,11 @@ class TimedNumbers(Numbers):
 
     def ack(self, message_id: Hashable) -> None:
         self.effects.write("ack", message_id, time.time_ns())
+
+
+def acked_at(effects: Iterable[list[Any]]) -> dict[Any, int]:
+    """When `TimedNumbers` heard of the last ack of each message, in nanoseconds."""
+    return {message: at for what, message, at in (effect for effect in effects if effect[0] == "ack")}
 
 
 class Round(Bolt):

@@ -190,7 +190,7 @@ class Moody(Spout):
     ) -> None:
         self.collector, self.effects = collector, Effects(conf, context)
         self.effects.write("open")
-        self.next = sum(e[0] == "emit" for e in self.effects.read())
+        self.next = sum(what == "emit" for what, *_ in self.effects.read())
         self.calls = 0
 
     def _once(self, what: str) -> None:

@@ -207,7 +207,7 @@ class RaisesAndGoesOn(Raises):
 
 
 class Ticks(Writes, Bolt):
-    config = {"topology.tick.tuple.freq.secs": 1}
+    config = {"topology.tick.tuple.freq.secs": 0.2}
 
     def process(self, tup):
         self.write("tuple", tup.values.n)
@@ -220,7 +220,7 @@ class Parity(Writes, BatchingBolt):
     """Batches of even and of odd numbers; those of odd numbers fail, the first time."""
 
     outputs = ["odd", "numbers"]
-    config = {"topology.tick.tuple.freq.secs": 1}
+    config = {"topology.tick.tuple.freq.secs": 0.2}
 
     def initialize(self, storm_conf, context):
         self.ticks = 0

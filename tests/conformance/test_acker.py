@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from stormspark import Fields, TopologyBuilder
-from tests.conformance.acker_components import AcksTheOldOneFirst, AcksTwice, SlowAndForgetful, TimedVerdicts
+from tests.conformance.acker_components import (
+    AcksTheOldOneFirst,
+    AcksTwice,
+    SlowAndForgetful,
+    TimedVerdicts,
+    timed_verdicts,
+)
 from tests.conformance.components import Numbers, Record, Repeat
 
 Run = Callable[..., Any]
@@ -23,12 +29,9 @@ def test_a_timeout_that_is_reset_in_time_does_not_come_and_others_do(run: Run) -
     builder.set_bolt("repeat", Repeat(1), parallelism=2).shuffle_grouping("numbers")
     builder.set_bolt("slow", SlowAndForgetful(seconds=6.0), parallelism=3).shuffle_grouping("repeat")
     done = run(builder.create_topology("resets"), {"topology.message.timeout.secs": 2.5})
-    heard = Counter(tuple(e[:3]) for e in done.effects("numbers") if e[0] in ("ack", "fail"))
-    acked, timed_out = (
-        [("ack", n) for n in range(0, 12, 2)],
-        [("fail", n, "TIMED_OUT") for n in range(1, 12, 2)],
-    )
-    assert heard == Counter([*acked, *timed_out])
+    assert done.acked("numbers") == Counter(range(0, 12, 2))
+    failed = sorted((fail.message, fail.outcome) for fail in done.failed("numbers"))
+    assert failed == [(n, "TIMED_OUT") for n in range(1, 12, 2)]
     assert done.statistics.components["numbers"].timed_out == 6
 
 
@@ -41,12 +44,12 @@ def test_late_acks_of_an_old_tree_do_not_settle_its_replay(run: Run) -> None:
     )
     builder.set_bolt("late", AcksTheOldOneFirst(), parallelism=3).fields_grouping("numbers", Fields("n"))
     done = run(builder.create_topology("late"))
-    verdicts = [e for e in done.effects("numbers") if e[0] in ("ack", "failed")]
-    assert Counter((e[0], e[1]) for e in verdicts) == Counter(
+    verdicts = timed_verdicts(done.effects("numbers"))
+    assert Counter((one.what, one.message) for one in verdicts) == Counter(
         (what, n) for what in ("ack", "failed") for n in range(10)
     )
     acked_by_bolt = dict(map(tuple, done.effects("late")))
-    assert all(at > acked_by_bolt[n] for what, n, at in verdicts if what == "ack")
+    assert all(one.at > acked_by_bolt[one.message] for one in verdicts if one.what == "ack")
 
 
 def test_a_second_ack_or_fail_is_reported_and_changes_nothing(run: Run) -> None:
@@ -56,7 +59,7 @@ def test_a_second_ack_or_fail_is_reported_and_changes_nothing(run: Run) -> None:
     builder.set_bolt("repeat", Repeat(2), parallelism=2).shuffle_grouping("numbers")
     builder.set_bolt("twice", AcksTwice(), parallelism=3).shuffle_grouping("repeat")
     done = run(builder.create_topology("twice"))
-    assert Counter(e[0] for e in done.effects("numbers")) == Counter({"ack": 20, "deactivate": 1, "close": 1})
+    assert Counter(what for what, *_ in done.effects("numbers")) == {"ack": 20, "deactivate": 1, "close": 1}
     twice = done.statistics.components["twice"]
     assert (twice.acked, twice.failed, twice.errors) == (40, 0, 80)
     assert twice.last_error is not None and "acked or failed already" in twice.last_error

@@ -44,18 +44,15 @@ def test_mixed_topologies(run: Run, form: tuple[Any, Any, Any]) -> None:
     builder.set_bolt("repeat", repeat(TIMES), 3).shuffle_grouping("numbers")
     builder.set_bolt("record", record(fail=FAILS), 4).fields_grouping("repeat", Fields("n", "copy"))
     done = run(builder.create_topology("mixed"), ACKERS)
-    heard = done.effects("numbers")
-    assert Counter(effect[1] for effect in heard if effect[0] == "ack") == Counter(range(N))
-    failed = sorted(effect[1:4] for effect in heard if effect[0] == "fail")
-    assert failed == [[number, "FAILED", "record"] for number in FAILS]
-    recorded = [effect for effect in done.effects("record") if effect != ["cleanup"]]
-    tasks = sorted({task for task, *_ in recorded})
-    assert len(tasks) == 4 and {(source, stream) for _, source, stream, *_ in recorded} == {
-        ("repeat", "default")
-    }
-    for task, _, _, number, copy in recorded:
-        assert task == tasks[fields_task_index([number, copy], 4)]
-    got = Counter((number, copy) for *_, number, copy in recorded)
+    assert done.acked("numbers") == Counter(range(N))
+    failed = sorted((fail.message, fail.outcome, fail.component) for fail in done.failed("numbers"))
+    assert failed == [(number, "FAILED", "record") for number in FAILS]
+    recorded = done.recorded("record")
+    tasks = sorted({one.task for one in recorded})
+    assert len(tasks) == 4 and {(one.component, one.stream) for one in recorded} == {("repeat", "default")}
+    for one in recorded:
+        assert one.task == tasks[fields_task_index(one.values, 4)]
+    got = Counter(one.values for one in recorded)
     # Of a number that fails, two copies and then all three of its replay.
     assert sum(got.values()) == N * TIMES + len(FAILS) * (TIMES - 1)
     assert set(got) == {(number, copy) for number in range(N) for copy in range(TIMES)}
@@ -72,5 +69,5 @@ def test_attributes_as_state(run: Run) -> None:
     tally = builder.set_bolt("tally", ArrowTally(raises=7), 2).fields_grouping("numbers", Fields("n"))
     tally.add_configurations({"topology.state.pickle": True})
     done = run(builder.create_topology("state"))
-    counts = {effect[1]: effect[2] for effect in done.effects("tally") if effect[0] == "state"}
+    counts = {number: count for what, number, count in done.effects("tally") if what == "state"}
     assert counts == dict.fromkeys(range(30), 1)

@@ -33,7 +33,7 @@ Run = Callable[..., Any]
 
 def values(done: Any, component: str) -> list[Any]:
     """The values that `Record` has seen."""
-    return [effect[3] for effect in done.effects(component) if effect != ["cleanup"]]
+    return [one.values[0] for one in done.recorded(component)]
 
 
 def test_functions_are_spouts_and_bolts(run: Run, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_second_subscription_of_a_stream_replaces_the_first(run: Run) -> None:
 
 
 def test_a_fields_grouping_without_fields_is_the_global_one(run: Run) -> None:
-    """A7."""
+    """A fields grouping without fields sends all tuples to the first task (A7)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(30), 2)
     builder.set_bolt("record", Record(), 3).fields_grouping("numbers", Fields())
@@ -138,7 +138,7 @@ def test_several_streams_and_values_of_any_type(run: Run) -> None:
     done = run(builder.create_topology("streams"))
     assert sorted(values(done, "odd")) == list(range(1, 20, 2))
     assert sorted(values(done, "even")) == list(range(0, 20, 2))
-    assert sorted(e[3:] for e in done.effects("money") if e != ["cleanup"]) == [[n, "EUR"] for n in range(20)]
+    assert sorted(one.values for one in done.recorded("money")) == [(n, "EUR") for n in range(20)]
 
 
 def test_filter_aggregate_and_rank_in_two_steps(run: Run) -> None:
@@ -168,7 +168,7 @@ def test_who_emits_must_have_declared_what(run: Run) -> None:
     done = run(builder.create_topology("undeclared"))
     error = done.statistics.components["undeclared"].last_error
     assert "'undeclared'" in error and "declare" in error
-    assert [effect[0] for effect in done.effects("numbers")][:1] == ["fail"]
+    assert [what for what, *_ in done.effects("numbers")][:1] == ["fail"]
 
 
 def test_worker_hooks_start_first_end_last_and_share_with_the_tasks(run: Run) -> None:

@@ -50,15 +50,6 @@ while True:
 """
 
 
-def recorded(done: Any, component: str) -> list[list[Any]]:
-    """What `Record` has written: (task, source, stream, values...)."""
-    return [effect for effect in done.effects(component) if effect != ["cleanup"]]
-
-
-def acked(done: Any) -> Counter[Any]:
-    return Counter(effect[1] for effect in done.effects("numbers") if effect[0] == "ack")
-
-
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     monkeypatch.setattr(sys, "path", sys.path[:])
@@ -99,20 +90,20 @@ streams:
 - {{from: repeat, to: one, grouping: {{type: LOCAL_OR_SHUFFLE}}}}
 """)
     )
-    by_field = recorded(done, "by-field")
-    assert Counter((n, copy) for _, _, _, n, copy in by_field) == Counter(
+    by_field = done.recorded("by-field")
+    assert Counter(one.values for one in by_field) == Counter(
         (n, copy) for n in range(60) for copy in range(3)
     )
     task_of: dict[int, int] = {}
-    assert all(task_of.setdefault(n, task) == task for task, _, _, n, _ in by_field)
+    assert all(task_of.setdefault(one.values[0], one.task) == one.task for one in by_field)
     assert len(set(task_of.values())) == 4
-    assert Counter(n for *_, n in recorded(done, "everywhere")) == Counter([*range(60)] * 3)
-    tasks = Counter(task for task, *_ in recorded(done, "first"))
+    assert Counter(one.values[-1] for one in done.recorded("everywhere")) == Counter([*range(60)] * 3)
+    tasks = Counter(one.task for one in done.recorded("first"))
     assert sorted(tasks.values()) == [60, 60]
-    one = recorded(done, "one")
-    assert len({task for task, source, *_ in one if source == "numbers"}) == 1
-    assert Counter(source for _, source, *_ in one) == {"numbers": 60, "repeat": 180}
-    assert acked(done) == Counter(range(60))
+    both = done.recorded("one")
+    assert len({one.task for one in both if one.component == "numbers"}) == 1
+    assert Counter(one.component for one in both) == {"numbers": 60, "repeat": 180}
+    assert done.acked("numbers") == Counter(range(60))
 
 
 def test_a_shell_bolt_emits_and_acks(run: Run, load: Callable[[str], Any], tmp_path: Path) -> None:
@@ -140,6 +131,6 @@ streams:
 - {{from: offset, to: odd, grouping: {{type: SHUFFLE, streamId: odd}}}}
 """)
     )
-    assert sorted(n for *_, n in recorded(done, "even")) == list(range(1000, 1060, 2))
-    assert sorted(n for *_, n in recorded(done, "odd")) == list(range(1001, 1060, 2))
-    assert acked(done) == Counter(range(60))
+    assert sorted(one.values[-1] for one in done.recorded("even")) == list(range(1000, 1060, 2))
+    assert sorted(one.values[-1] for one in done.recorded("odd")) == list(range(1001, 1060, 2))
+    assert done.acked("numbers") == Counter(range(60))

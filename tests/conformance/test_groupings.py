@@ -12,20 +12,11 @@ import pytest
 from stormspark import Fields, TopologyBuilder
 from stormspark.errors import ComponentError
 from stormspark.grouping import GroupingContext, PartialKeyGrouping
-from tests.conformance.components import Numbers, Record, Repeat
+from tests.conformance.components import Numbers, Record, Recorded, Repeat, acked
 from tests.conformance.grouping_components import DirectBolt, DirectSpout, NotReady, OwnCount, Pick, Words
 
 Run = Callable[..., Any]
 ACKERS = {"topology.acker.executors": 1}  # so that task ids do not depend on the number of workers
-
-
-def recorded(done: Any, component: str) -> list[list[Any]]:
-    """What `Record` has written: (task, source, stream, values...)."""
-    return [effect for effect in done.effects(component) if effect != ["cleanup"]]
-
-
-def acked(done: Any, component: str = "numbers") -> Counter[Any]:
-    return Counter(effect[1] for effect in done.effects(component) if effect[0] == "ack")
 
 
 def test_a_partial_key_goes_to_the_less_used_of_its_two_tasks(run: Run) -> None:
@@ -35,26 +26,26 @@ def test_a_partial_key_goes_to_the_less_used_of_its_two_tasks(run: Run) -> None:
     builder.set_spout("words", spout)
     builder.set_bolt("record", Record(), parallelism=4).partial_key_grouping("words", Fields("word"))
     done = run(builder.create_topology("partial"), ACKERS)
-    got = Counter((task, word) for task, _, _, word in recorded(done, "record"))
+    got = Counter((one.task, *one.values) for one in done.recorded("record"))
     tasks = tuple(range(2, 6))  # after the acker
     context = GroupingContext("words", "default", ("word",), 6, tasks, (), Random(1))
     choose = PartialKeyGrouping("word").chooser(context)
     assert got == Counter((choose((word,)), word) for word in spout.all)
-    assert acked(done, "words") == Counter(range(1, 301))
+    assert done.acked("words") == Counter(range(1, 301))
 
 
 def test_none_grouping_draws_a_task_for_each_tuple(run: Run) -> None:
-    """D8."""
+    """The none grouping draws a task for each tuple, so that all tasks get about the same number (D8)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(800), parallelism=2)
     builder.set_bolt("record", Record(), parallelism=4).none_grouping("numbers")
     done = run(builder.create_topology("none"))
-    seen = recorded(done, "record")
-    assert Counter(n for *_, n in seen) == Counter(range(800))
-    by_task = Counter(task for task, *_ in seen)
+    seen = done.recorded("record")
+    assert Counter(one.values[0] for one in seen) == Counter(range(800))
+    by_task = Counter(one.task for one in seen)
     assert len(by_task) == 4
     assert all(120 < count < 280 for count in by_task.values())  # more than six standard deviations
-    assert acked(done) == Counter(range(800))
+    assert done.acked("numbers") == Counter(range(800))
 
 
 def test_a_custom_grouping_names_none_one_or_many_tasks(run: Run) -> None:
@@ -63,11 +54,11 @@ def test_a_custom_grouping_names_none_one_or_many_tasks(run: Run) -> None:
     builder.set_spout("numbers", Numbers(40), parallelism=2)
     builder.set_bolt("record", Record(), parallelism=4).custom_grouping("numbers", Pick())
     done = run(builder.create_topology("custom"), ACKERS)
-    got = Counter((task, n) for task, _, _, n in recorded(done, "record"))
+    got = Counter((one.task, *one.values) for one in done.recorded("record"))
     tasks = [4, 5, 6, 7]  # "numbers" has 2 and 3
     assert got == Counter((task, n) for n in range(40) for task in tasks[: (0, 1, 2, 4)[n % 4]])
     assert done.statistics.components["numbers"].transferred == 10 * (0 + 1 + 2 + 4)
-    assert acked(done) == Counter(range(40))
+    assert done.acked("numbers") == Counter(range(40))
 
 
 def test_each_sender_task_has_a_custom_grouping_of_its_own(run: Run) -> None:
@@ -76,9 +67,9 @@ def test_each_sender_task_has_a_custom_grouping_of_its_own(run: Run) -> None:
     builder.set_spout("numbers", Numbers(30), parallelism=3)
     builder.set_bolt("record", Record(), parallelism=2).custom_grouping("numbers", OwnCount())
     done = run(builder.create_topology("copies"))
-    first = min(task for task, *_ in recorded(done, "record"))
+    first = min(one.task for one in done.recorded("record"))
     # Sender i has i, i + 3, i + 6, ...: its first, third, ... go to the first task.
-    assert sorted(n for task, _, _, n in recorded(done, "record") if task == first) == [
+    assert sorted(one.values[0] for one in done.recorded("record") if one.task == first) == [
         n for n in range(30) if n // 3 % 2 == 0
     ]
 
@@ -93,8 +84,8 @@ def test_a_wrong_answer_of_a_custom_grouping_fails_the_tuple_and_nothing_of_the_
     builder.set_bolt("also", Record(), parallelism=2).all_grouping("repeat")
     builder.set_bolt("picked", Record(), parallelism=2).custom_grouping("repeat", Pick(unknown=7, fails=10))
     done = run(builder.create_topology("wrong"))
-    reasons = {effect[1]: effect[4] for effect in done.effects("numbers") if effect[0] == "fail"}
-    tasks = sorted({task for task, *_ in recorded(done, "picked")})
+    reasons = {fail.message: fail.reason for fail in done.failed("numbers")}
+    tasks = sorted({one.task for one in done.recorded("picked")})
     assert set(reasons) == {7, 10}
     for reason in reasons.values():
         assert reason.startswith("EmitError: custom grouping Pick from component 'repeat', task ")
@@ -103,13 +94,13 @@ def test_a_wrong_answer_of_a_custom_grouping_fails_the_tuple_and_nothing_of_the_
     assert f"got [{tasks[0]}, 4711]; not one of them: 4711 of type int" in reasons[7]
     assert "raised ZeroDivisionError: no rule" in reasons[10]
     others = [n for n in range(20) if n not in (7, 10)]
-    assert Counter(n for _, _, _, n, _ in recorded(done, "also")) == Counter(others * 2)
-    assert {n for _, _, _, n, _ in recorded(done, "picked")} == {n for n in others if n % 4}
-    assert acked(done) == Counter(others)
+    assert Counter(one.values[0] for one in done.recorded("also")) == Counter(others * 2)
+    assert {one.values[0] for one in done.recorded("picked")} == {n for n in others if n % 4}
+    assert done.acked("numbers") == Counter(others)
 
 
 def test_a_custom_grouping_that_cannot_be_prepared_stops_the_topology(run: Run) -> None:
-    """D13, W22."""
+    """An error in a custom grouping's prepare stops the topology and names the grouping's place (D13, W22)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(5))
     builder.set_bolt("record", Record()).custom_grouping("numbers", NotReady())
@@ -122,7 +113,7 @@ def test_a_custom_grouping_that_cannot_be_prepared_stops_the_topology(run: Run) 
 
 
 def told_mistakes(done: Any, component: str) -> list[Any]:
-    ((_, told),) = [effect for effect in done.effects(component) if effect[0] == "mistakes"]
+    ((told,),) = [rest for what, *rest in done.effects(component) if what == "mistakes"]
     return list(told)
 
 
@@ -148,12 +139,12 @@ def test_a_spout_names_the_tasks_of_a_direct_stream(run: Run) -> None:
     builder.set_bolt("regular", Record(), parallelism=2).shuffle_grouping("spout", "plain")
     done = run(builder.create_topology("direct-spout"))
     check_mistakes(told_mistakes(done, "spout"), "spout")
-    tasks = sorted({task for task, *_ in recorded(done, "direct")})
-    assert Counter(map(tuple, recorded(done, "direct"))) == Counter(
-        (tasks[n % 3], "spout", "to", n) for n in range(30)
+    tasks = sorted({one.task for one in done.recorded("direct")})
+    assert Counter(done.recorded("direct")) == Counter(
+        Recorded(tasks[n % 3], "spout", "to", (n,)) for n in range(30)
     )
-    assert Counter(n for *_, n in recorded(done, "regular")) == Counter(range(30))
-    assert acked(done, "spout") == Counter([*range(30), *(f"plain {n}" for n in range(30)), "to nobody"])
+    assert Counter(one.values[0] for one in done.recorded("regular")) == Counter(range(30))
+    assert done.acked("spout") == Counter([*range(30), *(f"plain {n}" for n in range(30)), "to nobody"])
 
 
 def test_a_bolt_names_the_tasks_of_a_direct_stream(run: Run) -> None:
@@ -165,10 +156,12 @@ def test_a_bolt_names_the_tasks_of_a_direct_stream(run: Run) -> None:
     builder.set_bolt("regular", Record(), parallelism=2).shuffle_grouping("bolt", "plain")
     done = run(builder.create_topology("direct-bolt"))
     check_mistakes(told_mistakes(done, "bolt"), "bolt")
-    tasks = sorted({task for task, *_ in recorded(done, "direct")})
-    assert {(task, n) for task, _, _, n in recorded(done, "direct")} == {(tasks[n % 3], n) for n in range(30)}
-    assert [effect[1] for effect in done.effects("numbers") if effect[0] == "fail"] == [4]
-    assert acked(done) == Counter(range(30))
+    tasks = sorted({one.task for one in done.recorded("direct")})
+    assert {(one.task, *one.values) for one in done.recorded("direct")} == {
+        (tasks[n % 3], n) for n in range(30)
+    }
+    assert [fail.message for fail in done.failed("numbers")] == [4]
+    assert done.acked("numbers") == Counter(range(30))
 
 
 def test_several_subscribers_of_a_stream_are_served_each_by_its_own_grouping(run: Run) -> None:
@@ -185,15 +178,17 @@ def test_several_subscribers_of_a_stream_are_served_each_by_its_own_grouping(run
     builder.set_bolt("picked", Record(), parallelism=3).custom_grouping("numbers", Pick())
     done = run(builder.create_topology("subscribers"))
     for component in ("shuffled", "by_key", "partial", "drawn", "lowest", "near"):
-        assert Counter(n for *_, n in recorded(done, component)) == Counter([*range(60), 17])
+        assert Counter(one.values[0] for one in done.recorded(component)) == Counter([*range(60), 17])
     # Message 17 is sent twice; the first time one of the three has failed it.
-    assert Counter(n for *_, n in recorded(done, "everyone")) == Counter([*(list(range(60)) * 3), *[17] * 2])
-    assert Counter(n for *_, n in recorded(done, "picked")) == Counter(
+    assert Counter(one.values[0] for one in done.recorded("everyone")) == Counter(
+        [*(list(range(60)) * 3), *[17] * 2]
+    )
+    assert Counter(one.values[0] for one in done.recorded("picked")) == Counter(
         [n for n in range(60) for _ in range((0, 1, 2, 3)[n % 4])] + [17]
     )
     assert done.statistics.components["numbers"].transferred == 61 * (6 + 3) + 15 * (1 + 2 + 3) + 1
-    assert [effect[1:3] for effect in done.effects("numbers") if effect[0] == "fail"] == [[17, "FAILED"]]
-    assert acked(done) == Counter(range(60))
+    assert [(fail.message, fail.outcome) for fail in done.failed("numbers")] == [(17, "FAILED")]
+    assert done.acked("numbers") == Counter(range(60))
 
 
 def test_shuffles_that_follow_load_deliver_all_and_nothing_twice(run: Run) -> None:
@@ -206,10 +201,10 @@ def test_shuffles_that_follow_load_deliver_all_and_nothing_twice(run: Run) -> No
     conf = {"topology.disable.loadaware.messaging": False, "topology.executor.receive.buffer.size": 16}
     done = run(builder.create_topology("loads"), conf)
     for component in ("first", "near"):
-        assert Counter((n, copy) for *_, n, copy in recorded(done, component)) == Counter(
+        assert Counter(one.values for one in done.recorded(component)) == Counter(
             (n, copy) for n in range(2000) for copy in range(2)
         )
-    assert acked(done) == Counter(range(2000))
+    assert done.acked("numbers") == Counter(range(2000))
 
 
 def test_a_key_stays_with_its_task_when_executors_change(run: Run) -> None:
@@ -221,7 +216,7 @@ def test_a_key_stays_with_its_task_when_executors_change(run: Run) -> None:
         record = builder.set_bolt("record", Record(), parallelism=executors).set_num_tasks(4)
         record.fields_grouping("numbers", Fields("n"))
         done = run(builder.create_topology(f"executors-{executors}"), ACKERS)
-        tasks_of.append({n: task for task, _, _, n in recorded(done, "record")})
+        tasks_of.append({one.values[0]: one.task for one in done.recorded("record")})
     assert len(tasks_of[0]) == 50
     assert tasks_of[0] == tasks_of[1]
 
@@ -233,6 +228,6 @@ def test_acks_come_home_to_the_task_that_emitted(run: Run) -> None:
     builder.set_bolt("record", Record(), parallelism=2).shuffle_grouping("numbers")
     done = run(builder.create_topology("home"))
     by_task = done.effects_by_task("numbers")
-    assert [sorted(e[1] for e in effects if e[0] == "ack") for effects in by_task] == [
+    assert [sorted(acked(effects)) for effects in by_task] == [
         list(range(first, 90, 3)) for first in range(3)
     ]

@@ -45,7 +45,7 @@ def topology(
 
 
 def taken(done: Any) -> Counter[int]:
-    return Counter(effect[0] for effect in done.effects("take"))
+    return Counter(number for number, *_ in done.effects("take"))
 
 
 ONCE_EACH = Counter(range(N))
@@ -55,7 +55,7 @@ def test_what_comes_once_is_taken_once(run: Run) -> None:
     """A40, B21, B22, C20, C21: a spout of two tasks and a bolt of three, joined by the builder."""
     done = run(topology())
     assert taken(done) == ONCE_EACH
-    assert [effect[1] for effect in done.effects("take")] == [f"text {e[0]}" for e in done.effects("take")]
+    assert all(text == f"text {number}" for number, text in done.effects("take"))
 
 
 @pytest.mark.parametrize("grouping", [Grouping.SHUFFLE, Grouping.NONE, Grouping.LOCAL_OR_SHUFFLE])
@@ -69,7 +69,7 @@ def test_shuffles_are_even(run: Run, grouping: Any) -> None:
 def test_equal_keys_go_to_one_task(run: Run) -> None:
     """A42, D4: which task that is, is not what it is in Heron."""
     done = run(topology(Grouping.fields("text"), n=2 * N))
-    tasks = [{effect[0] for effect in of_task} for of_task in done.effects_by_task("take")]
+    tasks = [{number for number, *_ in of_task} for of_task in done.effects_by_task("take")]
     assert len(tasks) == 3 and sum(map(len, tasks)) == 2 * N
 
 
@@ -92,7 +92,7 @@ def test_a_grouping_of_ones_own(run: Run, grouping: Any) -> None:
 def test_direct_streams(run: Run) -> None:
     """W23, D11: heronpy has the argument and refuses it; here the emit names the task."""
     done = run(topology(Grouping.DIRECT, spout=Directed, stream="orders"))
-    tasks = [sorted(effect[0] for effect in of_task) for of_task in done.effects_by_task("take")]
+    tasks = [sorted(number for number, *_ in of_task) for of_task in done.effects_by_task("take")]
     assert tasks == [list(range(index, N, 3)) for index in range(3)]
 
 
@@ -149,9 +149,9 @@ def test_hooks(run: Run) -> None:
     done = run(topology(**config))
     told: Counter[str] = Counter()
     for component in ("numbers", "take"):
-        for effect in done.effects(component):
-            if effect[0] == "hook":
-                told.update(effect[1])
+        for what, *counts in done.effects(component):
+            if what == "hook":
+                told.update(*counts)
     assert told == {"emit": N, "spout_ack": N, "bolt_execute": N, "bolt_ack": N}
 
 
@@ -163,6 +163,6 @@ def test_state_is_exact(run: Run, raise_at: int | None) -> None:
     builder.add_bolt("counts", Counts, 1, [numbers], config={"raise.at": raise_at} if raise_at else None)
     builder.set_config({MODE: Mode.EFFECTIVELY_ONCE, "n": 100})
     done = run(builder.build().lowered())
-    saved = [effect[1] for effect in done.effects("counts") if effect[0] == "saved"]
-    assert saved[-1] == {str(digit): 10 for digit in range(10)}
+    saved = [counts for what, *counts in done.effects("counts") if what == "saved"]
+    assert saved[-1] == [{str(digit): 10 for digit in range(10)}]
     assert (["raised"] in done.effects("counts")) == (raise_at is not None)

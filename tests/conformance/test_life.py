@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stormspark import Fields, TopologyBuilder
-from tests.conformance.components import Numbers, Record
+from tests.conformance.components import Failed, Numbers, Record, acked
 from tests.conformance.life_components import (
     CountAndFailOnce,
     File,
@@ -27,12 +27,11 @@ def test_ticks_reach_every_task_of_a_bolt(run: Run) -> None:
     builder.set_spout("numbers", Numbers(30), parallelism=2)
     builder.set_bolt("hold", HoldUntilTicks(), parallelism=3).shuffle_grouping("numbers")
     done = run(builder.create_topology("ticks"))
-    assert Counter(e[1] for e in done.effects("numbers") if e[0] == "ack") == Counter(range(30))
+    assert done.acked("numbers") == Counter(range(30))
     told = done.effects("hold")
-    assert {tuple(e[:3]) for e in told} == {("__system", "__tick", -1)} and {tuple(e[3]) for e in told} == {
-        (0.3,)
-    }
-    assert sum(e[4] for e in told) == 30
+    for component, stream, task, values, _ in told:
+        assert (component, stream, task, values) == ("__system", "__tick", -1, [0.3])
+    assert sum(released for *_, released in told) == 30
     hold = done.statistics.components["hold"]
     assert (hold.executed, hold.acked) == (30, 30)
 
@@ -44,8 +43,7 @@ def test_a_group_of_emits_has_one_verdict(run: Run) -> None:
     builder.set_bolt("orders seen", Record(), 2).fields_grouping("orders", Fields("order"))
     builder.set_bolt("lines", Record(fail=(7,)), 2).shuffle_grouping("orders", "lines")
     done = run(builder.create_topology("groups"))
-    heard = Counter(tuple(e) for e in done.effects("orders"))
-    assert heard == Counter([("fail", 7), *(("ack", order) for order in range(20))])
+    assert done.acked("orders") == Counter(range(20)) and done.failed("orders") == [Failed(7)]
     orders = done.statistics.components["orders"]
     assert (orders.emitted, orders.acked, orders.failed, orders.pending) == (63, 20, 1, 0)
 
@@ -57,7 +55,7 @@ def test_the_spout_task_that_emitted_hears_the_verdicts(run: Run) -> None:
     builder.set_bolt("record", Record(fail=(4,)), 2).shuffle_grouping("numbers")
     done = run(builder.create_topology("whose"))
     for index, heard in enumerate(done.effects_by_task("numbers")):
-        assert sorted(e[1] for e in heard if e[0] == "ack") == list(range(index, 31, 3))
+        assert sorted(acked(heard)) == list(range(index, 31, 3))
 
 
 def test_a_spout_may_emit_a_whole_file_in_one_call(run: Run) -> None:
@@ -80,15 +78,15 @@ def test_hooks_and_metrics(run: Run) -> None:
         builder.create_topology("hooks"),
         {"topology.auto.task.hooks": ["tests.conformance.life_components:Life"]},
     )
-    (spout,) = [e[1] for e in done.effects("numbers") if e[0] == "hook"]
+    ((spout,),) = [counts for what, *counts in done.effects("numbers") if what == "hook"]
     assert spout == {"emit": 11, "execute": 0, "ack": 10, "fail": 1}
-    (bolt,) = [e[1] for e in done.effects("count") if e[0] == "hook"]
+    ((bolt,),) = [counts for what, *counts in done.effects("count") if what == "hook"]
     # Execute is told of where it returned, as in Storm: not of the tuple whose execute raised.
     assert bolt == {"emit": 0, "execute": 10, "ack": 10, "fail": 1}
 
 
 def test_a_component_is_told_its_configuration_and_place(run: Run) -> None:
-    """A20, A26, A27."""
+    """Each task finds its own configuration, its index and its inputs in its context (A20, A26, A27)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(4))
     told = builder.set_bolt("told", Told(), 2).all_grouping("numbers")
@@ -108,10 +106,10 @@ def test_a_spout_that_raises_begins_anew_and_hears_nothing_of_its_old_messages(r
     builder.set_bolt("other record", Record()).shuffle_grouping("other")
     done = run(builder.create_topology("moody"))
     heard = done.effects("moody")
-    assert sorted(e[1] for e in heard if e[0] == "raised") == ["ack", "fail", "next_tuple"]
-    assert sum(e == ["open"] for e in heard) == 4
-    assert [e[1] for e in heard if e[0] == "emit"] == list(range(8))
-    verdicts = Counter(e[1] for e in heard if e[0] in ("ack", "fail"))
+    assert sorted(where for what, *where in heard if what == "raised") == [["ack"], ["fail"], ["next_tuple"]]
+    assert heard.count(["open"]) == 4
+    assert [number for what, *number in heard if what == "emit"] == [[n] for n in range(8)]
+    verdicts = done.acked("moody") + Counter(fail.message for fail in done.failed("moody"))
     assert set(verdicts.values()) == {1} and len(verdicts) >= 3
     moody, other = (done.statistics.components[name] for name in ("moody", "other"))
     assert (moody.restarts, moody.pending, other.restarts, other.acked) == (3, 0, 0, 12)

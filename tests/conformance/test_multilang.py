@@ -16,6 +16,8 @@ from stormspark.multilang import ShellBolt, ShellSpout
 from tests.conformance.components import Effects, Numbers, Record
 from tests.legacy.multilang.languages import CHILDREN, OBEY, SENTENCES, SPLITTERS, resources
 
+pytestmark = pytest.mark.slow  # processes
+
 Run = Callable[..., Any]
 
 WORDS = Counter(word for sentence in SENTENCES for word in sentence.split(" "))
@@ -70,7 +72,7 @@ class Orders(Bolt):
 
 
 def words_of(done: Any) -> Counter[str]:
-    return Counter(effect[3] for effect in done.effects("words") if effect != ["cleanup"])
+    return Counter(one.values[0] for one in done.recorded("words"))
 
 
 @pytest.mark.parametrize("language", SPLITTERS)
@@ -86,10 +88,10 @@ def test_word_count_equals_a_plain_count(run: Run, language: str, tmp_path: Path
     builder.set_bolt("counts", Record()).shuffle_grouping("count")
     done = run(builder.create_topology(f"words {language}".replace(" ", "-").replace(".", "-")))
     counts: dict[str, int] = {}
-    for _, _, _, word, counted in (effect for effect in done.effects("counts") if effect != ["cleanup"]):
+    for word, counted in (one.values for one in done.recorded("counts")):
         counts[word] = max(counts.get(word, 0), counted)
     assert counts == WORDS
-    assert Counter(map(tuple, done.effects("texts"))) == Counter(("ack", n) for n in range(len(SENTENCES)))
+    assert done.acked("texts") == Counter(range(len(SENTENCES))) and done.failed("texts") == []
     assert done.statistics.total("pending") == 0
     assert done.statistics.components["count"].executed == sum(WORDS.values())
 
@@ -132,15 +134,15 @@ def echoing(orders: dict[int, tuple[str, Any]], total: int, *start: str, conf: A
 def test_a_task_whose_child_ends_begins_anew_alone(run: Run, order: tuple[str, Any], said: str) -> None:
     """B14, I12, W22: what it held fails, with the reason, and comes again; the others notice nothing."""
     done = run(echoing({30: order}, 100))
-    recorded = Counter(effect[4] for effect in done.effects("record") if effect != ["cleanup"])
+    recorded = Counter(one.values[1] for one in done.recorded("record"))
     # After its first ack nobody sends 30 again, unless what came of it failed with the task.
     assert set(recorded) | ({30} if order[0] == "ack twice" else set()) == set(range(100))
     child = done.statistics.components["child"]
     assert child.restarts == 1 and child.errors >= 1
     assert child.last_error is not None and said in child.last_error and "child" in child.last_error
-    failed = [effect for effect in done.effects("numbers") if effect[0] == "fail"]
-    assert order[0] == "ack twice" or 30 in {effect[1] for effect in failed}
-    assert all("MultilangError" in effect[4] for effect in failed)
+    failed = done.failed("numbers")
+    assert order[0] == "ack twice" or 30 in {fail.message for fail in failed}
+    assert all("MultilangError" in fail.reason for fail in failed)
     assert done.statistics.total("pending") == 0
 
 
@@ -166,7 +168,7 @@ def test_a_child_that_never_goes_well_stops_the_topology(run: Run) -> None:
 
 
 def test_a_child_that_can_not_start_stops_the_topology_and_says_why(run: Run) -> None:
-    """I2, W22."""
+    """A child process that ends at its start is an error with its bolt, exit code and last words (I2, W22)."""
     with pytest.raises(ComponentError) as error:
         run(echoing({}, 10, "exit"))
     for part in ("bolt 'child'", "ended with exit code 7", "no such library"):
@@ -197,10 +199,12 @@ def test_direct_emits_of_a_child(run: Run) -> None:
     builder.set_bolt("child", ShellBolt(OBEY, outputs, cwd=CHILDREN)).shuffle_grouping("ask")
     builder.set_bolt("record", Record(), 3).direct_grouping("child", "to one")
     done = run(builder.create_topology("direct"))
-    tasks = sorted({effect[0] for effect in done.effects("record") if effect != ["cleanup"]})
+    recorded = done.recorded("record")
+    tasks = sorted({one.task for one in recorded})
     assert len(tasks) == 3
-    for task, _, _, _, number in (effect for effect in done.effects("record") if effect != ["cleanup"]):
-        assert task == tasks[number % 3]
+    for one in recorded:
+        _, number = one.values
+        assert one.task == tasks[number % 3]
 
 
 def test_a_child_is_told_how_it_is_wired(run: Run) -> None:
@@ -212,7 +216,7 @@ def test_a_child_is_told_how_it_is_wired(run: Run) -> None:
     builder.set_bolt("child", child, 2).fields_grouping("orders", Fields("order"))
     builder.set_bolt("record", Record()).local_or_shuffle_grouping("child")
     done = run(builder.create_topology("setup"))
-    (setup,) = [json.loads(effect[4]) for effect in done.effects("record") if effect != ["cleanup"]]
+    (setup,) = [json.loads(one.values[1]) for one in done.recorded("record")]
     context = setup["context"]
     assert context["componentid"] == "child"
     assert context["task->component"][str(context["taskid"])] == "child"
@@ -237,21 +241,19 @@ def test_ticks_reach_a_child_and_release_what_it_holds(run: Run) -> None:
     """I17, C1, C9: batches do not wait for what it holds."""
     orders = {number: ("hold", number) for number in range(50)}
     done = run(echoing(orders, 60, conf={"topology.tick.tuple.freq.secs": 1}))
-    recorded = Counter((effect[3], effect[4]) for effect in done.effects("record") if effect != ["cleanup"])
+    recorded = Counter(one.values for one in done.recorded("record"))
     expected = [("released", n) for n in range(50)] + [("echo", n) for n in range(50, 60)]
     assert recorded == Counter(expected)
-    assert Counter(map(tuple, done.effects("numbers")))[("ack", 0)] == 1
+    assert done.acked("numbers")[0] == 1
 
 
 def test_in_batches_that_are_transactions(run: Run, tmp_path: Path) -> None:
     """C39, C44: a batch ends when its children are through; one whose child dies is taken back, and comes again whole."""
     conf = {"stormspark.exactly.once": True}
     done = run(echoing({}, 200), conf)
-    assert Counter(effect[4] for effect in done.effects("record") if effect != ["cleanup"]) == Counter(
-        range(200)
-    )
+    assert Counter(one.values[1] for one in done.recorded("record")) == Counter(range(200))
     assert done.statistics.total("pending") == 0
     done = run(echoing({30: ("die", 3)}, 60), conf)
-    recorded = Counter(effect[4] for effect in done.effects("record") if effect != ["cleanup"])
+    recorded = Counter(one.values[1] for one in done.recorded("record"))
     assert set(recorded) == set(range(60))
     assert done.statistics.components["numbers"].acked >= 60

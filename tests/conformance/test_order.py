@@ -45,7 +45,7 @@ def test_order_is_kept_over_streams_groupings_supersteps_and_batches(run: Run) -
         assert arrived == Counter(
             {n: times * (tasks if is_for_all(n) else 1) for n, times in sent[component].items()}
         )
-    assert {e[2] for e in done.effects("sees")} == set(STREAMS)
+    assert {stream for _, _, stream, *_ in done.effects("sees")} == set(STREAMS)
     assert done.statistics.components["sends"].acked == 2 * numbers
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stormspark import TopologyBuilder
-from tests.conformance.components import Numbers, Record
+from tests.conformance.components import Numbers, Record, recorded
 
 Run = Callable[..., Any]
 
@@ -24,7 +24,7 @@ def overloaded(run: Run, strategy: dict[str, Any]) -> Any:
 def executed_once_and_in_order(done: Any) -> list[int]:
     """The numbers that were executed; per sender and receiver in the order of their emits."""
     record = done.statistics.components["record"]
-    by_task = [[row[-1] for row in rows if row != ["cleanup"]] for rows in done.effects_by_task("record")]
+    by_task = [[one.values[-1] for one in recorded(rows)] for rows in done.effects_by_task("record")]
     assert all(numbers == sorted(numbers) for numbers in by_task)
     numbers = [number for numbers in by_task for number in numbers]
     assert len(set(numbers)) == len(numbers) == record.executed == N - record.shed
@@ -36,7 +36,7 @@ def test_what_does_not_fit_is_dropped(run: Run) -> None:
     """X51, F10, F14: by Heron's key; it is counted and reported, its tree ends, and memory is bounded by the mark."""
     done = overloaded(run, {"topology.droptuples.upon.backpressure": True})
     executed_once_and_in_order(done)
-    assert Counter(e[1] for e in done.effects("numbers") if e[0] == "ack") == dict.fromkeys(range(N), 1)
+    assert done.acked("numbers") == dict.fromkeys(range(N), 1)
     spout, bolt = done.statistics.components["numbers"], done.statistics.components["record"]
     assert (spout.acked, spout.failed, spout.pending) == (N, 0, 0)
     assert "tuples were dropped" in bolt.last_error
@@ -46,11 +46,11 @@ def test_what_does_not_fit_fails(run: Run) -> None:
     """X51, W4, E22: each tree has one verdict; those that failed name the bolt, its mark and the setting."""
     done = overloaded(run, {"stormspark.backpressure.strategy": "fail"})
     numbers = executed_once_and_in_order(done)
-    heard = [e for e in done.effects("numbers") if e[0] in ("ack", "fail")]
-    assert Counter(e[1] for e in heard) == dict.fromkeys(range(N), 1)
-    assert sorted(e[1] for e in heard if e[0] == "ack") == sorted(numbers)
-    for _, _, outcome, component, reason in (e for e in heard if e[0] == "fail"):
-        assert (outcome, component) == ("FAILED", "record")
-        assert "is full (10 tuples: stormspark.queue.high.mark.tuples)" in reason
+    acked, failed = done.acked("numbers"), done.failed("numbers")
+    assert acked + Counter(fail.message for fail in failed) == dict.fromkeys(range(N), 1)
+    assert sorted(acked) == sorted(numbers)
+    for fail in failed:
+        assert (fail.outcome, fail.component) == ("FAILED", "record")
+        assert "is full (10 tuples: stormspark.queue.high.mark.tuples)" in fail.reason
     spout = done.statistics.components["numbers"]
     assert spout.failed_by_bolt == spout.failed == done.statistics.components["record"].shed

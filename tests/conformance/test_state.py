@@ -43,7 +43,7 @@ def topology(bolt: Any, n: int = N, tasks: int = 2, spout: Any = None, **conf: A
 
 def state(done: Any, component: str = "bolt") -> dict[Any, Any]:
     """What the tasks of a component have at the end, together."""
-    pairs = [effect[1:] for effect in done.effects(component) if effect[0] == "state"]
+    pairs = [pair for what, *pair in done.effects(component) if what == "state"]
     assert len(pairs) == len({json.dumps(key) for key, _ in pairs}), "a key is with two tasks"
     return {key if not isinstance(key, list) else tuple(key): value for key, value in pairs}
 
@@ -126,24 +126,23 @@ def test_a_batch_with_a_failing_tuple_is_taken_back_everywhere(run: Run, what: s
     builder.set_bolt("after", Counts(), 3).fields_grouping("bolt", Fields("n"))
     done = run(builder.create_topology("failing"))
     assert state(done) == state(done, "after") == ONCE_EACH
-    heard = Counter(tuple(effect) for effect in done.effects("numbers"))
-    assert heard == Counter(("ack", n) for n in range(N))
+    assert done.acked("numbers") == Counter(range(N)) and done.failed("numbers") == []
 
 
 def test_a_spout_without_state_hears_of_the_failure_and_decides(run: Run) -> None:
     """C44, B6: all that was emitted in the batch has failed; what the spout emits again is counted once."""
     done = run(topology(Counts(fails=7), spout=Numbers(N)))
     assert state(done) == ONCE_EACH
-    heard = Counter(effect[1] for effect in done.effects("numbers") if effect[0] == "ack")
+    heard = done.acked("numbers")
     assert heard == Counter(range(N))
-    failed = {effect[1] for effect in done.effects("numbers") if effect[0] == "fail"}
+    failed = {fail.message for fail in done.failed("numbers")}
     assert 7 in failed
 
 
 def test_acks_come_when_the_batch_is_committed(run: Run) -> None:
     """C39: each once, after an attempt that is taken back too."""
     done = run(topology(Counts(raises=0)))
-    assert Counter(map(tuple, done.effects("numbers"))) == Counter(("ack", n) for n in range(N))
+    assert done.acked("numbers") == Counter(range(N)) and done.failed("numbers") == []
 
 
 def test_emits_without_anchors_belong_to_the_batch(run: Run) -> None:
@@ -160,7 +159,9 @@ def test_emits_without_anchors_belong_to_the_batch(run: Run) -> None:
 def test_attributes_of_a_bolt_that_knows_nothing_of_state(run: Run, bolt: Any) -> None:
     """C35, C44: are as they were before the batch that failed; ``__getstate__`` says what is kept."""
     done = run(topology(bolt(raises=7), **{"topology.state.pickle": True}))
-    seen = [n for effect in done.effects("bolt") if effect[0] == "seen" for n in effect[1]]
+    seen = [
+        n for what, *lists in done.effects("bolt") if what == "seen" for numbers in lists for n in numbers
+    ]
     assert sorted(seen) == list(range(N))
 
 
@@ -173,9 +174,9 @@ def test_an_attribute_that_can_not_be_pickled_is_named(run: Run) -> None:
 
 
 def test_keys_by_prefix_deleted_and_more_than_the_cache_holds(run: Run) -> None:
-    """C35, C36."""
+    """A bolt iterates over keys by prefix and deletes keys, with more state than its cache holds (C35, C36)."""
     done = run(topology(KeyRange(), 300, tasks=1, **{"stormspark.state.cache.bytes": 2000}))
-    effects = {effect[0]: effect[1:] for effect in done.effects("bolt")}
+    effects = {of: found for of, *found in done.effects("bolt")}
     for user in range(3):
         assert effects[user] == [[n for n in range(300) if n % 3 == user]]
     assert effects["pairs"] == [list(range(0, 300, 2))]

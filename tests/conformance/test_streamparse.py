@@ -61,7 +61,7 @@ def test_anchors_are_those_at_hand_unless_others_are_named(run: Run) -> None:
         tied = parts.Taken.spec(inputs=[both["tied"]])
 
     done = run(lower(Anchors, "anchors"))
-    assert not [effect for effect in done.effects("numbers") if effect[0] == "fail"]
+    assert done.failed("numbers") == []
     assert done.statistics.components["loose"].failed == 2
     assert Counter(n for _, n in done.effects("tied")) == Counter(range(10))
 
@@ -72,7 +72,7 @@ def test_anchors_are_those_at_hand_unless_others_are_named(run: Run) -> None:
         tied = parts.Raises.spec(inputs=[both["tied"]])
 
     done = run(lower(Tied, "tied"))
-    assert sorted(effect[1] for effect in done.effects("numbers") if effect[0] == "fail") == [3, 7]
+    assert sorted(fail.message for fail in done.failed("numbers")) == [3, 7]
 
 
 def test_without_auto_anchor_nothing_is_tied(run: Run) -> None:
@@ -171,9 +171,9 @@ def test_ticks(run: Run) -> None:
         slow = parts.Parity.spec(inputs=[numbers])
 
     effects = run(lower(Ticking, "ticking")).effects("ticks")
-    ticks = [effect for effect in effects if effect[0] == "tick"]
-    assert ticks and all(tick[1:] == ["__system", "__tick", [1], True] for tick in ticks)
-    assert sorted(effect[1] for effect in effects if effect[0] == "tuple") == list(range(40))
+    ticks = [tick for what, *tick in effects if what == "tick"]
+    assert ticks and all(tick == ["__system", "__tick", [0.2], True] for tick in ticks)
+    assert sorted(tup for what, *tup in effects if what == "tuple") == [[n] for n in range(40)]
 
 
 def test_batches_between_ticks(run: Run) -> None:
@@ -189,8 +189,8 @@ def test_batches_between_ticks(run: Run) -> None:
     batches = [effect for effect in effects if effect[0] == "batch"]
     assert all(ticks >= 2 for _, _, _, ticks in batches)
     assert Counter(n for _, _, numbers, _ in batches for n in numbers) >= Counter(range(10))
-    (failed,) = [effect[1] for effect in effects if effect[0] == "failed"]
-    replayed = {effect[1] for effect in done.effects("numbers") if effect[0] == "fail"}
+    ((failed,),) = [numbers for what, *numbers in effects if what == "failed"]
+    replayed = {fail.message for fail in done.failed("numbers")}
     assert set(failed) <= replayed
     assert done.statistics.components["parity"].restarts == 1
     assert done.statistics.components["numbers"].acked == 10
@@ -208,10 +208,10 @@ def test_a_batch_that_fails_alone(run: Run) -> None:
 
     done = run(lower(Batches, "batch-alone"))
     effects = done.effects("parity")
-    (failed,) = [effect[1] for effect in effects if effect[0] == "failed"]
-    assert sorted(effect[1] for effect in done.effects("numbers") if effect[0] == "fail") == sorted(failed)
-    numbers = Counter(n for effect in effects if effect[0] == "batch" for n in effect[2])
-    assert numbers == Counter(range(10))
+    ((failed,),) = [numbers for what, *numbers in effects if what == "failed"]
+    assert sorted(fail.message for fail in done.failed("numbers")) == sorted(failed)
+    batches = [effect for effect in effects if effect[0] == "batch"]
+    assert Counter(n for _, _, numbers, _ in batches for n in numbers) == Counter(range(10))
     assert done.statistics.components["parity"].restarts == 0
 
 
@@ -285,5 +285,5 @@ def test_components_of_stormspark_beside_those_of_streamparse(run: Run) -> None:
         numbers = parts.Numbers.spec()
         record = native(Record(), inputs={numbers: Grouping.fields("n")}, par=2)
 
-    effects = run(lower(Mixed, "mixed")).effects("record")
-    assert sorted(effect[3] for effect in effects if effect != ["cleanup"]) == list(range(40))
+    recorded = run(lower(Mixed, "mixed")).recorded("record")
+    assert sorted(one.values for one in recorded) == [(n,) for n in range(40)]

@@ -127,7 +127,7 @@ def test_a_tracked_wait_counts_on_from_the_waits_before(start: Start) -> None:
 
 
 def test_a_wait_raises_what_the_topology_ended_with(start: Start) -> None:
-    """J25, W22."""
+    """`tracked_wait` raises the error that stopped the topology (J25, W22)."""
     feeder = FeederSpout(Fields("word"))
     builder = TopologyBuilder()
     builder.set_spout("feeder", feeder)
@@ -237,7 +237,7 @@ def test_each_run_begins_anew(complete: Complete) -> None:
 
 @pytest.mark.parametrize("acked", [True, False])
 def test_a_spout_that_goes_on_is_named_on_every_engine(complete: Complete, acked: bool) -> None:
-    """J25."""
+    """A spout that never ends is named in the error of `complete_topology`, and a spout that ended is not (J25)."""
     builder = TopologyBuilder()
     builder.set_spout("endless", TestWordSpout(reliable=acked))
     builder.set_spout("ends", TestWordSpout(limit=3))

@@ -11,10 +11,10 @@ from stormspark import Fields
 from stormspark.connectors import FileSpout
 from stormspark.transactional import TransactionalTopologyBuilder
 from tests.conformance.transactional_components import (
+    DrawnRanges,
     OpaquePieces,
     Partial,
     Pieces,
-    Ranges,
     Seen,
     Unlucky,
     Write,
@@ -34,7 +34,7 @@ def committed(effects: Iterable[list[Any]]) -> dict[int, list[int]]:
 
 def test_batches_are_committed_in_order_and_whole(run: Run) -> None:
     """G1, G2, G3, G6, G7: what a coordinator says is a batch reaches the committer as one, through two stages of batch bolts."""
-    builder = TransactionalTopologyBuilder("order", "ranges", Ranges(60, 20), 2)
+    builder = TransactionalTopologyBuilder("order", "ranges", DrawnRanges(60, 20), 2)
     builder.set_bolt("partial", Partial(), 3).fields_grouping("ranges", Fields("number"))
     builder.set_bolt("middle", Partial(), 2).fields_grouping("partial", Fields("tx"))
     builder.set_committer_bolt("write", Partial()).global_grouping("middle")
@@ -55,7 +55,7 @@ def test_batches_are_committed_in_order_and_whole(run: Run) -> None:
 
 def test_committers_keep_to_the_order_under_retries(run: Run) -> None:
     """G2, G3, G5, G6: bolts and committers that fail at random; a transaction that comes again has the same tuples."""
-    builder = TransactionalTopologyBuilder("retries", "ranges", Ranges(40, 20), 2)
+    builder = TransactionalTopologyBuilder("retries", "ranges", DrawnRanges(40, 20), 2)
     builder.set_bolt("unlucky", Unlucky(0.01), 2).shuffle_grouping("ranges")
     builder.set_bolt("partial", Partial(0.05), 2).fields_grouping("unlucky", Fields("number"))
     builder.set_bolt("write", Write(0.4)).global_grouping("partial")

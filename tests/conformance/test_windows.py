@@ -14,7 +14,7 @@ import pytest
 from stormspark import Count, Duration, Fields, Topology, TopologyBuilder, WindowedBolt
 from stormspark.local import LocalCluster
 from tests.conformance.components import EFFECTS, read_effects
-from tests.conformance.window_components import Best, FailSums, Late, Stages, Sum
+from tests.conformance.window_components import Best, FailSums, Late, Stages, Sum, Window, windows_in
 
 Run = Callable[..., Any]
 
@@ -28,19 +28,23 @@ def topology(spout: Stages, bolt: WindowedBolt, *failing: int) -> Topology:
     return builder.create_topology("windows")
 
 
-def windows(done: Any, *, of: int = 0) -> list[Any]:
-    """The ``of``-th thing of each window: items, new, expired, start, end; in order."""
-    return [e[of] for e in done.effects("windows") if e != ["prepared"]]
+def windows(done: Any) -> list[Window]:
+    return windows_in(done.effects("windows"))
+
+
+def items(done: Any) -> list[list[int]]:
+    """The items of each window, in order."""
+    return [window.items for window in windows(done)]
 
 
 def verdicts(done: Any, spout: str = "numbers") -> Counter[tuple[Any, ...]]:
-    return Counter((e[0], e[1]) for e in done.effects(spout))
+    return Counter((what, message) for what, message, *_ in done.effects(spout))
 
 
 def test_tumbling_counts(run: Run) -> None:
     """C23, C27, C34: every tuple in one window, acked when the next one is full."""
     done = run(topology(Stages(range(20), untracked=range(5)), Sum().with_tumbling_window(Count(5))))
-    assert windows(done) == [*([*range(n, n + 5)] for n in range(0, 20, 5)), [0, 1, 2, 3, 4]]
+    assert items(done) == [*([*range(n, n + 5)] for n in range(0, 20, 5)), [0, 1, 2, 3, 4]]
     assert verdicts(done) == Counter(("ack", n) for n in range(20))
     assert done.statistics.components["windows"].acked == 20
 
@@ -48,10 +52,10 @@ def test_tumbling_counts(run: Run) -> None:
 def test_sliding_counts(run: Run) -> None:
     """C23, C24, C28: what is new and what has expired since the last window."""
     done = run(topology(Stages(range(8), untracked=[100] * 4), Sum().with_window(Count(4), slide=Count(2))))
-    assert windows(done)[:4] == [[0, 1], [0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6, 7]]
-    assert windows(done, of=1)[:4] == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    assert windows(done, of=2)[:4] == [[], [], [0, 1], [2, 3]]
-    assert set(windows(done, of=3)) == {None}
+    assert items(done)[:4] == [[0, 1], [0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6, 7]]
+    assert [window.new for window in windows(done)][:4] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert [window.expired for window in windows(done)][:4] == [[], [], [0, 1], [2, 3]]
+    assert {window.start for window in windows(done)} == {None}
     assert verdicts(done) == Counter(("ack", n) for n in range(8))
 
 
@@ -63,7 +67,7 @@ def test_windows_are_per_task(run: Run) -> None:
     bolt.fields_grouping("numbers", Fields("n")).all_grouping("numbers", "untracked")
     done = run(builder.create_topology("per task"))
     by_task = [
-        [n for e in effects if e != ["prepared"] for n in e[0] if n < 1000]
+        [n for window in windows_in(effects) for n in window.items if n < 1000]
         for effects in done.effects_by_task("windows")
     ]
     assert len(by_task) == 2 and all(by_task)
@@ -78,12 +82,11 @@ def test_windows_are_per_task(run: Run) -> None:
 def test_tumbling_durations_lose_nothing_and_repeat_nothing(run: Run, length: Any) -> None:
     """C23, C28, C29, W14: whatever the rhythm of the batches; the last ones are acked by a window that is not executed."""
     done = run(topology(Stages(range(500)), Sum().with_tumbling_window(length)))
-    assert [n for items in windows(done) for n in items] == list(range(500))
-    assert windows(done) == windows(done, of=1)
-    assert all(
-        end - start == 150 for start, end in zip(windows(done, of=3), windows(done, of=4), strict=True)
-    )
-    assert all(one < other for one, other in pairwise(windows(done, of=4)))
+    fired = windows(done)
+    assert [n for window in fired for n in window.items] == list(range(500))
+    assert all(window.items == window.new for window in fired)
+    assert all(window.start == window.end - 150 for window in fired)
+    assert all(one.end < other.end for one, other in pairwise(fired))
     assert verdicts(done) == Counter(("ack", n) for n in range(500))
 
 
@@ -102,15 +105,15 @@ def test_event_time_with_lag_and_late_tuples(run: Run) -> None:
         [30, "numbers", "default", ["late_tuple"]],
         [29, "numbers", "default", ["late_tuple"]],
     ]
-    fired = list(zip(windows(done), windows(done, of=3), windows(done, of=4), strict=True))
-    assert {end: items for items, _, end in fired if end < 9_000} == {
+    fired = windows(done)
+    assert {window.end: window.items for window in fired if window.end < 9_000} == {
         10: [3, 5, 7],
         20: [3, 5, 7, 18],
         30: [18, 26],
         40: [26, 31, 36, 40],
         50: [31, 36, 40],
     }
-    assert {end - start for _, start, end in fired} == {20}
+    assert all(window.start == window.end - 20 for window in fired)
     assert verdicts(done) == Counter(("ack", n) for n in (3, 5, 7, 18, 26, 29, 30, 31, 36, 40))
 
 
@@ -123,7 +126,7 @@ def test_event_time_over_two_streams_does_not_depend_on_which_is_ahead(run: Run)
     bolt.with_watermark_interval(Duration(50))
     builder.set_bolt("windows", bolt).shuffle_grouping("even").shuffle_grouping("odd")
     done = run(builder.create_topology("two streams"))
-    assert windows(done)[:40] == [[*range(n, n + 10)] for n in range(0, 400, 10)]
+    assert items(done)[:40] == [[*range(n, n + 10)] for n in range(0, 400, 10)]
     assert verdicts(done, "even") + verdicts(done, "odd") == Counter(("ack", n) for n in range(400))
 
 
@@ -134,12 +137,13 @@ def test_a_result_that_fails_fails_its_whole_window_once(run: Run) -> None:
     assert verdicts(done) == Counter(
         [*(("fail", n) for n in range(5, 15)), *(("ack", n) for n in (*range(5), *range(15, 20)))]
     )
-    reasons = {tuple(e[2:]) for e in done.effects("numbers") if e[0] == "fail" and e[1] < 10}
-    assert reasons == {("FAILED", "sums", "FailedException: not 35")}
+    first = [fail for fail in done.failed("numbers") if fail.message < 10]
+    assert {fail.outcome for fail in first} == {"FAILED"} and {fail.component for fail in first} == {"sums"}
+    assert {fail.reason for fail in first} == {"FailedException: not 35"}
 
 
 def test_sliding_windows_fail_what_any_of_them_has(run: Run) -> None:
-    """C27, E25, W14."""
+    """A tuple fails when any of the sliding windows that contain it fails (C27, E25, W14)."""
     spout = Stages(range(8), untracked=[1000] * 4)
     done = run(topology(spout, Sum().with_window(Count(4), Count(2)), 2 + 3 + 4 + 5))
     assert verdicts(done) == Counter(
@@ -151,9 +155,9 @@ def test_a_failed_exception_fails_the_window_and_restarts_nothing(run: Run) -> N
     """C27, W14: in Storm it kills the worker. What is replayed comes into later windows."""
     spout = Stages(range(100), replays=1)
     done = run(topology(spout, Sum(fail=[7]).with_tumbling_window(Duration(200))))
-    failed = next(items for items in windows(done) if 7 in items)
+    failed = next(window.items for window in windows(done) if 7 in window.items)
     assert verdicts(done) == Counter([*(("fail", n) for n in failed), *(("ack", n) for n in range(100))])
-    assert {e[4] for e in done.effects("numbers") if e[0] == "fail"} == {"FailedException: this window fails"}
+    assert {fail.reason for fail in done.failed("numbers")} == {"FailedException: this window fails"}
     statistics = done.statistics.components["windows"]
     assert (statistics.restarts, statistics.failed, statistics.acked) == (0, len(failed), 100)
 
@@ -165,7 +169,7 @@ def test_another_error_restarts_the_task_and_fails_all_that_it_held(run: Run) ->
     heard = verdicts(done)
     failed = [n for what, n in heard if what == "fail"]
     assert 3 in failed
-    assert all("KeyError" in e[4] for e in done.effects("numbers") if e[0] == "fail")
+    assert all("KeyError" in fail.reason for fail in done.failed("numbers"))
     assert heard == Counter([*(("fail", n) for n in failed), *(("ack", n) for n in range(20))])
     assert done.statistics.components["windows"].restarts == 1
     assert done.effects("windows").count(["prepared"]) == 2
@@ -176,9 +180,9 @@ def test_tuples_of_a_window_that_never_fills_time_out_once(run: Run) -> None:
     done = run(
         topology(Stages(range(7)), Sum().with_tumbling_window(Count(5))), {"topology.message.timeout.secs": 1}
     )
-    assert windows(done) == [[0, 1, 2, 3, 4]]
+    assert items(done) == [[0, 1, 2, 3, 4]]
     assert verdicts(done) == Counter(("fail", n) for n in range(7))
-    assert {e[2] for e in done.effects("numbers")} == {"TIMED_OUT"}
+    assert {fail.outcome for fail in done.failed("numbers")} == {"TIMED_OUT"}
 
 
 # -- to the millisecond, in simulated time ---------------------------------------------------------------------
@@ -191,7 +195,9 @@ def simulated(topology: Topology, folder: Path, *seconds: float, **conf: Any) ->
         running.run_until_idle() if not seconds else None
         for step in seconds:
             cluster.advance_time(step)
-    return [(e[0], e[3], e[4]) for e in read_effects(folder, "windows") if e != ["prepared"]]
+    return [
+        (window.items, window.start, window.end) for window in windows_in(read_effects(folder, "windows"))
+    ]
 
 
 def test_a_window_of_ten_seconds_every_five(tmp_path: Path) -> None:
@@ -204,7 +210,7 @@ def test_a_window_of_ten_seconds_every_five(tmp_path: Path) -> None:
 
 
 def verdicts_of(folder: Path) -> list[list[Any]]:
-    return [e[:2] for e in read_effects(folder, "numbers")]
+    return [[what, message] for what, message, *_ in read_effects(folder, "numbers")]
 
 
 def test_the_last_tuples_of_a_count_that_slides_by_time_are_seen_again_and_again(tmp_path: Path) -> None:
@@ -234,7 +240,7 @@ def test_exactly_once_counts_are_acked_with_their_batch(run: Run) -> None:
     # Without the gap a superstep counts at most an eighth of the timeout: a busy machine fails no tuple that is on its way.
     short = {"topology.message.timeout.secs": 1, "stormspark.clock.gap.ms": 0}
     done = run(topology(Stages(range(22)), bolt), ONCE | short)
-    assert windows(done) == [[*range(n, n + 5)] for n in range(0, 20, 5)]
+    assert items(done) == [[*range(n, n + 5)] for n in range(0, 20, 5)]
     assert verdicts(done) == Counter(("ack", n) for n in range(22))
 
 
@@ -249,8 +255,8 @@ def test_exactly_once_event_time_with_lag_and_late_tuples(run: Run) -> None:
     builder.set_bolt("windows", bolt).shuffle_grouping("numbers")
     builder.set_bolt("late", Late()).shuffle_grouping("windows", "late")
     done = run(builder.create_topology("event time"), ONCE)
-    assert [effect[0] for effect in done.effects("late")] == [2, 29]  # 31 is the watermark
-    fired = dict(zip(windows(done, of=4), windows(done), strict=True))
+    assert [number for number, *_ in done.effects("late")] == [2, 29]  # 31 is the watermark
+    fired = {window.end: window.items for window in windows(done)}
     assert fired[10] == [3, 5, 7] and fired[20] == [3, 5, 7, 18] and fired[50] == [36, 40]
     assert verdicts(done) == Counter(("ack", n) for n in (2, 3, 5, 7, 18, 26, 29, 36, 40, 10_000))
 

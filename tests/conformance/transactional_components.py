@@ -20,39 +20,35 @@ from stormspark.transactional import (
     BatchOutputCollector,
     Committer,
     Coordinator,
-    Emitter,
     OpaqueCoordinator,
     OpaqueEmitter,
     OpaquePartitionedTransactionalSpout,
     PartitionedCoordinator,
     PartitionedEmitter,
     PartitionedTransactionalSpout,
-    TransactionalSpout,
     TransactionAttempt,
 )
 from tests.conformance.components import Effects
+from tests.repeatable_spouts import RangeEmitter, Ranges
 
 #: Transactions that begin, those that come again among them: more than it takes for all pieces.
 ENOUGH = 20
 
 
-class Ranges(TransactionalSpout[tuple[int, int]]):
-    """The numbers below ``total``, between one and ``most`` a transaction, drawn at random: only metadata tells which."""
+class DrawnRanges(Ranges):
+    """The numbers below ``total``. A transaction has between one and ``most``, drawn at random: only its metadata tells which."""
 
     def __init__(self, total: int, most: int) -> None:
         self.total, self.most = total, most
 
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> DrawnRanges:
-        return DrawnRanges(self.total, self.most, Effects(conf, context))
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> DrawnRangeCoordinator:
+        return DrawnRangeCoordinator(self.total, self.most, Effects(conf, context))
 
-    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> RangeEmitter:
-        return RangeEmitter(context)
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("tx", "number"))
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> CleanedRangeEmitter:
+        return CleanedRangeEmitter(context)
 
 
-class DrawnRanges(Coordinator[tuple[int, int]]):
+class DrawnRangeCoordinator(Coordinator[tuple[int, int]]):
     def __init__(self, total: int, most: int, effects: Effects) -> None:
         self.total, self.most, self.effects = total, most, effects
         self.done = False
@@ -71,19 +67,10 @@ class DrawnRanges(Coordinator[tuple[int, int]]):
         return not self.done
 
 
-class RangeEmitter(Emitter[tuple[int, int]]):
+class CleanedRangeEmitter(RangeEmitter):
     def __init__(self, context: TopologyContext) -> None:
-        self.index = context.this_task_index
-        self.tasks = len(context.component_tasks(context.this_component_id))
+        super().__init__(context)
         self.committed = 0
-
-    def emit_batch(
-        self, attempt: TransactionAttempt, metadata: tuple[int, int], collector: BatchOutputCollector
-    ) -> None:
-        begin, end = metadata
-        for number in range(begin, end):
-            if number % self.tasks == self.index:
-                collector.emit((attempt, number))
 
     def cleanup_before(self, txid: int) -> None:
         assert txid >= self.committed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stormspark import (
     BasicBolt,
@@ -72,7 +72,9 @@ class Stages(Spout):
 
     def _window_has_fired(self) -> bool:
         end = self.wait_for_window
-        return end is None or any(effect[-1] == end for effect in read_effects(self.folder, "windows"))
+        return end is None or any(
+            window.end == end for window in windows_in(read_effects(self.folder, "windows"))
+        )
 
     def ack(self, message_id: Hashable) -> None:
         self.effects.write("ack", message_id)
@@ -92,8 +94,23 @@ class Stages(Spout):
         declarer.declare_stream("untracked", Fields("n"))
 
 
+class Window(NamedTuple):
+    """A window, as `Sum` wrote it down: its numbers, and its first and last timestamp."""
+
+    items: list[int]
+    new: list[int]
+    expired: list[int]
+    start: int | None
+    end: int
+
+
+def windows_in(effects: Iterable[list[Any]]) -> list[Window]:
+    """The windows that `Sum` wrote down, in order."""
+    return [Window(*effect) for effect in effects if effect != ["prepared"]]
+
+
 class Sum(WindowedBolt):
-    """Writes each window as (items, new, expired, start, end), and emits the sum of its items and how many they are.
+    """Writes each window down, and emits the sum of its items and how many they are.
 
     Raises for a window with one of ``fail`` or ``error``, the first time that there is one.
     """

@@ -38,7 +38,11 @@ def check(*arguments):
 
 
 @pytest.mark.parametrize(
-    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+    "engine",
+    [
+        pytest.param("local", marks=pytest.mark.slow),
+        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    ],
 )
 def test_the_counts_are_exact(engine, text, tmp_path, capsys):
     options = ["--engine", engine, "--workers", "2", "--until-idle", "0.5", "--json", "-"]

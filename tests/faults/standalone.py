@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from tests.spark.waiting import wait_for
+from tests.waiting import wait_for
 
 __all__ = ["Standalone", "standalone"]
 

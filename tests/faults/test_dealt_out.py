@@ -13,7 +13,7 @@ import pytest
 import stormspark
 from stormspark.grouping.hashing import fields_task_index
 from tests.faults.exactly_once.test_exactly_once import ALL
-from tests.spark.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.spark.waiting import wait_for, wait_until_gone, worker_processes
+from tests.waiting import wait_for, wait_until_gone, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.exactly_once.test_exactly_once import Run, running
 from tests.faults.standalone import standalone
-from tests.spark.waiting import executor_processes, wait_for, worker_processes
+from tests.waiting import executor_processes, wait_for, worker_processes
 
 #: A worker stands still for so long, and so often at most.
 _SLOW_SECS, _TRIES = 3.0, 10

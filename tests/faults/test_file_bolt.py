@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

@@ -14,6 +14,7 @@ from stormspark import Fields, Spout, TopologyBuilder
 from stormspark.connectors import FieldNameTopicSelector, KafkaBolt
 from stormspark.local import LocalTopology, submit
 from tests.kafka_broker import KafkaBroker
+from tests.waiting import wait_for_acks
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
@@ -56,13 +57,6 @@ def run(bolt: KafkaBolt, pending: int, **conf: Any) -> LocalTopology:
     return submit(builder.create_topology("to-kafka"), conf=conf)
 
 
-def wait_for_acks(more: int, secs: float = 25) -> None:
-    wanted, until = len(Until.acked) + more, time.monotonic() + secs
-    while len(Until.acked) < wanted:
-        assert time.monotonic() < until, f"{len(Until.acked)} acked, {wanted} wanted"
-        time.sleep(0.01)
-
-
 def numbers_in(broker: KafkaBroker, topic: str) -> Counter[int]:
     return Counter(int(message.value() or b"-1") for message in broker.messages(topic))
 
@@ -91,11 +85,11 @@ def test_nothing_is_acked_that_is_not_in_the_topic(kafka: KafkaBroker, asynchron
     running = run(bolt, pending=500)
     try:
         for _ in range(2):
-            wait_for_acks(200)
+            wait_for_acks(running, "numbers", len(Until.acked) + 200)
             kafka.kill()
             time.sleep(2)  # longer than a message may take: some fail, and are emitted again
             kafka.start()
-        wait_for_acks(200)
+        wait_for_acks(running, "numbers", len(Until.acked) + 200)
         Until.stop.set()
         running.run_until_idle(60)
     finally:
@@ -131,7 +125,7 @@ def test_keys_find_their_partition_and_the_callback_is_told(kafka: KafkaBroker) 
     Until.stop.clear()
     running = run(bolt, pending=1000)
     try:
-        wait_for_acks(2000)
+        wait_for_acks(running, "numbers", len(Until.acked) + 2000)
         Until.stop.set()
         running.run_until_idle(60)
     finally:

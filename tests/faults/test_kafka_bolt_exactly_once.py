@@ -16,9 +16,9 @@ from stormspark import Bolt, Fields, Topology, TopologyBuilder
 from stormspark.connectors import KafkaBolt
 from stormspark.connectors.kafka_transactions import Message, TransactionalProducer
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import PATIENCE_SECS
 from tests.unit.connectors.exactly_once_components import Numbers
 from tests.unit.worker.durable_workers import DurableWorkers
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 

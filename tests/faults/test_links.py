@@ -22,7 +22,7 @@ from tests.faults.hosts import (
     NAME,
     three_hosts,
 )
-from tests.spark.waiting import wait_for, wait_until_gone, worker_processes
+from tests.waiting import wait_for, wait_until_gone, worker_processes
 
 pytestmark = pytest.mark.faults
 

@@ -11,7 +11,7 @@ import pytest
 
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from tests.spark.topologies import FOLDER
-from tests.spark.waiting import wait_for, worker_processes
+from tests.waiting import wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.exactly_once.test_exactly_once import Run, running
-from tests.spark.waiting import wait_for, worker_processes
+from tests.waiting import wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ import pytest
 from stormspark import TopologyBuilder
 from stormspark.errors import WorkerLostError
 from stormspark.spark import SparkTopology
-from tests.conformance.components import EFFECTS, Numbers, read_effects
+from tests.conformance.components import EFFECTS, Numbers, acked, read_effects
 from tests.faults.stuck_components import Spins
-from tests.spark.waiting import PATIENCE_SECS, wait_until_gone, wait_until_idle, worker_processes
+from tests.waiting import PATIENCE_SECS, wait_until_gone, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -46,8 +45,7 @@ def test_a_bolt_in_an_endless_loop_costs_its_worker_and_no_message(
     running.stop()
     assert running.error is None and len(alive) == 2
     assert "the code of spins[" in caplog.text and "had not returned after" in caplog.text
-    acked = Counter(e[1] for e in read_effects(tmp_path, "numbers") if e[0] == "ack")
-    assert set(acked) == set(range(20))
+    assert set(acked(read_effects(tmp_path, "numbers"))) == set(range(20))
 
 
 def test_a_bolt_that_never_gets_out_of_its_loop_stops_the_topology_with_the_reason(

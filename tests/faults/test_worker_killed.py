@@ -13,7 +13,7 @@ import pytest
 
 from stormspark.errors import WorkerLostError
 from tests.spark.topologies import FOLDER, holding, word_count
-from tests.spark.waiting import (
+from tests.waiting import (
     PATIENCE_SECS,
     wait_for,
     wait_for_batches,

@@ -30,11 +30,14 @@ from tests.fuzz.attempts import Attempts, RoughClock, small_pieces
 from tests.fuzz.components import FOLDER, Notes, begin_run, built
 from tests.fuzz.model import Foretold, foretell
 from tests.fuzz.spec import FirstAndLast, Message, TopologySpec, random_topology, topology_from
-from tests.spark.waiting import wait_until_idle
+from tests.waiting import wait_until_idle
 
 FIRST = int(os.environ.get("FUZZ_SEED") or os.environ.get("TEST_SEED", "1"))
 IN_PROCESS = range(FIRST, FIRST + int(os.environ.get("FUZZ_TOPOLOGIES", "60")))
 ON_SPARK = range(FIRST, FIRST + int(os.environ.get("FUZZ_SPARK", "3")))
+#: The first ones are for `make test-fast`.
+_FAST = 10
+SEEDS = [pytest.param(seed, marks=[] if seed < FIRST + _FAST else [pytest.mark.slow]) for seed in IN_PROCESS]
 
 #: Simulated seconds between two batches: ticks of 0.4 s come in nearly every one.
 _STEP = 0.35
@@ -133,7 +136,7 @@ class InProcess:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("seed", IN_PROCESS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_in_process(seed: int, workers: int) -> None:
     """A15, B4-B9, C2, C3, C5, C9, D1-D13, D15, E14, E17, E20, E22-E27, E29-E32, E34, X68.
 
@@ -160,7 +163,7 @@ def test_in_process_made_small(random: Random, workers: int) -> None:
         run.check_empty()
 
 
-@pytest.mark.parametrize("seed", IN_PROCESS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_in_process_with_lost_workers(seed: int) -> None:
     """B10, E15, E16, E22-E24, E26, E31, E33, E35: attempts fail in random supersteps of random batches, and workers die.
 

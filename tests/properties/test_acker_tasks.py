@@ -165,7 +165,7 @@ class Play:
         task.spout.todo.append(emit)
 
     def spout_emits_a_group(self) -> None:
-        """X68."""
+        """A spout emits some tuples as one group, which has one verdict (X68)."""
         task, tuples = self.random.choice(self.tasks(SpoutTask)), self.random.randrange(4)
 
         def emit(collector: Any) -> None:
@@ -178,7 +178,7 @@ class Play:
         task.spout.todo.append(emit)
 
     def spout_raises(self) -> None:
-        """B10, E35."""
+        """A spout raises in next_tuple, perhaps after an emit, and hears no verdict of what it emitted (B10, E35)."""
         task = self.random.choice(self.tasks(SpoutTask))
 
         def fall(collector: Any) -> None:

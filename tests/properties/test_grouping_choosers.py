@@ -113,7 +113,7 @@ loads_of = st.lists(st.floats(0, 1), max_size=5)
 def test_only_candidates_are_chosen(
     grouping: Grouping, context: GroupingContext, tuples: list[Any], loads: list[float]
 ) -> None:
-    """D1, D5-D13."""
+    """Every grouping chooses among its candidates only, and they are targets in ascending order (D1, D5-D13)."""
     candidates = grouping.candidates(context.targets, context.local_targets)
     assert set(candidates) <= set(context.targets)
     assert list(candidates) == sorted(candidates)
@@ -148,7 +148,7 @@ def test_senders_do_not_touch_each_other(
 def test_fields_look_at_the_key_only_and_forget_nothing_of_its_types(
     context: GroupingContext, tuples: list[Any], key: tuple[str, ...]
 ) -> None:
-    """D1, D2, D3."""
+    """The key's values and their types alone decide the task of a fields grouping (D1, D2, D3)."""
     # One chooser for all tuples, so a key that it remembers stands against all its look-alikes.
     for one, (task,) in zip(tuples, chosen(FieldsGrouping(key), context, tuples), strict=True):
         picked = [one[FIELDS.index(field)] for field in key]
@@ -171,7 +171,7 @@ def test_a_key_stays_with_its_task_wherever_the_tasks_are_moved(
 def test_a_partial_key_has_two_tasks_and_the_one_that_got_less_gets_the_next(
     context: GroupingContext, tuples: list[Any], key: tuple[str, ...]
 ) -> None:
-    """D12."""
+    """A partial key has two tasks, and the one with fewer tuples so far gets the next one (D12)."""
     sent: Counter[int] = Counter()
     for one, (task,) in zip(tuples, chosen(PartialKeyGrouping(key), context, tuples), strict=True):
         hashes = [value_hash(one[FIELDS.index(field)], context.ints) & 0xFFFF_FFFF for field in key]
@@ -208,7 +208,7 @@ def test_a_load_aware_ring_is_even_while_nothing_is_loaded(
 def test_local_first_is_even_among_the_tasks_in_use(
     context: GroupingContext, loads: list[float], count: int
 ) -> None:
-    """D7."""
+    """Local-first spreads evenly over the local tasks, or over all when the local ones are loaded (D7)."""
     known = dict(zip(context.targets, loads, strict=False))
     local = context.local_targets
     stays = local and sum(known.get(task, 0.0) for task in local) / len(local) < context.higher_bound
@@ -222,7 +222,7 @@ def test_local_first_is_even_among_the_tasks_in_use(
 
 @given(contexts(), st.integers(0, 100))
 def test_shuffle_is_even_within_one_tuple_for_each_sender(context: GroupingContext, count: int) -> None:
-    """D5, W17."""
+    """Shuffle counts of one sender differ by one tuple at most (D5, W17)."""
     sent = Counter(task for (task,) in chosen(ShuffleGrouping(), context, [[]] * count))
     shares = [sent[task] for task in context.targets]
     assert max(shares) - min(shares) <= 1
@@ -231,20 +231,20 @@ def test_shuffle_is_even_within_one_tuple_for_each_sender(context: GroupingConte
 
 @given(contexts(), st.lists(values, max_size=5))
 def test_all_takes_each_target_once(context: GroupingContext, tuples: list[Any]) -> None:
-    """D9."""
+    """The all grouping chooses every target once per tuple (D9)."""
     for tasks in chosen(AllGrouping(), context, tuples):
         assert sorted(tasks) == list(context.targets)
 
 
 @given(contexts(), st.lists(values, max_size=5))
 def test_global_takes_the_lowest(context: GroupingContext, tuples: list[Any]) -> None:
-    """D10."""
+    """The global grouping always chooses the target with the lowest id (D10)."""
     assert chosen(GlobalGrouping(), context, tuples) == [(min(context.targets),)] * len(tuples)
 
 
 @given(contexts(), st.integers(1, 40))
 def test_local_or_shuffle_stays_local_if_it_can_and_is_even(context: GroupingContext, count: int) -> None:
-    """D7."""
+    """Local-or-shuffle spreads evenly over the local targets, or over all when none is local (D7)."""
     sent = Counter(task for (task,) in chosen(LocalOrShuffleGrouping(), context, [[]] * count))
     open_to_it = context.local_targets or context.targets
     shares = [sent[task] for task in open_to_it]

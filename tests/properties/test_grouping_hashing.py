@@ -91,7 +91,7 @@ def slow_list(hashes: list[int]) -> int:
 
 @given(keys, st.sampled_from(["long", "integer"]), st.integers(1, 100))
 def test_a_key_hashes_as_slowly_worked_out(key: list[Any], ints: str, tasks: int) -> None:
-    """D1, D2, D3."""
+    """A key's hash and its task index agree with a slow reference written after Java's rules (D1, D2, D3)."""
     slow = slow_list([slow_hash(value, ints) for value in key])
     assert key_hash(key, ints) == slow
     assert fields_task_index(key, tasks, ints) == slow - tasks * math.floor(slow / tasks)
@@ -99,7 +99,7 @@ def test_a_key_hashes_as_slowly_worked_out(key: list[Any], ints: str, tasks: int
 
 @given(st.lists(st.text(st.characters(max_codepoint=127))), st.sampled_from(["", "offset "]))
 def test_a_column_of_texts_hashes_as_its_texts(texts: list[str], before: str) -> None:
-    """D1, D2."""
+    """Hashing a column of ASCII strings gives the hash of each string, at any offset in the buffer (D1, D2)."""
     data = np.frombuffer((before + "".join(texts)).encode(), np.uint8)
     offsets = len(before) + np.cumsum([0, *map(len, texts)])
     assert ascii_hashes(data, offsets).view(np.int32).tolist() == [value_hash(text) for text in texts]
@@ -111,7 +111,7 @@ def test_a_column_of_texts_hashes_as_its_texts(texts: list[str], before: str) ->
     st.integers(1, 100),
 )
 def test_columns_of_numbers_go_where_their_rows_go(numbers: list[int], ints: str, tasks: int) -> None:
-    """D1, D3."""
+    """Task indices computed from columns of numbers are those computed from their rows (D1, D3)."""
     column = long_hashes(np.array(numbers, np.int64), ints)
     indices = task_indices([column, column], tasks)
     assert indices.tolist() == [fields_task_index([number, number], tasks, ints) for number in numbers]

@@ -159,7 +159,7 @@ class World:
         self.waiting[home].extend(OpenTuple([emit], [tree]) for _ in range(copies))
 
     def group_goes_on(self) -> None:
-        """X68."""
+        """An open group emits some more tuples, and may end (X68)."""
         if not self.groups:
             return
         emit, copies = self.groups[self.choose(len(self.groups))], self.choose(3)
@@ -175,7 +175,7 @@ class World:
         self.close(self.ledgers[emit.home], emit.tree)
 
     def spout_task_begins_anew(self) -> None:
-        """B10, E35."""
+        """A spout's task starts again, and its ledger forgets the trees of that task (B10, E35)."""
         home, number = self.any_worker(), self.choose(2)
         mine = [e for e in self.unsettled if (e.home, e.account) == (home, number)]
         assert self.ledgers[home].forget(self.accounts[home][number]) == len(mine)
@@ -231,7 +231,7 @@ class World:
             self.dropped[worker].append(self.pick(self.waiting[worker]))
 
     def bolt_resets_a_timeout(self) -> None:
-        """C11."""
+        """A bolt resets the timeout of a tuple that it holds; ledgers of other workers hear of it later (C11)."""
         worker = self.worker_with_tuples()
         if worker is None:
             return

@@ -131,7 +131,7 @@ def test_other_tuples_in_the_replay_are_counted_once_by_an_opaque_state(make, ba
 
 @given(replayed(same=True))
 def test_a_non_transactional_state_counts_at_least_once(batches):
-    """G16."""
+    """With batches that are replayed, a non-transactional map may count too much but never too little (G16)."""
     found, expected = run(batches, NonTransactionalMap)
     assert all(found[key] >= expected[key] for key in expected)
 

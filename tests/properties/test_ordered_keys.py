@@ -48,7 +48,7 @@ def test_keys_are_equal_exactly_if_their_bytes_are(one, other):
     )
 )
 def test_bytes_sort_as_keys_of_one_type_do(pair):
-    """C35."""
+    """Encoded keys of one type sort as the keys themselves (C35)."""
     one, other = pair
     assert (encode_key(one) < encode_key(other)) == (one < other)
 
@@ -65,14 +65,14 @@ def test_bytes_sort_as_tuples_do(keys):
 
 @given(st.lists(st.none() | TEXTS, max_size=4).map(tuple), st.lists(st.none() | TEXTS, max_size=4).map(tuple))
 def test_none_sorts_before_everything_and_a_prefix_before_what_it_begins(one, other):
-    """C35."""
+    """Within encoded tuples, None sorts before every string, and a shorter tuple before its extensions (C35)."""
     ranked = [tuple((item is not None, item or "") for item in key) for key in (one, other)]
     assert (encode_key(one) < encode_key(other)) == (ranked[0] < ranked[1])
 
 
 @given(TEXTS, KEYS, TEXTS)
 def test_a_text_is_the_prefix_of_texts_alone(prefix, key, rest):
-    """C35."""
+    """The range of a string prefix contains the strings that begin with it and no other key (C35)."""
     low, high = prefix_range(prefix)
     for candidate in (key, prefix + rest, prefix):
         begins = isinstance(candidate, str) and candidate.startswith(prefix)
@@ -81,7 +81,7 @@ def test_a_text_is_the_prefix_of_texts_alone(prefix, key, rest):
 
 @given(BYTES, KEYS, BYTES)
 def test_bytes_are_the_prefix_of_bytes_alone(prefix, key, rest):
-    """C35."""
+    """The range of a bytes prefix contains the bytes that begin with it and no other key (C35)."""
     low, high = prefix_range(prefix)
     for candidate in (key, prefix + rest, prefix):
         begins = isinstance(candidate, bytes) and candidate.startswith(prefix)
@@ -90,7 +90,7 @@ def test_bytes_are_the_prefix_of_bytes_alone(prefix, key, rest):
 
 @given(st.lists(PLAIN, max_size=3).map(tuple), KEYS, st.lists(PLAIN, max_size=2).map(tuple))
 def test_a_tuple_is_the_prefix_of_tuples_by_whole_items(prefix, key, rest):
-    """C35."""
+    """The range of a tuple prefix contains the tuples whose first items are its items, and no other key (C35)."""
     low, high = prefix_range(prefix)
     for candidate in (key, prefix + rest, prefix, rest):
         begins = isinstance(candidate, tuple) and typed(candidate[: len(prefix)]) == typed(prefix)
@@ -98,6 +98,6 @@ def test_a_tuple_is_the_prefix_of_tuples_by_whole_items(prefix, key, rest):
 
 
 def test_all_that_is_no_number_is_one_key():
-    """C35."""
+    """Every NaN encodes to the same key and decodes to NaN (C35)."""
     assert encode_key(math.nan) == encode_key(-float("nan"))
     assert math.isnan(decode_key(encode_key(math.nan)))

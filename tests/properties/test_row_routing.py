@@ -77,7 +77,7 @@ def columns(draw: st.DrawFn, rows: int | None = None) -> pa.Array:
 
 @given(columns(), INTS)
 def test_a_column_hashes_as_its_values(column: pa.Array, ints: str) -> None:
-    """D2, D3."""
+    """Hashing an Arrow column of any type gives the hash of each of its values (D2, D3)."""
     values = column.to_pylist(maps_as_pydicts="strict")
     assert column_hashes(column, ints).view(np.int32).tolist() == [
         value_hash(value, ints) for value in values
@@ -187,7 +187,7 @@ class _OpaqueScalar(pa.ExtensionScalar):  # type: ignore[misc]
 @given(batches())
 @settings(max_examples=30)
 def test_rows_become_tuples_and_rows_again(batches: list[pa.RecordBatch]) -> None:
-    """C8."""
+    """A record batch that is split into rows and built again has the same schema and rows (C8)."""
     for batch in batches:
         again = batch_of(list(rows_of(batch)), batch.schema)
         assert again.schema == batch.schema

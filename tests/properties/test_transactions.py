@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from stormspark import (
     Fields,
     OutputFieldsDeclarer,
-    Spout,
     SpoutOutputCollector,
     TopologyBuilder,
     TopologyContext,
     Tuple,
 )
 from stormspark.api.components import Bolt
-from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
+from stormspark.api.state import KeyValueState, StatefulBolt, TwoPhaseStatefulComponent
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
@@ -39,6 +38,7 @@ from stormspark.worker.core import Worker
 from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, RoundOrders
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step, WorkerReport
+from tests.repeatable_spouts import NumbersFromState
 
 MESSAGES, KEYS = 40, 3
 #: What components did outside of their state; cleared for each example.
@@ -50,36 +50,27 @@ clock = SimulatedClock()
 LONG_SECS = 6.0
 
 
-class Numbers(StatefulComponent, Spout):
+class Numbers(NumbersFromState):
     """Some of them a batch."""
-
-    def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        self.state, self.n = state, state.get("n", 0)
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        self.collector, self.left = collector, 0
+        super().open(conf, context, collector)
+        self.left = 0
 
     def next_tuple(self) -> None:
         self.left -= 1
         if self.left < 0:
             self.left = dice.randrange(5)
         elif self.n < MESSAGES:
-            self.collector.emit((self.n,), message_id=self.n)
-            self.n += 1
+            self.emit_next()
 
     def ack(self, message_id: Any) -> None:
         acked[message_id] += 1
 
     def fail(self, message_id: Any) -> None:
         raise AssertionError("a spout with state hears of nothing that is taken back")
-
-    def pre_save(self, checkpoint_id: int) -> None:
-        self.state["n"] = self.n
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("n"))
 
 
 class Choose(StatefulBolt[KeyValueState[Any, Any]]):

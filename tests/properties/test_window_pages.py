@@ -112,7 +112,7 @@ def test_event_time(length: Length, slide: Length, steps: list[Any], page: int, 
 def test_processing_time(
     length: Length, slide: Length, steps: list[Any], page: int, most: int | None
 ) -> None:
-    """C23, C29, C34, C41."""
+    """Processing-time windows kept in pages behave as windows in memory, through commits and losses (C23, C29, C34, C41)."""
     kept = Kept()
     in_memory = ProcessingTimeWindows[int](length, slide)
     in_pages = ProcessingTimeWindows[int](length, slide, items=paged(length, kept, page, most))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +20,6 @@ from stormspark import (
     Fields,
     KeyValueState,
     OutputFieldsDeclarer,
-    Spout,
     SpoutOutputCollector,
     StatefulBolt,
     StatefulWindowedBolt,
@@ -30,10 +29,10 @@ from stormspark import (
     TupleWindow,
     WindowedBolt,
 )
-from stormspark.api.state import StatefulComponent
 from stormspark.plan import plan_topology
 from stormspark.windowing import EventTimeWindows, Length, ProcessingTimeWindows, Watermarks
 from tests.properties.test_transactions import LONG_SECS, Engine, acked, clock
+from tests.repeatable_spouts import NumbersFromState
 
 #: `make soak` draws more of them.
 EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", "8"))
@@ -51,16 +50,16 @@ def timestamp(n: int) -> int:
     return n * 10 + n * 7 % DISORDER if n % 11 else max(0, n * 10 - 300)
 
 
-class Numbers(StatefulComponent, Spout):
+class Numbers(NumbersFromState):
     """Some of them a batch, and then the last ones, which let all others out of their windows."""
 
-    def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        self.state, self.n = state, state.get("n", 0)
+    fields = ("n", "at")
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        self.collector, self.left = collector, 0
+        super().open(conf, context, collector)
+        self.left = 0
 
     def next_tuple(self) -> None:
         self.left -= 1
@@ -68,17 +67,10 @@ class Numbers(StatefulComponent, Spout):
             self.left = dice.randrange(12)
             clock.advance(dice.choice([0, 0.004, 0.05, 0.3]))
         elif self.n < MESSAGES:
-            self.collector.emit((self.n, timestamp(self.n)), message_id=self.n)
-            self.n += 1
+            self.emit_next(self.n, timestamp(self.n))
 
     def ack(self, message_id: Any) -> None:
         acked[message_id] += 1
-
-    def pre_save(self, checkpoint_id: int) -> None:
-        self.state["n"] = self.n
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("n", "at"))
 
 
 def happens(likely: float) -> bool:

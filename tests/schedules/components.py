@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, MutableMapping
+from collections.abc import Hashable, MutableMapping
 from functools import partial
 from typing import Any
 
-from stormspark import Fields, OutputFieldsDeclarer, Spout, SpoutOutputCollector, TopologyContext, Tuple
+from stormspark import Fields, OutputFieldsDeclarer, Tuple
 from stormspark.api import SourceSpout
 from stormspark.api.components import Bolt
-from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent, TwoPhaseStatefulComponent
+from stormspark.api.state import KeyValueState, StatefulBolt, TwoPhaseStatefulComponent
 from stormspark.connectors.outbox import Outbox
 from stormspark.errors import FailedException
+from tests.repeatable_spouts import NumbersFromState
 from tests.schedules.world import world
 
 __all__ = [
@@ -57,19 +58,13 @@ class Rows(SourceSpout):
         pass
 
 
-class Numbers(StatefulComponent, Spout):
-    """So many a batch, ``at_once``: in one call of next_tuple."""
+class Numbers(NumbersFromState):
+    """Some numbers per batch; ``at_once`` in one call of next_tuple."""
+
+    fields = ("row",)
 
     def __init__(self, at_once: bool) -> None:
         self.at_once = at_once
-
-    def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        self.state, self.n = state, state.get("n", 0)
-
-    def open(
-        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
-    ) -> None:
-        self.collector = collector
 
     def next_tuple(self) -> None:
         until = world().numbers_until(world().now.batch)
@@ -89,12 +84,6 @@ class Numbers(StatefulComponent, Spout):
 
     def fail(self, message_id: Any) -> None:
         world().broken("a spout with a state hears of a fail", f"number {message_id}")
-
-    def pre_save(self, checkpoint_id: int) -> None:
-        self.state["n"] = self.n
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("row"))
 
 
 def _may_raise(what: str) -> None:

@@ -44,7 +44,7 @@ def _prepares_alone() -> Iterator[None]:
 
     with (
         patch.object(WorkerTransaction, "report", report),
-        patch.object(WorkerTransaction, "tell_if_unsettled", _nothing),
+        patch.object(WorkerTransaction, "warn_if_unsettled", _nothing),
     ):
         yield
 
@@ -245,20 +245,20 @@ def _errors_of_post_save_are_told_only() -> Any:
         assert self.state is not None
         if self.state.take_over(txid):
             with suppress(Exception):
-                self.state.tell_committed(self.instance, txid)
+                self.state.call_post_save(self.instance, txid)
 
     return patch.object(Task, "commit_state", commit_state)
 
 
 def _committers_act_after_a_fail() -> Any:
     """In a round that ends the batch nobody hears of a fail elsewhere."""
-    whole = WorkerTransaction.tell_if_unsettled
+    whole = WorkerTransaction.warn_if_unsettled
 
     def tell(self: WorkerTransaction, step: Any, phase: int) -> None:
         if phase == self._plan.supersteps:
             whole(self, step, phase)
 
-    return patch.object(WorkerTransaction, "tell_if_unsettled", tell)
+    return patch.object(WorkerTransaction, "warn_if_unsettled", tell)
 
 
 def _kept_rows_are_forgotten() -> Any:

@@ -9,14 +9,15 @@ import os
 from itertools import chain
 
 import pytest
+from hypothesis import settings
 
 from tests.schedules.enumerated import enumerated
 from tests.schedules.planted import PLANTED, planted
 from tests.schedules.schedule import Schedule
 from tests.schedules.search import FAMILIES, simplest, try_schedule
 
-#: Seeds from 0 on that CI looks at, of each family.
-SCHEDULES = int(os.environ.get("SCHEDULES", "150"))
+#: Seeds from 0 on that CI looks at, of each family; `make test-fast` looks at fewer of them, as of examples.
+SCHEDULES = int(os.environ.get("SCHEDULES", 3 * settings().max_examples // 2))
 #: A planted defect has to be found among so many of them; the rarest ones are tried first where they were found last.
 #: ``python -m tests.schedules --planted`` takes new seeds.
 _UNTIL_FOUND = 1500
@@ -46,6 +47,7 @@ def test_small_schedules_break_no_promise_one_by_one() -> None:
     assert tried > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", sorted(PLANTED))
 def test_a_planted_defect_is_found(defect: str) -> None:
     """The defects of the past, and their like."""

@@ -15,11 +15,10 @@ from stormspark.transactional import (
     BatchOutputCollector,
     Committer,
     Coordinator,
-    Emitter,
-    TransactionalSpout,
     TransactionalTopologyBuilder,
     TransactionAttempt,
 )
+from tests.repeatable_spouts import RangeEmitter, Ranges
 from tests.schedules.engine import Engine, in_small_pieces
 from tests.schedules.schedule import Schedule
 from tests.schedules.shapes import draw_pieces
@@ -30,20 +29,20 @@ __all__ = ["run"]
 _SIZES = (1, 2, 5, 11)
 
 
-class Ranges(TransactionalSpout[tuple[int, int]]):
+class DrawnRanges(Ranges):
     """Numbers; only the metadata tells how many a transaction has, and nobody could draw that again."""
 
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> RangeCoordinator:
-        return RangeCoordinator()
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> DrawnRangeCoordinator:
+        return DrawnRangeCoordinator()
 
-    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> RangeEmitter:
-        return RangeEmitter(context.this_task_index, len(context.component_tasks(context.this_component_id)))
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> UnevenRangeEmitter:
+        return UnevenRangeEmitter(context)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("tx", "row"))
 
 
-class RangeCoordinator(Coordinator[tuple[int, int]]):
+class DrawnRangeCoordinator(Coordinator[tuple[int, int]]):
     def is_ready(self) -> bool:
         return not world().schedule.calm and not world().schedule.choose("limit", "not ready", 2)
 
@@ -52,17 +51,9 @@ class RangeCoordinator(Coordinator[tuple[int, int]]):
         return begin, begin + _SIZES[world().nonce() % len(_SIZES)]
 
 
-class RangeEmitter(Emitter[tuple[int, int]]):
-    def __init__(self, index: int, tasks: int) -> None:
-        self.index, self.tasks = index, tasks
-
-    def emit_batch(
-        self, attempt: TransactionAttempt, metadata: tuple[int, int], collector: BatchOutputCollector
-    ) -> None:
-        for row in range(*metadata):
-            # The last one has most of it.
-            if min(row % 5, self.tasks - 1) == self.index:
-                collector.emit((attempt, row))
+class UnevenRangeEmitter(RangeEmitter):
+    def index_for(self, number: int) -> int:
+        return min(number % 5, self.tasks - 1)  # the last one has most of it
 
 
 class _Troubled(BatchBolt):
@@ -179,7 +170,7 @@ class Seen(_Troubled):
 
 @lru_cache(maxsize=256)
 def _plan(workers: int, emitters: int, draws: int, seen: int) -> PhysicalPlan:
-    builder = TransactionalTopologyBuilder("schedules", "ranges", Ranges(), emitters)
+    builder = TransactionalTopologyBuilder("schedules", "ranges", DrawnRanges(), emitters)
     builder.set_bolt("draw", Draw(), draws).fields_grouping("ranges", Fields("row"))
     builder.set_bolt("store", Store()).global_grouping("draw")
     if seen:

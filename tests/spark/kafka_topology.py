@@ -13,8 +13,8 @@ from stormspark import Fields, TopologyBuilder
 from stormspark.api import SourceSpout
 from stormspark.spark import local_session, submit
 from tests.conformance.components import EFFECTS, Record
-from tests.spark.waiting import wait_for
 from tests.spark_jars import connector_conf
+from tests.waiting import wait_for_acks
 
 
 class Messages(SourceSpout):
@@ -45,7 +45,7 @@ def main(bootstrap: str, topic: str, rows: str, folder: str) -> None:
     running = submit(
         builder.create_topology("kafka"), spark, conf=conf, checkpoint=Path(folder) / "checkpoint"
     )
-    wait_for(lambda: running.statistics().components["messages"].acked >= int(rows), message=f"{rows} acks")
+    wait_for_acks(running, "messages", int(rows))
     running.stop()
 
 

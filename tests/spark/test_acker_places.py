@@ -17,7 +17,7 @@ from stormspark.spark import SparkTopology
 from stormspark.spark.durable_acker import _session_for_acker, open_records
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 from tests.spark.test_durable_acker import ROWS, Held
-from tests.spark.waiting import wait_for
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 OPEN = ROWS - ROWS // 10

@@ -13,7 +13,7 @@ import pytest
 from stormspark import Fields, Spout, TopologyBuilder
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Numbers, Record, read_effects
-from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle
+from tests.waiting import wait_for, wait_for_acks, wait_for_batches, wait_until_idle
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,7 @@ def test_a_topology_submitted_inactive_waits_and_can_be_activated_and_deactivate
     wait_for_batches(topology, 3)
     assert topology.statistics().total("emitted") == 0
     topology.activate()
-    wait_for(lambda: topology.statistics().components["numbers"].acked == 50, message="50 acks")
+    wait_for_acks(topology, "numbers", 50)
     wait_until_idle(topology)
     topology.deactivate()
     wait_for(lambda: ["deactivate"] in read_effects(tmp_path, "numbers"), message="deactivate")
@@ -78,7 +78,7 @@ def test_a_spout_that_blocks_is_named_and_loses_nothing(
         )
         wait_for(lambda: "has been in the code of sleepy[0]" in caplog.text, message="the warning")
         assert "must return soon (B1)" in caplog.text
-        wait_for(lambda: topology.statistics().components["sleepy"].acked == 1, message="the ack")
+        wait_for_acks(topology, "sleepy", 1)
     topology.stop()
     assert topology.error is None
 

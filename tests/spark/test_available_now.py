@@ -15,7 +15,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record
 from tests.spark.test_sources import numbers_in, recorded, write_numbers
-from tests.spark.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = pytest.mark.spark
 

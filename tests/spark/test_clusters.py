@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from stormspark.spark import local_session, submit
 from tests.spark.topologies import FOLDER, word_count
-from tests.spark.waiting import wait_until_idle, worker_processes
+from tests.waiting import wait_until_idle, worker_processes
 
 folder = Path(sys.argv[1])
 conf = {"stormspark.log.dir": str(folder / "logs"), "topology.workers": 2, FOLDER: str(folder)}
@@ -42,7 +42,7 @@ spark.stop()
 ARCHIVE_DRIVER = """
 import importlib, shutil, sys
 from stormspark.spark import local_session, submit
-from tests.spark.waiting import wait_until_idle
+from tests.waiting import wait_until_idle
 
 copy, archive, text, counts = sys.argv[1:]
 sys.path.insert(0, copy)

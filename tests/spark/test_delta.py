@@ -15,7 +15,7 @@ from stormspark import TopologyBuilder
 from stormspark.connectors import DeltaBolt, DeltaSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.spark import SparkTopology
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle
+from tests.waiting import PATIENCE_SECS, wait_for, wait_until_idle
 
 pytestmark = pytest.mark.spark
 

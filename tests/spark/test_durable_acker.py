@@ -20,7 +20,7 @@ from stormspark.cli import main
 from stormspark.connectors import DataFrameSpout
 from stormspark.spark import SparkTopology
 from tests.spark.test_sources import numbers_in, write_numbers
-from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
 from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]

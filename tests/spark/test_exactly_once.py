@@ -16,7 +16,7 @@ from stormspark.api.state import KeyValueState, StatefulBolt
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.spark import SparkTopology
 from stormspark.testing import TestWordSpout
-from tests.spark.waiting import wait_for, wait_for_batches
+from tests.waiting import wait_for, wait_for_batches
 
 pytestmark = pytest.mark.spark
 

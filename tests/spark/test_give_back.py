@@ -18,7 +18,7 @@ from stormspark.spark import submit
 from stormspark.spark import topology as module
 from stormspark.spark.whereabouts import Whereabouts
 from stormspark.testing import IdentityBolt, TestWordSpout
-from tests.spark.waiting import wait_for_batches
+from tests.waiting import wait_for_batches
 
 pytestmark = pytest.mark.spark
 

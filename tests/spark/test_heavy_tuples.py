@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
-from tests.spark.waiting import wait_until_idle
+from tests.waiting import wait_until_idle
 
 pytestmark = pytest.mark.spark
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from stormspark import Bolt, Fields, Spout, TopologyBuilder
-from stormspark.api.state import StatefulComponent
+from stormspark import Bolt, TopologyBuilder
 from stormspark.spark import SparkTopology
+from tests.repeatable_spouts import NumbersFromState
 from tests.spark.test_durable_acker import Held
-from tests.spark.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.waiting import wait_for, wait_for_batches, wait_until_idle, worker_processes
 from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
@@ -49,25 +49,10 @@ def test_rows_come_again_whoever_ends_until_they_are_acked(
     assert held.seen() == before
 
 
-class Numbers(StatefulComponent, Spout):
-    """Its position is its state."""
-
-    def init_state(self, state: Any) -> None:
-        self.state, self.n = state, state.get("n", 0)
-
-    def open(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector = collector
-
+class Numbers(NumbersFromState):
     def next_tuple(self) -> None:
         if self.n < NUMBERS:
-            self.collector.emit((self.n,), message_id=self.n)
-            self.n += 1
-
-    def pre_save(self, checkpoint_id: int) -> None:
-        self.state["n"] = self.n
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("n"))
+            self.emit_next()
 
 
 class Slow(Bolt):

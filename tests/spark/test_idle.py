@@ -11,7 +11,7 @@ import pytest
 from stormspark import Fields, Spout, TopologyBuilder
 from stormspark.spark import SparkTopology, pacing
 from tests.conformance.components import EFFECTS, Record
-from tests.spark.waiting import wait_for, wait_for_batches
+from tests.waiting import wait_for_acks, wait_for_batches
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +46,7 @@ def test_a_spout_that_has_something_ends_the_pause_and_so_does_the_end(
     topology = start(builder.create_topology("patient"), conf=conf)
     wait_for_batches(topology, 2)
     (tmp_path / "come").touch()
-    wait_for(lambda: topology.statistics().components["doorman"].acked == 1, message="the ack")
+    wait_for_acks(topology, "doorman", 1)
     said = topology.statistics().as_json()["phases_ms"]
     assert {"between", "exchanges", "workers", "commit", "pause", "spark.walCommit"} <= said.keys()
     topology.stop()

@@ -20,9 +20,9 @@ from stormspark.connectors import (
 )
 from stormspark.spark import SparkTopology, trigger_limits
 from tests.kafka_broker import KafkaBroker
-from tests.spark.test_native_sources import set_pace, wait_for_acks, worked, working
+from tests.spark.test_native_sources import set_pace, worked, working
 from tests.spark.test_sources import settings
-from tests.spark.waiting import wait_for, wait_until_idle
+from tests.waiting import wait_for, wait_for_acks, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Start = Callable[..., SparkTopology]
@@ -85,7 +85,7 @@ def test_what_a_kafka_spout_is_given_follows_its_limit_batch_by_batch(
     assert max(given) <= 2 * max(limits), (given, limits)
     assert most <= 2 * max(limits)
     set_pace(out, 0)
-    wait_for_acks(running, ROWS)
+    wait_for_acks(running, "numbers", ROWS)
     running.stop()
     assert running.error is None
     assert worked(out) == Counter(range(ROWS))
@@ -122,7 +122,7 @@ def test_spark_s_kafka_source_has_its_limit_changed(
     wait_for(lambda: running.planned_restarts, message="a smaller limit")
     assert running.source_limits["numbers"] <= 500
     set_pace(out, 0)
-    wait_for_acks(running, ROWS)
+    wait_for_acks(running, "numbers", ROWS)
     wait_until_idle(running)
     running.stop()
     assert running.error is None

@@ -12,8 +12,8 @@ import pytest
 from stormspark.errors import StormsparkError
 from stormspark.spark import SparkTopology
 from tests.kafka_broker import KafkaBroker
-from tests.spark.test_kafka_spout import recorded, settings, spout_of, topology, wait_for_acks
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle
+from tests.spark.test_kafka_spout import settings, spout_of, topology, values_of
+from tests.waiting import PATIENCE_SECS, wait_for, wait_for_acks, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
 Start = Callable[..., SparkTopology]
@@ -25,7 +25,7 @@ def numbers(*some: int) -> list[bytes]:
 
 def counted(folder: Path) -> Counter[tuple[str, int]]:
     """How often each (topic, number) was recorded."""
-    return Counter((effect[1], effect[0]) for effect in recorded(folder))
+    return Counter((topic, number) for number, topic, *_ in values_of(folder))
 
 
 def expected(topic: str, *some: int) -> Counter[tuple[str, int]]:
@@ -56,7 +56,7 @@ def test_cut_logs_and_topics_made_anew_while_it_runs_and_while_it_does_not(
     options: dict[str, Any] = {"conf": settings(tmp_path / "out"), "checkpoint": tmp_path / "checkpoint"}
     built = topology("cut-logs", kafka, ["spark-cut", "spark-anew"])
     running = start(built, **options)
-    wait_for_acks(running, 200)
+    wait_for_acks(running, "kafka", 200)
     kafka.stop()
     kafka.cut("spark-cut", log_bytes=size)
     kafka.start()
@@ -65,7 +65,7 @@ def test_cut_logs_and_topics_made_anew_while_it_runs_and_while_it_does_not(
     kafka.produce("spark-anew", numbers(1000, 1300))  # more than there were
     wait_for_both_to_be_told(running, 60)
     kafka.produce("spark-cut", numbers(2000, 2010))
-    wait_for_acks(running, 510)
+    wait_for_acks(running, "kafka", 510)
     wait_until_idle(running)
     running.stop()
     assert running.error is None
@@ -83,7 +83,7 @@ def test_cut_logs_and_topics_made_anew_while_it_runs_and_while_it_does_not(
     running = start(built, **options)
     wait_for_both_to_be_told(running, 0)
     kafka.produce("spark-cut", numbers(4000, 4005))
-    wait_for_acks(running, 10)
+    wait_for_acks(running, "kafka", 10)
     wait_until_idle(running)
     running.stop()
     assert running.error is None
@@ -99,7 +99,7 @@ def test_a_topology_may_stop_where_a_log_was_cut(kafka: KafkaBroker, start: Star
     running = start(
         topology("cut-stops", kafka, "spark-stops", truncated_log="fail"), conf=settings(tmp_path / "out")
     )
-    wait_for_acks(running, 50)
+    wait_for_acks(running, "kafka", 50)
     kafka.stop()
     kafka.cut("spark-stops")
     kafka.start()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.components import read_effects
+from tests.conformance.components import read_effects, recorded
 from tests.kafka_broker import KafkaBroker
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -45,9 +45,10 @@ def test_messages_of_a_topic_arrive_once_in_order_and_a_restart_goes_on(
     kafka.start()
     kafka.produce("numbers", [str(n).encode() for n in range(1000, 1500)])
     run_topology(kafka, 500, tmp_path)
-    seen = [e for e in read_effects(tmp_path, "record") if e != ["cleanup"]]
-    assert Counter(e[3] for e in seen) == Counter(range(1500))
+    seen = recorded(read_effects(tmp_path, "record"))
+    assert Counter(one.values[0] for one in seen) == Counter(range(1500))
     offsets: dict[tuple[int, int], list[int]] = {}
-    for task, _, _, _, partition, offset in seen:
-        offsets.setdefault((task, partition), []).append(offset)
+    for one in seen:
+        _, partition, offset = one.values
+        offsets.setdefault((one.task, partition), []).append(offset)
     assert all(of == sorted(of) for of in offsets.values())

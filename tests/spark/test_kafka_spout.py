@@ -20,9 +20,16 @@ from stormspark import Fields, Topology, TopologyBuilder
 from stormspark.connectors import KafkaSpout, KafkaSpoutConfig, SimpleRecordTranslator
 from stormspark.errors import InvalidTopologyError
 from stormspark.spark import SparkTopology
-from tests.conformance.components import EFFECTS, Record, read_effects
+from tests.conformance.components import EFFECTS, Record, read_effects, recorded
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_for_batches, wait_until_idle, worker_processes
+from tests.waiting import (
+    PATIENCE_SECS,
+    wait_for,
+    wait_for_acks,
+    wait_for_batches,
+    wait_until_idle,
+    worker_processes,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Start = Callable[..., SparkTopology]
@@ -51,25 +58,17 @@ def settings(folder: Path, **more: Any) -> dict[str, Any]:
     return {"topology.workers": 2, EFFECTS: str(folder), **{k.replace("_", "."): v for k, v in more.items()}}
 
 
-def recorded(folder: Path) -> list[list[Any]]:
+def values_of(folder: Path) -> list[tuple[Any, ...]]:
     """[n, topic, partition, offset] of all effects."""
-    return [effect[3:] for effect in read_effects(folder, "record") if effect != ["cleanup"]]
+    return [one.values for one in recorded(read_effects(folder, "record"))]
 
 
 def numbers(folder: Path) -> Counter[int]:
-    return Counter(effect[0] for effect in recorded(folder))
+    return Counter(number for number, *_ in values_of(folder))
 
 
 def spout_of(running: SparkTopology) -> Any:
     return running.statistics().components["kafka"]
-
-
-def wait_for_acks(running: SparkTopology, acks: int) -> None:
-    def done() -> bool:
-        assert running.error is None, running.error
-        return bool(spout_of(running).acked >= acks)
-
-    wait_for(done, message=f"{acks} acks")
 
 
 def is_committed(broker: KafkaBroker, group: str, topic: str, offsets: list[int]) -> bool:
@@ -97,7 +96,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(
             conf=conf,
             checkpoint=tmp_path / "checkpoint",
         )
-        wait_for_acks(running, 800)
+        wait_for_acks(running, "kafka", 800)
         wait_until_idle(running)
         for topic, partitions in (("spark-a", 3), ("spark-b", 1)):
             wanted = [(run + 1) * 200] * partitions
@@ -120,7 +119,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(
         conf=conf,
         checkpoint=tmp_path / "checkpoint",
     )
-    wait_for_acks(running, 1)
+    wait_for_acks(running, "kafka", 1)
     wait_until_idle(running)
     running.stop()
     assert numbers(tmp_path / "out") == expected + Counter([5000])
@@ -134,7 +133,7 @@ def test_an_outage_ends_no_query_and_new_partitions_are_found(
     kafka.create_topic("outage", partitions=2)
     kafka.produce("outage", [b"%d" % n for n in range(6000)])
     running = start(topology("spark-outage", kafka, "outage"), conf=settings(tmp_path / "out"))
-    wait_for(lambda: len(recorded(tmp_path / "out")) > 1000, message="the first messages")
+    wait_for(lambda: len(values_of(tmp_path / "out")) > 1000, message="the first messages")
     assert running.query is not None
     first = running.query.runId
     try:
@@ -143,11 +142,11 @@ def test_an_outage_ends_no_query_and_new_partitions_are_found(
     finally:
         kafka.start()
     kafka.produce("outage", [b"%d" % n for n in range(6000, 7000)])
-    wait_for_acks(running, 7000)
+    wait_for_acks(running, "kafka", 7000)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.create_partitions([NewPartitions("outage", 4)])["outage"].result(30)
     wait_for(lambda: produced(kafka, "outage", 7000, partition=3))
-    wait_for_acks(running, 7001)
+    wait_for_acks(running, "kafka", 7001)
     wait_until_idle(running)
     assert running.query.runId == first
     running.stop()
@@ -178,8 +177,8 @@ def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guara
         checkpoint=tmp_path / "checkpoint",
     )
     for victim in (0, 1):
-        seen = len(recorded(tmp_path / "out"))
-        wait_for(lambda seen=seen: len(recorded(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
+        seen = len(values_of(tmp_path / "out"))
+        wait_for(lambda seen=seen: len(values_of(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
         os.kill(worker_processes(topic)[victim].pid, signal.SIGKILL)
     wait_for_batches(running, 2)  # at most once: what is in the batch that it was killed in may not come
     kafka.produce(topic, [b"%d" % n for n in range(3000, 3500)])
@@ -233,6 +232,6 @@ def test_a_topic_that_is_not_there_stops_the_topology_or_is_waited_for(
     wait_for_batches(running, 2)
     kafka.create_topic("spark-missing")
     kafka.produce("spark-missing", [b"1", b"2"])
-    wait_for_acks(running, 2)
+    wait_for_acks(running, "kafka", 2)
     running.stop()
     assert running.error is None

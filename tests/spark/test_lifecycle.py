@@ -22,7 +22,7 @@ from tests.spark.topologies import (
     expected_counts,
     word_count,
 )
-from tests.spark.waiting import (
+from tests.waiting import (
     PATIENCE_SECS,
     wait_for,
     wait_for_batches,

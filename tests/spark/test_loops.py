@@ -10,7 +10,7 @@ import pytest
 from stormspark import TopologyBuilder
 from tests.conformance.components import EFFECTS, Numbers, Record, read_effects
 from tests.conformance.cycle_components import Forward, Token
-from tests.spark.waiting import wait_for, wait_for_batches, worker_processes
+from tests.waiting import wait_for, wait_for_batches, worker_processes
 
 pytestmark = pytest.mark.spark
 

@@ -18,7 +18,7 @@ from stormspark.connectors import DataFrameSpout, FileSpout
 from stormspark.spark import SparkTopology, trigger_limits
 from tests.conformance.components import EFFECTS, Effects, read_effects
 from tests.spark.test_sources import numbers_in, settings, write_numbers
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle, worker_processes
+from tests.waiting import PATIENCE_SECS, wait_for, wait_for_acks, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Start = Callable[..., SparkTopology]
@@ -39,7 +39,7 @@ class Works(BasicBolt):
             return
         time.sleep(float(self.pace.read_text()) / 1000)
         self.count += 1
-        self.effects.write(0, 0, 0, tup["n"])
+        self.effects.write("worked", tup["n"])
 
     def cleanup(self) -> None:
         self.effects.write("count", self.count)
@@ -66,11 +66,11 @@ def conf_of(folder: Path, **more: Any) -> dict[str, Any]:
 
 
 def notes(folder: Path, word: str) -> list[Any]:
-    return [effect[1] for effect in read_effects(folder, "works") if effect[0] == word]
+    return [note for what, note in read_effects(folder, "works") if what == word]
 
 
 def worked(folder: Path) -> Counter[int]:
-    return Counter(effect[3] for effect in read_effects(folder, "works") if effect[0] == 0)
+    return Counter(number for what, number in read_effects(folder, "works") if what == "worked")
 
 
 def wait_for_work(folder: Path, rows: int, running: SparkTopology, timeout: float = 300.0) -> None:
@@ -79,14 +79,6 @@ def wait_for_work(folder: Path, rows: int, running: SparkTopology, timeout: floa
         return worked(folder).total() >= rows
 
     wait_for(done, timeout, f"{rows} rows")
-
-
-def wait_for_acks(running: SparkTopology, acks: int, timeout: float = 300.0) -> None:
-    def done() -> bool:
-        assert running.error is None, running.error
-        return running.statistics().components["numbers"].acked >= acks
-
-    wait_for(done, timeout, f"{acks} acks")
 
 
 def last_batch(running: SparkTopology) -> int:
@@ -106,9 +98,9 @@ def test_a_bite_that_is_much_too_large_is_worked_off_in_one_long_batch(start: St
     assert last_batch(running) <= 1, "the batch that brought the rows goes on"
     rounds = running.statistics().batches
     assert rounds >= 5
-    wait_for_acks(running, 1500)
+    wait_for_acks(running, "numbers", 1500)
     write_numbers(tmp_path / "in", "small.json", range(1500, 1600))
-    wait_for_acks(running, 1600)
+    wait_for_acks(running, "numbers", 1600)
     running.stop()
     assert running.error is None
     assert worked(out) == Counter(range(1600))
@@ -141,7 +133,7 @@ def test_a_limit_that_is_wrong_by_a_factor_is_changed_between_two_batches(
     assert 1 <= running.source_limits["numbers"] <= 10
     pids = {worker: process.pid for worker, process in worker_processes("bites").items()}
     set_pace(out, 0)
-    wait_for_acks(running, 2250)
+    wait_for_acks(running, "numbers", 2250)
     wait_until_idle(running)
     assert {worker: process.pid for worker, process in worker_processes("bites").items()} == pids
     running.stop()
@@ -170,13 +162,13 @@ def test_how_many_restarts_a_bolt_costs_that_is_slower_for_a_while(start: Start,
         options={"maxFilesPerTrigger": 10},
     )
     running = start(working("slower", spout), conf=settings(out))
-    wait_for_acks(running, 2000)
+    wait_for_acks(running, "numbers", 2000)
     set_pace(out, 10)
     began = running.statistics()
     time.sleep(slow_secs)  # what is measured is a time
     slow = running.statistics()
     set_pace(out, 1)
-    wait_for_acks(running, files * 100, PATIENCE_SECS + slow_secs)
+    wait_for_acks(running, "numbers", files * 100, PATIENCE_SECS + slow_secs)
     running.stop()
     acked = slow.components["numbers"].acked - began.components["numbers"].acked
     print(
@@ -238,7 +230,7 @@ def test_a_deactivated_topology_reads_no_more_and_can_be_stopped(start: Start, t
     assert 200 <= worked(out).total() < 1200
     set_pace(out, 0)
     running = start(working("inactive", spout), conf=conf, checkpoint=tmp_path / "checkpoint")
-    wait_for_acks(running, 1200)
+    wait_for_acks(running, "numbers", 1200)
     running.stop()
     assert set(worked(out)) == set(range(1200))
 
@@ -255,7 +247,7 @@ def test_a_kill_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path)
     assert worked(out).total() < 1200
     set_pace(out, 0)
     running = start(working("cut", spout), conf=conf_of(out), checkpoint=tmp_path / "checkpoint")
-    wait_for_acks(running, 1200)
+    wait_for_acks(running, "numbers", 1200)
     running.stop()
     assert set(worked(out)) == set(range(1200))
 

@@ -24,7 +24,7 @@ import json, sys
 from pathlib import Path
 from stormspark.spark import local_session, submit
 from tests.spark.topologies import FOLDER, word_count
-from tests.spark.waiting import wait_until_idle, worker_processes
+from tests.waiting import wait_until_idle, worker_processes
 
 folder, port = Path(sys.argv[1]), int(sys.argv[2])
 conf = {

@@ -11,7 +11,7 @@ import pytest
 
 from stormspark import BasicBolt, Fields, TopologyBuilder
 from stormspark.connectors import DeltaBolt, FileSpout
-from tests.spark.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -85,7 +85,7 @@ def context(fields: tuple[str, ...], ints: str = "long") -> GroupingContext:
 def test_fields_puts_values_of_every_type_with_the_task_that_tuples_with_them_go_to(
     spark: SparkSession, ints: str
 ) -> None:
-    """D1-D3."""
+    """Spark puts a row where the fields grouping sends a tuple with the same values, of any type (D1-D3)."""
     names = tuple(f"c{i}" for i in range(len(COLUMNS)))
     schema = "id int, " + ", ".join(f"{name} {kind}" for name, kind in zip(names, COLUMNS, strict=True))
     # The lengths of the columns differ, so the rows combine their values in ever new ways.
@@ -103,7 +103,7 @@ def test_fields_puts_values_of_every_type_with_the_task_that_tuples_with_them_go
 
 
 def test_fields_leaves_rows_and_columns_as_they_are(spark: SparkSession) -> None:
-    """D1."""
+    """A layout by fields keeps the schema and all rows, also with dots and capitals in column names (D1)."""
     df = spark.createDataFrame([("a", 1), ("b", 2), ("a", 3)], "`a.word` string, N int")
     layout = repartition(df, ById(("a.word", "N"), 3))
     assert layout.schema == df.schema
@@ -111,7 +111,7 @@ def test_fields_leaves_rows_and_columns_as_they_are(spark: SparkSession) -> None
 
 
 def test_fields_needs_its_columns(spark: SparkSession) -> None:
-    """D1."""
+    """A field that the DataFrame does not have is an error that names the columns it has (D1)."""
     with pytest.raises(
         InvalidTopologyError, match="takes column 'Word', but the DataFrame has 'word', 'n' only"
     ):
@@ -119,7 +119,7 @@ def test_fields_needs_its_columns(spark: SparkSession) -> None:
 
 
 def test_shuffle_is_even(spark: SparkSession) -> None:
-    """D5."""
+    """A layout by shuffle gives all partitions nearly the same number of rows and loses none (D5)."""
     df = spark.range(1000, numPartitions=2)
     layout = repartition(df, ShuffleGrouping().repartitioning(TASKS))
     sizes = Counter(row.partition for row in placed(layout))
@@ -129,7 +129,7 @@ def test_shuffle_is_even(spark: SparkSession) -> None:
 
 
 def test_all_copies_every_row_to_every_task(spark: SparkSession) -> None:
-    """D9."""
+    """A layout by the all grouping has every row once per task, and the same schema (D9)."""
     df = spark.createDataFrame([("a", 1), ("b", 2), ("b", 2)], "copy string, COPY_ int")
     layout = repartition(df, AllGrouping().repartitioning(TASKS))
     assert layout.schema == df.schema
@@ -138,7 +138,7 @@ def test_all_copies_every_row_to_every_task(spark: SparkSession) -> None:
 
 
 def test_global_has_the_rows_at_the_lowest_task_and_nowhere_else(spark: SparkSession) -> None:
-    """D10."""
+    """A layout by the global grouping has one partition with all rows (D10)."""
     df = spark.range(100, numPartitions=5)
     layout = repartition(df, GlobalGrouping().repartitioning(TASKS))
     assert layout.rdd.getNumPartitions() == 1
@@ -148,7 +148,7 @@ def test_global_has_the_rows_at_the_lowest_task_and_nowhere_else(spark: SparkSes
 def test_direct_puts_a_row_with_the_task_it_names_and_drops_it_where_there_is_none(
     spark: SparkSession,
 ) -> None:
-    """D11, B9."""
+    """A layout by task puts each row with the task that it names, and drops rows without a known task (D11, B9)."""
     df = spark.createDataFrame(
         [(9, "a"), (4, "b"), (7, "c"), (5, "d"), (None, "e")], "task bigint, word string"
     )
@@ -158,7 +158,7 @@ def test_direct_puts_a_row_with_the_task_it_names_and_drops_it_where_there_is_no
 
 
 def test_local_or_shuffle_moves_nothing(spark: SparkSession) -> None:
-    """D7."""
+    """The local-or-shuffle grouping returns the DataFrame itself (D7)."""
     df = spark.range(100, numPartitions=5)
     assert repartition(df, LocalOrShuffleGrouping().repartitioning(TASKS)) is df
 
@@ -211,7 +211,7 @@ def test_each_partition_is_a_sender_whose_chooser_sees_its_rows_in_order(
 
 
 def test_a_custom_grouping_copies_a_row_to_none_one_or_all_partitions(spark: SparkSession) -> None:
-    """D13."""
+    """A custom grouping may drop a row, or copy it to one, some or all partitions (D13)."""
     df = spark.range(40, numPartitions=2)
     layout = repartition(df, CustomGrouping(Pick()).repartitioning(TASKS))
     assert Counter(map(tuple, placed(layout))) == Counter(
@@ -240,7 +240,7 @@ def test_the_choice_of_a_row_is_the_same_when_spark_asks_again(spark: SparkSessi
 
 
 def test_the_fields_of_a_partial_key_are_columns(spark: SparkSession) -> None:
-    """D12."""
+    """A partial key's field that is no column is an error that names the columns (D12)."""
     with pytest.raises(InvalidTopologyError, match="takes column 'Word', but the DataFrame has 'id' only"):
         repartition(spark.range(3), PartialKeyGrouping("Word").repartitioning(TASKS))
 
@@ -263,7 +263,7 @@ def test_what_goes_wrong_in_a_rule_is_told(spark: SparkSession, rule: Any, messa
 
 
 def test_a_streaming_dataframe_is_laid_out_batch_by_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """D1, D5, D7, D9, D10, D12."""
+    """Each grouping lays out a streaming DataFrame, each batch as a sender of its own (D1, D5, D7, D9, D10, D12)."""
     words = [f"word-{n}" for n in range(20)]
     for part in (words[:10], words[10:]):
         spark.createDataFrame([(word,) for word in part], "word string").coalesce(1).write.mode(
@@ -330,7 +330,7 @@ def test_a_streaming_dataframe_is_laid_out_batch_by_batch(spark: SparkSession, t
     ids=lambda value: str(getattr(value, "type", value)),
 )
 def test_a_column_hashes_as_its_values(column: pa.Array, ints: str) -> None:
-    """D2, D3."""
+    """Hashing an Arrow column gives the hash of each of its values, also with nulls and offsets (D2, D3)."""
     got = column_hashes(column, ints).view("int32").tolist()
     assert got == [value_hash(value, ints) for value in column.to_pylist()]
 

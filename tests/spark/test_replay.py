@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import stormspark
 from stormspark.cli import main
 from tests.spark.test_state import topology
-from tests.spark.waiting import wait_until_idle
+from tests.waiting import wait_until_idle
 
 pytestmark = pytest.mark.spark
 

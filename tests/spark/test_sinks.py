@@ -11,7 +11,7 @@ from stormspark import TopologyBuilder
 from stormspark.connectors import FileBolt, FileSpout, KafkaBolt
 from stormspark.spark import SparkTopology
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import wait_for, wait_until_idle
+from tests.waiting import wait_for_acks, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -37,7 +37,7 @@ def test_lines_go_to_kafka_and_to_files(
     to_files = FileBolt(tmp_path / "out").with_tick_tuple_interval_seconds(1)
     builder.set_bolt("files", to_files, 2).shuffle_grouping("lines")
     running = start(builder.create_topology("sinks"), conf={"topology.workers": 2})
-    wait_for(lambda: running.statistics().components["lines"].acked == 3000, message="3000 acks")
+    wait_for_acks(running, "lines", 3000)
     wait_until_idle(running)
     running.stop()
     assert sorted(m.value() or b"" for m in kafka.messages("lines")) == sorted(map(str.encode, lines))

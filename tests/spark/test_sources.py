@@ -19,7 +19,8 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.local import submit as submit_locally
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record, read_effects
-from tests.spark.waiting import PATIENCE_SECS, wait_for, wait_until_idle, worker_processes
+from tests.conformance.components import recorded as recorded_effects
+from tests.waiting import PATIENCE_SECS, wait_for, wait_for_acks, wait_until_idle, worker_processes
 
 pytestmark = pytest.mark.spark
 
@@ -38,11 +39,7 @@ def numbers_in(folder: Path) -> Callable[[Any], Any]:
 
 
 def recorded(folder: Path, component: str = "record") -> Counter[int]:
-    return Counter(e[3] for e in read_effects(folder, component) if e != ["cleanup"])
-
-
-def wait_for_acks(running: SparkTopology, acks: int) -> None:
-    wait_for(lambda: running.statistics().components["numbers"].acked == acks, message=f"{acks} acks")
+    return Counter(one.values[0] for one in recorded_effects(read_effects(folder, component)))
 
 
 def wait_for_more(folder: Path, rows: int) -> None:
@@ -68,9 +65,9 @@ def test_rows_of_files_become_tuples_as_they_come(
     running = start(
         builder.create_topology("files"), conf=settings(tmp_path / "out") | {"topology.workers": workers}
     )
-    wait_for_acks(running, 6000)
+    wait_for_acks(running, "numbers", 6000)
     write_numbers(tmp_path / "in", "later.json", range(6000, 6100))
-    wait_for_acks(running, 6100)
+    wait_for_acks(running, "numbers", 6100)
     wait_until_idle(running)
     running.stop()
     assert recorded(tmp_path / "out") == Counter(range(6100))
@@ -177,7 +174,7 @@ def test_a_restart_goes_on_where_the_checkpoint_is(
         builder.set_bolt("record", Record()).shuffle_grouping("numbers")
         conf = settings(tmp_path / f"out-{run}")
         running = start(builder.create_topology("again"), conf=conf, checkpoint=tmp_path / "checkpoint")
-        wait_for_acks(running, 100)
+        wait_for_acks(running, "numbers", 100)
         wait_until_idle(running)
         running.stop()
         assert recorded(tmp_path / f"out-{run}") == Counter(range(run * 100, run * 100 + 100))
@@ -241,7 +238,7 @@ def test_rows_that_share_a_message_id_are_all_processed_and_what_python_can_not_
     builder.set_bolt("record", Record(), 2).fields_grouping("numbers", Fields("n"))
     conf = settings(tmp_path / "out", stormspark_dead_letter_dir=str(letters))
     running = start(builder.create_topology("same-ids"), conf=conf)
-    wait_for_acks(running, 999)
+    wait_for_acks(running, "numbers", 999)
     wait_until_idle(running)
     assert running.statistics().components["numbers"].dead_letters == 1
     running.stop()
@@ -274,7 +271,7 @@ def test_arrays_structs_and_maps_are_message_ids(start: Callable[..., SparkTopol
     builder.set_spout("numbers", NestedIds(folder, ids))
     builder.set_bolt("record", Record(), 2).fields_grouping("numbers", Fields("n"))
     running = start(builder.create_topology("nested-ids"), conf=settings(out))
-    wait_for_acks(running, 300)
+    wait_for_acks(running, "numbers", 300)
     running.stop()
     assert running.error is None and recorded(out) == Counter(range(300))
     acked = (out / "acked").read_text().splitlines()
@@ -321,9 +318,9 @@ def test_lines_of_text_files(start: Callable[..., SparkTopology], tmp_path: Path
     builder.set_spout("numbers", spout)
     builder.set_bolt("record", Record()).shuffle_grouping("numbers")
     running = start(builder.create_topology("lines"), conf=settings(tmp_path / "out"))
-    wait_for_acks(running, 3)
+    wait_for_acks(running, "numbers", 3)
     (folder / ".b.txt").rename(folder / "b.txt")
-    wait_for_acks(running, 4)
+    wait_for_acks(running, "numbers", 4)
     running.stop()
     assert recorded(tmp_path / "out") == Counter([1, 2, 3, 4])
 

@@ -15,7 +15,7 @@ from stormspark.checkpoint.plain_state import plain_value
 from stormspark.errors import CheckpointError
 from stormspark.grouping.hashing import fields_task_index
 from tests.conformance.state_components import Sequence
-from tests.spark.waiting import wait_until_idle
+from tests.waiting import wait_until_idle
 
 pytestmark = pytest.mark.spark
 

@@ -20,7 +20,7 @@ from stormspark.testing import (
     TrackedTopology,
     complete_topology,
 )
-from tests.spark.waiting import PATIENCE_SECS, worker_processes
+from tests.waiting import PATIENCE_SECS, worker_processes
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from tests.faults.exactly_once.test_exactly_once import ALL
 from tests.spark.transactional_topology import ENOUGH, KEYS
-from tests.spark.waiting import kill_all_of, wait_for, worker_processes
+from tests.waiting import kill_all_of, wait_for, worker_processes
 from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]

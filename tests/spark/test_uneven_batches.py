@@ -13,7 +13,7 @@ import pytest
 from tests.faults.test_kafka_bolt_exactly_once import committed_messages
 from tests.kafka_broker import KafkaBroker
 from tests.spark.uneven_components import build, placed
-from tests.spark.waiting import wait_for, worker_processes
+from tests.waiting import wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -19,9 +19,9 @@ from stormspark.connectors import DataFrameSpout
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.spark import SparkTopology
 from tests.conformance.components import EFFECTS, Record
-from tests.spark.test_sources import numbers_in, wait_for_acks, write_numbers
+from tests.spark.test_sources import numbers_in, write_numbers
 from tests.spark.unshared_folder import python_without
-from tests.spark.waiting import wait_for, worker_processes
+from tests.waiting import wait_for, wait_for_acks, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 Start = Callable[..., SparkTopology]
@@ -94,7 +94,7 @@ def test_state_goes_by_way_of_the_driver_where_that_is_said(
     conf = {"stormspark.state.table": "driver"}
     write_numbers(tmp_path / "in", "a.json", range(1000))
     running = start(counting(tmp_path), checkpoint=checkpoint, conf=conf)
-    wait_for_acks(running, 1000)
+    wait_for_acks(running, "numbers", 1000)
     os.kill(worker_processes("unshared")[0].pid, signal.SIGKILL)
     write_numbers(tmp_path / "in", "b.json", range(1000, 2000))
     wait_for(lambda: counted(checkpoint) == 2000, message="what came after the kill")
@@ -102,7 +102,7 @@ def test_state_goes_by_way_of_the_driver_where_that_is_said(
     assert running.error is None
     write_numbers(tmp_path / "in", "c.json", range(2000, 2500))
     running = start(counting(tmp_path), checkpoint=checkpoint, conf=conf)
-    wait_for_acks(running, 500)
+    wait_for_acks(running, "numbers", 500)
     running.stop()
     assert running.error is None
     assert counted(checkpoint) == 2500
@@ -118,6 +118,6 @@ def test_rows_that_could_not_be_kept_are_refused_unless_that_is_said(
     assert isinstance(running.error, UnsupportedEnvironmentError), running.error
     assert "set stormspark.acker.durable to false" in str(running.error)
     running = start(recording(tmp_path), checkpoint=checkpoint, conf={"stormspark.acker.durable": False})
-    wait_for_acks(running, 100)
+    wait_for_acks(running, "numbers", 100)
     running.stop()
     assert running.error is None

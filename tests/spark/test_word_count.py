@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.spark.topologies import FOLDER, counted, expected_counts, large_tuple, word_count
-from tests.spark.waiting import wait_until_gone, wait_until_idle, worker_processes
+from tests.waiting import wait_until_gone, wait_until_idle, worker_processes
 
 pytestmark = pytest.mark.spark
 

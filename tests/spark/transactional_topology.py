@@ -23,11 +23,10 @@ from stormspark.transactional import (
     BatchOutputCollector,
     Committer,
     Coordinator,
-    Emitter,
-    TransactionalSpout,
     TransactionalTopologyBuilder,
     TransactionAttempt,
 )
+from tests.repeatable_spouts import Ranges
 
 __all__ = ["ENOUGH", "KEYS", "build"]
 
@@ -35,18 +34,12 @@ KEYS = 5
 ENOUGH = "enough"
 
 
-class Ranges(TransactionalSpout[tuple[int, int]]):
+class RangesUntilEnough(Ranges):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> RangeCoordinator:
         return RangeCoordinator(self.folder / ENOUGH)
-
-    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> RangeEmitter:
-        return RangeEmitter(context.this_task_index, len(context.component_tasks(context.this_component_id)))
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("tx", "number"))
 
 
 class RangeCoordinator(Coordinator[tuple[int, int]]):
@@ -59,18 +52,6 @@ class RangeCoordinator(Coordinator[tuple[int, int]]):
     def initialize_transaction(self, txid: int, previous: tuple[int, int] | None) -> tuple[int, int]:
         begin = previous[1] if previous else 0
         return begin, begin + random.randint(1, 50)
-
-
-class RangeEmitter(Emitter[tuple[int, int]]):
-    def __init__(self, index: int, tasks: int) -> None:
-        self.index, self.tasks = index, tasks
-
-    def emit_batch(
-        self, attempt: TransactionAttempt, metadata: tuple[int, int], collector: BatchOutputCollector
-    ) -> None:
-        for number in range(*metadata):
-            if number % self.tasks == self.index:
-                collector.emit((attempt, number))
 
 
 class Draw(StatefulComponent, BatchBolt):
@@ -147,7 +128,7 @@ def _adding(more: int) -> Callable[[int | None], int]:
 
 def build(name: str, folder: Path) -> Topology:
     """It ends when ``folder/enough`` is there."""
-    builder = TransactionalTopologyBuilder(name, "ranges", Ranges(folder), 2)
+    builder = TransactionalTopologyBuilder(name, "ranges", RangesUntilEnough(folder), 2)
     builder.set_bolt("draw", Draw(), 2).fields_grouping("ranges", Fields("number"))
     builder.set_bolt("store", Store(folder)).global_grouping("draw")
     return builder.create_topology(name)

@@ -197,7 +197,7 @@ def test_a_word_that_there_is_not_is_refused_with_those_that_there_are(key):
 
 
 def test_what_says_who_writes_how_often_and_how_loud_is_one_of_some_words():
-    """C43, D3, X51."""
+    """These settings, and no others, take one of a fixed list of words (C43, D3, X51)."""
     words = {key for key, field in SETTINGS.items() if field.metadata["one_of"]}
     assert words == {
         "stormspark.backpressure.strategy",

@@ -122,7 +122,7 @@ def test_values_stay_whole_in_their_cells(tmp_path: Path):
     ],
 )
 def test_plain_data_is_decoded(value: Any):
-    """C35."""
+    """Plain data in the state is decoded to the same value (C35)."""
     assert plain_value(pickle.dumps(value, 5)) == value
 
 
@@ -137,7 +137,7 @@ def test_nobodys_code_runs():
 
 
 def test_what_is_not_there_is_named(tmp_path: Path):
-    """C36."""
+    """A missing table, component, batch or topology is an error that says which ones exist (C36)."""
     with pytest.raises(CheckpointError, match="there is no state table at"):
         stormspark.state(tmp_path, "count")
     _counted(tmp_path)

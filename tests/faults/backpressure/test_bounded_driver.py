@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from stormspark.spark import SparkTopology
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.watch import LONG_SECS, Say, flatness, heap_after_gc
-from tests.spark.waiting import wait_for, wait_until_gone, worker_processes
+from tests.waiting import wait_for, wait_until_gone, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 

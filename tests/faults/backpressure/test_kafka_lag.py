@@ -19,7 +19,7 @@ from tests.faults.backpressure.components import Dial, Slow, sender_of_record
 from tests.faults.backpressure.rounds import rate, utilisation
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import PATIENCE_SECS, wait_until_idle
+from tests.waiting import PATIENCE_SECS, wait_until_idle
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 

@@ -20,7 +20,7 @@ from stormspark.spark import SparkTopology
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import Rounds, full_speed, rate
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch
-from tests.spark.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 

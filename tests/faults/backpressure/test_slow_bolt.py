@@ -19,7 +19,7 @@ from stormspark.spark import SparkTopology
 from tests.faults.backpressure.components import Dial, build
 from tests.faults.backpressure.rounds import rate, utilisation
 from tests.faults.backpressure.watch import LONG_SECS, Say, Watch, flatness
-from tests.spark.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow, pytest.mark.alone]
 

@@ -16,7 +16,7 @@ import psutil
 
 from stormspark.metrics import TopologyStatistics
 from tests.faults.backpressure.rounds import Rounds
-from tests.spark.waiting import worker_processes
+from tests.waiting import worker_processes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

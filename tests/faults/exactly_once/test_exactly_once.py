@@ -22,7 +22,7 @@ from stormspark.checkpoint.barriers import BARRIERS
 from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.state_table import StateTable
 from tests.faults.exactly_once.topology import ENOUGH, KEYS, SENDERS
-from tests.spark.waiting import executor_processes, kill_all_of, wait_for, worker_processes
+from tests.waiting import executor_processes, kill_all_of, wait_for, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 

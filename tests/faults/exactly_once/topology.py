@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,15 @@ from stormspark import (
     Fields,
     OutputCollector,
     OutputFieldsDeclarer,
-    Spout,
     SpoutOutputCollector,
     Topology,
     TopologyBuilder,
     TopologyContext,
     Tuple,
 )
-from stormspark.api.state import KeyValueState, StatefulBolt, StatefulComponent
+from stormspark.api.state import KeyValueState, StatefulBolt
 from stormspark.connectors import FileSpout
+from tests.repeatable_spouts import NumbersFromState
 
 __all__ = ["ENOUGH", "KEYS", "SENDERS", "build"]
 
@@ -40,32 +40,24 @@ _SECS_EACH = 0.001
 _SECS_OF_SLOW = 0.004
 
 
-class Numbers(StatefulComponent, Spout):
+class Numbers(NumbersFromState):
     """Emits (sender, n) for n = 0, 1, 2 ..., each once."""
+
+    fields = ("sender", "n")
 
     def __init__(self, folder: Path) -> None:
         self.enough = folder / ENOUGH
 
-    def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        self.state = state
-
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        self.collector, self.sender = collector, context.this_task_index
-        self.n = self.state.get("n", 0)
+        super().open(conf, context, collector)
+        self.sender = context.this_task_index
 
     def next_tuple(self) -> None:
         if not self.enough.exists():
-            self.collector.emit((self.sender, self.n), message_id=self.n)
-            self.n += 1
+            self.emit_next(self.sender, self.n)
             time.sleep(_SECS_EACH)
-
-    def pre_save(self, checkpoint_id: int) -> None:
-        self.state["n"] = self.n
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("sender", "n"))
 
 
 class Choose(StatefulBolt[KeyValueState[Any, Any]]):

@@ -24,7 +24,7 @@ from tests.faults.outputs.topology import KAFKA, SQL
 from tests.faults.test_kafka_bolt_exactly_once import committed_messages
 from tests.kafka_broker import KafkaBroker
 from tests.postgres_server import PostgresServer
-from tests.spark.waiting import kill_all_of, worker_processes
+from tests.waiting import kill_all_of, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 

@@ -20,7 +20,7 @@ from tests.faults.exactly_once.test_exactly_once import ALL, KILLS, Run
 from tests.faults.exactly_once.test_through_spark import TableOfSpark
 from tests.faults.windows.topology import FAR, KAFKA, LENGTH, SLIDE
 from tests.kafka_broker import KafkaBroker
-from tests.spark.waiting import kill_all_of, worker_processes
+from tests.waiting import kill_all_of, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.slow]
 

@@ -10,6 +10,9 @@ import pytest
 from tests.kafka_broker import KafkaBroker
 from tests.legacy.flux.running import stormspark
 
+# Each starts the command line, and most wait until their topology has been quiet for seconds.
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 WORD_COUNT = HERE / "topologies" / "word_count.yaml"
 ENGINES = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]

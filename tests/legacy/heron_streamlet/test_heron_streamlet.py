@@ -18,6 +18,9 @@ import pytest
 from tests.legacy.heron_streamlet.files import JOIN, RAISES, WORD_COUNT
 from tests.whole_lines import whole_lines
 
+# Each starts the command line, and most wait until their topology has been quiet for seconds.
+pytestmark = pytest.mark.slow
+
 Stormspark = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).parents[3]
@@ -127,7 +130,7 @@ def test_joins_of_sources_that_go_on_for_ever(stormspark: Stormspark, tmp_path: 
 
 
 def test_an_error_is_told_with_the_line_of_the_file(stormspark: Stormspark, tmp_path: Path) -> None:
-    """G24, W22."""
+    """An error in a user's function names the stage, the line of the user's file and the element (G24, W22)."""
     file = tmp_path / "raises.py"
     file.write_text(RAISES)
     line = RAISES.splitlines().index("    builder.new_source(lambda: 3).map(lambda number: number / 0)") + 1

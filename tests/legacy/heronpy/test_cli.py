@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+# Each starts the command line, and most wait until their topology has been quiet for seconds.
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "projects"
 ROOT = Path(__file__).parents[3]
 WORDS = ("storm", "heron", "spark", "storm", "flink")

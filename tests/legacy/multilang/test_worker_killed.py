@@ -14,9 +14,9 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.multilang import ShellBolt
-from tests.conformance.components import EFFECTS, Numbers, Record, read_effects
+from tests.conformance.components import EFFECTS, Numbers, Record, read_effects, recorded
 from tests.legacy.multilang.languages import CHILDREN, OBEY
-from tests.spark.waiting import wait_for, wait_until_idle, worker_processes
+from tests.waiting import wait_for, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -29,6 +29,11 @@ class Orders(Record):
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(["order", "value"])
+
+
+def values_of(folder: Path) -> list[tuple[Any, ...]]:
+    """What the child answered: what it did, and a number."""
+    return [one.values for one in recorded(read_effects(folder, "record"))]
 
 
 def children_of(worker: psutil.Process) -> set[int]:
@@ -45,10 +50,8 @@ def test_no_child_outlives_its_worker(start: Any, tmp_path: Path) -> None:
     conf = {"topology.workers": 2, "topology.max.spout.pending": 30, EFFECTS: str(tmp_path)}
     running = start(builder.create_topology("orphans"), conf=conf)
     try:
-        wait_for(
-            lambda: any(e[3] == "fork" for e in read_effects(tmp_path, "record")), message="a child to fork"
-        )
-        forked = next(effect[4] for effect in read_effects(tmp_path, "record") if effect[3] == "fork")
+        wait_for(lambda: any(what == "fork" for what, _ in values_of(tmp_path)), message="a child to fork")
+        forked = next(n for what, n in values_of(tmp_path) if what == "fork")
         workers = worker_processes("orphans")
         children = {worker: children_of(process) for worker, process in workers.items()}
         owner = next(worker for worker, pids in children.items() if forked in pids)
@@ -65,5 +68,5 @@ def test_no_child_outlives_its_worker(start: Any, tmp_path: Path) -> None:
         running.stop()
     wait_for(lambda: not any(map(psutil.pid_exists, everybody)), message="all children to be gone")
     assert running.error is None
-    recorded = Counter(effect[4] for effect in read_effects(tmp_path, "record") if effect[3:4] == ["echo"])
-    assert set(recorded) == set(range(1, 200)), json.dumps(recorded)
+    echoed = Counter(n for what, n in values_of(tmp_path) if what == "echo")
+    assert set(echoed) == set(range(1, 200)), json.dumps(echoed)

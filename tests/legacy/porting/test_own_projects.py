@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("tree_sitter_java")
+# Each starts the command line.
+pytestmark = pytest.mark.slow
 
 PROJECTS = Path(__file__).parent / "projects"
 

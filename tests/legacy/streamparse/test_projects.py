@@ -10,6 +10,9 @@ import pytest
 
 from tests.legacy.streamparse.running import LONG_ON_SPARK, PROJECTS, command, run
 
+# Each starts the command line, and most wait until their topology has been quiet for seconds.
+pytestmark = pytest.mark.slow
+
 WORKSHOP = PROJECTS / "workshop" / "topologies"
 WORD_COUNT = PROJECTS / "word_count" / "topologies" / "wordcount.py"
 

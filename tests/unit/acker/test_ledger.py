@@ -45,7 +45,7 @@ def test_a_tree_inside_one_worker_needs_no_random_bits(account: SpoutAccount) ->
 
 
 def test_a_fail_ends_the_tree_once_and_later_acks_are_ignored(ledger: Ledger, account: SpoutAccount) -> None:
-    """E11, E24."""
+    """The first fail decides the verdict of a tree, and nothing later changes it (E11, E24)."""
     tree = opened(ledger, account, 2)
     failed = Verdict(Outcome.FAILED, "no", "parse", 3)
     ledger.fail(tree, failed)
@@ -69,7 +69,7 @@ def test_timeouts_come_between_one_and_two_timeouts(ledger: Ledger, account: Spo
 
 
 def test_reset_timeout_gives_a_whole_timeout_again(ledger: Ledger, account: SpoutAccount) -> None:
-    """C11."""
+    """After `reset_timeout` a tree has the whole timeout again (C11)."""
     tree = opened(ledger, account, 1)
     ledger.rotate(30.0)
     ledger.reset_timeout(tree)
@@ -93,7 +93,7 @@ def test_a_reset_in_another_worker_travels_home_with_the_parts(ledger: Ledger, a
 
 
 def test_neither_acks_nor_parts_extend_a_timeout(ledger: Ledger, account: SpoutAccount) -> None:
-    """E9."""
+    """Acks and messages from other workers do not delay the timeout of a tree (E9)."""
     far = Ledger(1, lambda n: [9] * n, timeout=30)
     tree = opened(ledger, account, 3)
     (part,) = far.receive(ledger.send({tree: 1}))
@@ -222,7 +222,7 @@ def test_a_lost_worker_fails_the_trees_with_something_outside_and_no_others(
 def test_a_spout_that_starts_anew_hears_nothing_of_its_old_trees(
     ledger: Ledger, account: SpoutAccount
 ) -> None:
-    """B10, E35."""
+    """Forgetting a spout drops its open trees without a verdict, and leaves those of other spouts (B10, E35)."""
     other = SpoutAccount(task=8)
     opened(ledger, account, 1)
     theirs = opened(ledger, other, 1)

@@ -55,7 +55,7 @@ class UnpicklableGrouping(ShuffleGrouping):
 
 
 def test_what_was_declared_is_there() -> None:
-    """A1, A6."""
+    """The built topology has the declared components, inputs, streams and numbers, with the user's line (A1, A6)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout(), parallelism=2)
     builder.set_bolt("count", TestWordCounter(), parallelism=4).fields_grouping(
@@ -71,7 +71,7 @@ def test_what_was_declared_is_there() -> None:
 
 
 def test_a_second_grouping_on_a_stream_replaces_the_first() -> None:
-    """A8."""
+    """A second grouping for the same stream replaces the first (A8)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter()).shuffle_grouping("words").global_grouping("words")
@@ -80,7 +80,7 @@ def test_a_second_grouping_on_a_stream_replaces_the_first() -> None:
 
 
 def test_a_fields_grouping_without_fields_is_the_global_one() -> None:
-    """A7."""
+    """A fields grouping without fields is stored as the global grouping (A7)."""
     builder = TopologyBuilder()
     builder.set_bolt("count", TestWordCounter()).fields_grouping("words", Fields())
     assert list(builder.create_topology("t").components["count"].inputs.values()) == [GlobalGrouping()]
@@ -109,19 +109,19 @@ def test_an_id_in_use_is_refused_with_both_lines() -> None:
 
 @pytest.mark.parametrize("parallelism", [0, -1, True, "2", 1.0])
 def test_parallelism_must_be_positive(parallelism: object) -> None:
-    """A2."""
+    """A parallelism that is no positive integer is rejected, with the component's id (A2)."""
     with pytest.raises(InvalidTopologyError, match=r"Parallelism must be positive.*'words'"):
         TopologyBuilder().set_spout("words", TestWordSpout(), parallelism=parallelism)  # type: ignore[arg-type]
 
 
 def test_a_class_instead_of_an_instance_is_told_apart() -> None:
-    """A1."""
+    """A class in place of an instance is rejected, and the error shows the missing brackets (A1)."""
     with pytest.raises(InvalidTopologyError, match=r"did you forget the brackets, TestWordSpout\(\)\?"):
         TopologyBuilder().set_spout("words", TestWordSpout)  # type: ignore[arg-type]
 
 
 def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> None:
-    """A2, A3."""
+    """A component that can't be pickled is rejected, with its id and the attribute that is the cause (A2, A3)."""
     builder = TopologyBuilder()
     builder.set_bolt("bad", Unpicklable())
     with pytest.raises(
@@ -132,7 +132,7 @@ def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> Non
 
 
 def test_a_stream_declared_twice_is_refused() -> None:
-    """A10."""
+    """A component can't declare the same stream twice (A10)."""
     declarer = OutputFieldsDeclarer("split")
     declarer.declare(Fields("word"))
     with pytest.raises(InvalidTopologyError, match="'split' declares stream 'default' twice"):
@@ -141,14 +141,14 @@ def test_a_stream_declared_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("names", [("a", "a"), ("",), (3,)])
 def test_field_names_differ_and_are_texts(names: tuple[str, ...]) -> None:
-    """A11."""
+    """Field names must be strings that are not empty and differ from each other (A11)."""
     with pytest.raises(InvalidTopologyError):
         Fields(*names)
 
 
 @pytest.mark.parametrize("id", ["", None, 7, b"words"])
 def test_ids_are_texts(id: object) -> None:
-    """A13, J5."""
+    """A component's id must be a string that is not empty; the error has the user's line (A13, J5)."""
     with pytest.raises(
         InvalidTopologyError, match=r"test_builder\.py:\d+: a component's id must be a string"
     ):
@@ -190,14 +190,14 @@ def test_a_wrong_declaration_is_told_with_the_component_and_its_line(
 def test_a_wrong_subscription_is_refused_at_its_line(
     source: str, stream: str, grouping: ShuffleGrouping, text: str
 ) -> None:
-    """A6."""
+    """A wrong source, stream or grouping is rejected, with the line that subscribes (A6)."""
     bolt = TopologyBuilder().set_bolt("count", TestWordCounter())
     with pytest.raises(InvalidTopologyError, match=rf"test_builder\.py:\d+: bolt 'count'.*{text}"):
         bolt.grouping(source, grouping, stream)
 
 
 def test_a_grouping_that_cannot_be_pickled_is_told_with_its_line() -> None:
-    """A2, D13."""
+    """A grouping that can't be pickled is rejected, with the line that subscribes (A2, D13)."""
     bolt = TopologyBuilder().set_bolt("count", TestWordCounter())
     with pytest.raises(
         SerializationError, match=r"test_builder\.py:\d+: bolt 'count': the shuffle grouping can't"
@@ -218,7 +218,7 @@ def test_a_component_is_pickled_once_and_not_the_builders_own() -> None:
 
 
 def test_worker_hooks_are_pickled_with_their_line() -> None:
-    """A5, A3."""
+    """The built topology has the worker hook, with its type's name and the line that added it (A5, A3)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     (hook,) = builder.add_worker_hook(WorkerHook()).create_topology("t").worker_hooks
@@ -237,6 +237,6 @@ def test_worker_hooks_are_pickled_with_their_line() -> None:
     ],
 )
 def test_what_is_no_worker_hook_is_refused_at_its_line(hook: WorkerHook, text: str) -> None:
-    """A5, A2."""
+    """A non-hook, and a hook that can't be pickled, is rejected with the line that passed it (A5, A2)."""
     with pytest.raises((InvalidTopologyError, SerializationError), match=r"test_builder\.py:\d+: .*" + text):
         TopologyBuilder().add_worker_hook(hook)

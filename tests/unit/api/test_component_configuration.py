@@ -85,7 +85,7 @@ def bolt(component: BasicBolt | None = None) -> BoltDeclarer:
 def test_declarers_write_storms_keys(
     declare: Callable[[BoltDeclarer], BoltDeclarer], conf: dict[str, Any]
 ) -> None:
-    """A9."""
+    """Each method of a declarer writes the setting that Storm's method writes (A9)."""
     assert declare(bolt()).declaration().conf == conf
 
 
@@ -114,7 +114,7 @@ def test_declarers_write_storms_keys(
     ],
 )
 def test_what_is_wrong_is_refused_at_the_users_line(declare: Callable[[Any], Any], text: str) -> None:
-    """A9, J5."""
+    """A wrong value for a component's setting is rejected, with the user's line and the component (A9, J5)."""
     with pytest.raises(
         InvalidTopologyError, match=r"test_component_configuration\.py:\d+: bolt 'count': .*" + text
     ):
@@ -129,7 +129,7 @@ def test_the_declarer_wins_over_the_component() -> None:
 
 @pytest.mark.parametrize("given", [["a"], 7, "conf"])
 def test_a_component_configuration_is_a_mapping(given: object) -> None:
-    """A20, J5."""
+    """`get_component_configuration` must return a mapping (A20, J5)."""
     with pytest.raises(
         InvalidTopologyError, match=r"bolt 'count': get_component_configuration must return a mapping"
     ):

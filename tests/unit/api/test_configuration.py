@@ -93,7 +93,7 @@ def test_setters_write_storms_keys(set_it: Callable[[Config], Config], conf: dic
     ],
 )
 def test_a_value_of_a_wrong_type_is_refused_by_name(set_it: Callable[[Config], Config]) -> None:
-    """A23, A24, J5."""
+    """A setter of `Config` rejects a wrong value with the name of the setting (A23, A24, J5)."""
     with pytest.raises(InvalidTopologyError, match=r"topology\.[a-z.]+'? (must|is not JSON)"):
         set_it(Config())
 

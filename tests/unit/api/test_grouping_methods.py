@@ -60,7 +60,7 @@ def bolt(builder: TopologyBuilder) -> BoltDeclarer:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_subscribes_to_the_default_stream_or_another_one(method: str) -> None:
-    """A6, D5-D13."""
+    """Each grouping method subscribes to the default stream or to a named one (A6, D5-D13)."""
     arguments, grouping = METHODS[method]
     builder = TopologyBuilder()
     declarer = bolt(builder)
@@ -73,13 +73,13 @@ def test_a_method_subscribes_to_the_default_stream_or_another_one(method: str) -
 
 
 def test_every_grouping_method_is_known_here() -> None:
-    """A6."""
+    """The table of this file has every grouping method of a bolt's declarer (A6)."""
     there = {name for name in vars(BoltDeclarer) if name.endswith("_grouping")}
     assert there == set(METHODS)
 
 
 def test_the_fields_of_a_partial_key_are_checked_when_the_topology_is_planned() -> None:
-    """D12, J5."""
+    """Planning rejects a partial key with an unknown field, and suggests the nearest one (D12, J5)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     bolt(builder).partial_key_grouping("words", Fields("wrod"))
@@ -90,7 +90,7 @@ def test_the_fields_of_a_partial_key_are_checked_when_the_topology_is_planned() 
 
 
 def test_a_field_may_be_named_by_a_text() -> None:
-    """D12."""
+    """A partial key grouping takes the name of a field in place of `Fields` (D12)."""
     builder = TopologyBuilder()
     bolt(builder).partial_key_grouping("words", "word")  # type: ignore[arg-type]
     (grouping,) = builder.create_topology("t").components["count"].inputs.values()
@@ -106,7 +106,7 @@ def test_a_grouping_of_ours_is_a_custom_grouping_as_well() -> None:
 
 
 def test_a_custom_grouping_that_is_none_is_refused_with_its_place() -> None:
-    """D13."""
+    """A non-grouping, and a grouping that can't be pickled, is rejected with the subscription and its line (D13)."""
     place = r"test_grouping_methods.py:\d+: bolt 'count' subscribes to stream 'other' of 'words': "
     with pytest.raises(
         InvalidTopologyError, match=place + r"a custom grouping needs the methods .* has no prepare"

@@ -123,7 +123,7 @@ def test_what_is_no_component_is_refused_at_the_users_line(wrong: Callable[[], A
 
 
 def test_a_function_that_uses_what_cannot_be_pickled_is_told_with_the_variable() -> None:
-    """A2, A3."""
+    """A lambda that uses a value that can't be pickled is rejected, with the variable's name (A2, A3)."""
     lock = threading.Lock()
     with pytest.raises(
         SerializationError, match=r"component 'b' \(LambdaSink\).*because of 'lock' in function <lambda>"
@@ -132,7 +132,7 @@ def test_a_function_that_uses_what_cannot_be_pickled_is_told_with_the_variable()
 
 
 def test_what_a_function_raises_names_the_component() -> None:
-    """A1, W22."""
+    """An exception in a function that serves as a spout names the spout and the user's line (A1, W22)."""
 
     def refuse() -> None:
         raise LookupError("nothing today")

@@ -39,7 +39,7 @@ def test_a_stateful_bolt_is_told_its_state():
 
 
 def test_a_stateful_bolt_without_init_state_is_none():
-    """C35."""
+    """A stateful bolt class without `init_state` can't be instantiated (C35)."""
 
     class Forgot(StatefulBolt[Any]):
         def execute(self, tup):
@@ -83,5 +83,5 @@ def test_herons_components_save_what_they_keep_elsewhere():
     ],
 )
 def test_herons_methods_are_all_to_be_written(mixin, methods):
-    """C42."""
+    """Heron's stateful components have Heron's abstract methods (C42)."""
     assert mixin.__abstractmethods__ == methods

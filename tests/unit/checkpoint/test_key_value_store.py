@@ -47,7 +47,7 @@ def test_it_is_a_key_value_state_and_a_map(store):
 
 
 def test_a_hot_key_is_one_change_with_its_last_value(store):
-    """C35."""
+    """Many writes of one key are one change, with the last value (C35)."""
     for n in range(1000):
         store.put("hot", n)
     store.prepare_commit(1)
@@ -83,7 +83,7 @@ def test_nothing_is_prepared_over_a_prepared_transaction(store):
 
 @pytest.mark.parametrize("prepared", [None, 6])
 def test_only_what_was_prepared_is_committed(store, prepared):
-    """C35."""
+    """A transaction that was not prepared can't be committed, and a rollback undoes its changes (C35)."""
     store.put("a", 1)
     if prepared is not None:
         store.prepare_commit(prepared)
@@ -106,7 +106,7 @@ def test_a_commit_without_a_number_takes_all(store):
 
 
 def test_a_value_that_can_not_be_pickled_is_named_and_nothing_is_prepared(store):
-    """C35."""
+    """A value that can't be pickled is named with its key, and prepares nothing until it is gone (C35)."""
     store.put("fine", 1)
     store.put(("user", 7), {"lock": threading.Lock()})
     with pytest.raises(SerializationError) as error:
@@ -152,7 +152,7 @@ def test_objects_are_keys_by_their_fields(store):
 
 
 def test_prefixes_end_where_they_should(store):
-    """C35."""
+    """Iterating by a string or a tuple prefix finds the right keys, committed or not, in order (C35)."""
     for key in [
         "st",
         "storm",
@@ -182,7 +182,7 @@ def test_prefixes_end_where_they_should(store):
 
 
 def test_a_zero_in_a_key_is_no_end_of_a_prefix():
-    """C35."""
+    """A zero character in a string is no part of the range of the empty string in a tuple (C35)."""
     low, high = prefix_range(("",))
     assert not low <= encode_key(("\0",)) < high
     assert low <= encode_key(("", None)) < high
@@ -190,7 +190,7 @@ def test_a_zero_in_a_key_is_no_end_of_a_prefix():
 
 @pytest.mark.parametrize("data", [b"", b"\x7f", encode_key("a") + b"x", encode_key(("a",))[:-1]])
 def test_what_is_no_key_is_not_decoded(data):
-    """C35."""
+    """Decoding rejects bytes that are no encoded key (C35)."""
     with pytest.raises((ValueError, IndexError)):
         decode_key(data)
 
@@ -234,7 +234,7 @@ def test_a_load_forgets_what_was_there(store):
 
 
 def test_a_load_that_breaks_off_leaves_no_half_state(store):
-    """C35."""
+    """A load that fails in the middle leaves the state as it was (C35)."""
 
     def broken() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"key": [encode_key("a")], "value": [pickle.dumps(1)]})

@@ -106,7 +106,7 @@ def test_an_error_that_knows_no_line_is_told_with_it(wrong, name, line):
 
 
 def test_the_command_line_wins_over_the_topology_and_a_component_over_both(tmp_path):
-    """A20, X71."""
+    """`-c` overrides the topology's setting, and a component's own setting overrides both (A20, X71)."""
     path = tmp_path / "precedence_topology.py"
     path.write_text(
         textwrap.dedent("""\
@@ -126,7 +126,7 @@ def test_the_command_line_wins_over_the_topology_and_a_component_over_both(tmp_p
 
 
 def test_the_phases_of_planning_are_printed_one_by_one():
-    """X41."""
+    """`explain --phases` prints one line per phase of planning, in order (X41)."""
     lines = explain(WORD_COUNT, "--phases", "--workers", "2").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
         "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "packing", "crossing",
@@ -137,7 +137,7 @@ def test_the_phases_of_planning_are_printed_one_by_one():
 
 
 def test_phases_before_an_error_are_printed_and_the_error_is_the_same():
-    """J5."""
+    """`explain --phases` prints the phases before an error, and then the same error as without it (J5)."""
     wrong = (WORD_COUNT, "-c", "stormspark.exactly.once=true", "-c", "topology.acker.executors=0")
     done = explain(*wrong, "--phases")
     assert done.exit_code == 2

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
-from stormspark import Fields, OutputFieldsDeclarer, Spout, SpoutOutputCollector, TopologyContext
-from stormspark.api.state import StatefulComponent
+from stormspark import Fields, OutputFieldsDeclarer, SpoutOutputCollector, TopologyContext
+from tests.repeatable_spouts import NumbersFromState
 
 __all__ = ["Numbers"]
 
 
-class Numbers(StatefulComponent, Spout):
+class Numbers(NumbersFromState):
     """Emits ``row(n)`` for n = 0, 1, 2 ..., so many in each batch."""
 
     def __init__(self, row: Any, fields: tuple[str, ...], each_batch: int = 5) -> None:
-        self.row, self.fields, self.each_batch = row, fields, each_batch
-
-    def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        self.state, self.n = state, state.get("n", 0)
+        self.row, self.declared, self.each_batch = row, fields, each_batch
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        self.collector, self.left = collector, self.each_batch
+        super().open(conf, context, collector)
+        self.left = self.each_batch
 
     def next_tuple(self) -> None:
         if self.left:
@@ -34,7 +32,8 @@ class Numbers(StatefulComponent, Spout):
                 self.collector.emit(row, message_id=self.n)
 
     def pre_save(self, checkpoint_id: int) -> None:
-        self.state["n"], self.left = self.n, self.each_batch
+        super().pre_save(checkpoint_id)
+        self.left = self.each_batch
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields(*self.fields))
+        declarer.declare(Fields(*self.declared))

@@ -495,7 +495,7 @@ def test_a_table_that_begins_to_check_rows_gets_none(tmp_path: Path, monkeypatch
 def test_tables_that_are_never_merged_into_and_structs_that_are_never_null_inside_are_refused(
     tmp_path: Path,
 ) -> None:
-    """C42, J5."""
+    """Append-only tables are rejected for merges, and a NOT NULL inside a nested struct always is (C42, J5)."""
     appended = deltalake.DeltaTable.create(
         tmp_path / "appended", SCHEMA, configuration={"delta.appendOnly": "true"}
     )
@@ -690,7 +690,7 @@ def test_a_key_that_is_a_time_python_does_not_have_fails_alone(
 
 
 def test_a_key_that_is_none_fails_alone(tmp_path: Path) -> None:
-    """C42, B10."""
+    """A row whose key is None fails alone, and the other rows are written (C42, B10)."""
     collector, table = opened(DeltaBolt(tmp_path / "sink", schema=SCHEMA, merge_on="key"))
     for values in (None, 1), ("a", 2):
         table.execute(make_tuple(values, fields=["key", "n"]))

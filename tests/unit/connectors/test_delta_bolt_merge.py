@@ -88,13 +88,13 @@ def test_tasks_that_merge_at_the_same_time_win_one_after_the_other(tmp_path: Pat
     ],
 )  # fmt: skip
 def test_options_that_can_not_be(options: dict[str, Any], why: str) -> None:
-    """J5."""
+    """Options that contradict the schema or each other are rejected (J5)."""
     with pytest.raises(InvalidTopologyError, match=why):
         DeltaBolt("/nowhere", **options)
 
 
 def test_a_table_without_the_key_is_refused(tmp_path: Path) -> None:
-    """J5."""
+    """An existing table without the key column is rejected, with the columns that it has (J5)."""
     deltalake.DeltaTable.create(tmp_path / "t", SCHEMA)
     with pytest.raises(
         InvalidTopologyError, match="no column 'other', which merge_on names; its columns are word, n"

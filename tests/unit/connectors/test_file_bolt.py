@@ -187,7 +187,7 @@ def lambda_by_value(tup: Tuple) -> str:
 
 
 def test_final_names_from_the_beginning_as_hdfs_bolt_has_them(tmp_path: Path) -> None:
-    """K10."""
+    """With `in_progress=False` a file has its final name from the first tuple on, as with HdfsBolt (K10)."""
     task = Task(FileBolt(tmp_path, in_progress=False).with_sync_policy(CountSyncPolicy(1)))
     task.execute(1)
     assert contents(tmp_path) == {"sink-1-0-0.txt": "1\n"}
@@ -256,7 +256,7 @@ def test_a_failed_sync_fails_what_waits_and_leaves_no_half_record(
 def test_a_sync_that_works_the_second_time_writes_nothing_twice(
     tmp_path: Path, small_disk: SmallDisk
 ) -> None:
-    """K10."""
+    """When the disk is full at the first sync, the retry writes and acks each line once (K10)."""
     task = Task(FileBolt(tmp_path).with_retry_count(2))
     task.execute("a" * 600)
     task.execute("b" * 600)

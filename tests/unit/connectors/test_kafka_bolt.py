@@ -81,7 +81,7 @@ def test_a_full_queue_is_waited_for_and_then_fails_the_tuple() -> None:
 
 
 def test_sync_waits_for_the_verdict_and_fire_and_forget_for_nothing() -> None:
-    """K8."""
+    """A synchronous bolt waits until Kafka has answered; fire-and-forget acks at once (K8)."""
     bolt, collector = prepared(bolt_for(message_timeout_ms=200).set_async(False))
     bolt.execute(word("a", "1"))
     assert collector.reasons == ["Kafka: Local: Message timed out"]
@@ -92,7 +92,7 @@ def test_sync_waits_for_the_verdict_and_fire_and_forget_for_nothing() -> None:
 
 
 def test_a_tuple_without_topic_is_skipped_and_acked_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """K8."""
+    """A tuple for which the selector names no topic is acked, with a warning in the log (K8)."""
     bolt, collector = prepared(bolt_for().with_topic_selector(FieldNameTopicSelector("to")))
     tup = word("a", "1")
     bolt.execute(tup)
@@ -101,7 +101,7 @@ def test_a_tuple_without_topic_is_skipped_and_acked_with_a_warning(caplog: pytes
 
 
 def test_ticks_are_acked_and_not_written() -> None:
-    """K8, C9."""
+    """Ticks are acked, and nothing is written to Kafka (K8, C9)."""
     bolt, collector = prepared(bolt_for())
     tick = make_tuple((1,), component="__system", stream="__tick", fields=["rate_secs"], task=-1)
     bolt.execute(tick)
@@ -129,7 +129,7 @@ def test_selectors_and_mappers() -> None:
     ],
 )
 def test_a_tuple_that_can_not_be_written_fails_alone(tup: Tuple, reason: str) -> None:
-    """K8."""
+    """A tuple without a message field, or with a value of a wrong type, fails alone and with the reason (K8)."""
     bolt, collector = prepared(bolt_for())
     bolt.execute(tup)
     bolt.execute(word("a", "1"))

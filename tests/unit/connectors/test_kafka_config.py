@@ -180,7 +180,7 @@ def test_a_pattern_is_a_compiled_one() -> None:
 def test_message_ids_are_for_at_least_once_or_where_tracking_is_enforced(
     guarantee: Any, enforced: bool, reliable: bool
 ) -> None:
-    """K2."""
+    """The Kafka spout emits with message ids for at-least-once, or when tracking is enforced (K2)."""
     config = KafkaSpoutConfig("a:1", "t", processing_guarantee=guarantee, tuple_tracking_enforced=enforced)
     assert KafkaSpout(config).reliable is reliable
 
@@ -252,7 +252,7 @@ def test_a_topic_may_have_a_translator_of_its_own() -> None:
 
 
 def test_the_spout_declares_the_translators_streams() -> None:
-    """K7."""
+    """The Kafka spout declares the streams and fields of its record translator (K7)."""
     by_topic = ByTopicRecordTranslator(lambda record: (record.value,), ["v"])
     by_topic.for_topic("u", lambda record: (record.key, record.value), ["k", "v"], "pairs")
     declarer = OutputFieldsDeclarer("kafka")

@@ -274,7 +274,7 @@ def test_marks_of_an_earlier_run_do_not_count() -> None:
 
 
 def test_without_a_group_nothing_is_committed() -> None:
-    """K5."""
+    """Without a group id no offsets are committed (K5)."""
     brokers = Brokers({T0: 10})
     rig = Rig(brokers, group_id=None, offset_commit_period_ms=0)
     position = rig.latest(rig.latest({}))
@@ -312,7 +312,7 @@ def test_at_most_once_does_not_try_to_commit_while_the_broker_is_away() -> None:
 
 
 def test_at_least_once_hands_out_again_what_is_run_again() -> None:
-    """K2."""
+    """With at-least-once a second planner hands out the same ranges for a batch that is run again (K2)."""
     brokers = Brokers({T0: 10})
     rig = Rig(brokers)
     began = rig.latest({})

@@ -28,6 +28,7 @@ from stormspark.connectors import (
 from stormspark.errors import InvalidTopologyError
 from stormspark.local import LocalTopology, submit
 from tests.kafka_broker import KafkaBroker
+from tests.waiting import wait_for, wait_for_acks
 
 pytestmark = pytest.mark.slow
 
@@ -103,13 +104,6 @@ def run() -> Iterator[Run]:
             topology.wait(30)
 
 
-def wait_for(what: Callable[[], Any], message: str = "", timeout: float = 300.0) -> None:
-    until = time.monotonic() + timeout
-    while not what():
-        assert time.monotonic() < until, f"waited in vain: {message}"
-        time.sleep(0.02)
-
-
 def values() -> list[Any]:
     return [seen[2][-1] for seen in See.seen]
 
@@ -148,12 +142,12 @@ def committed(broker: KafkaBroker, topic: str, partitions: int, group: str | Non
 def test_a_stop_commits_what_was_acked_since_tasks_were_asked_last(
     kafka: KafkaBroker, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """K5."""
+    """A graceful stop commits what was acked since the tasks were asked last (K5)."""
     monkeypatch.setattr("stormspark.connectors.kafka.spout._LOW_MARKS_EVERY", 10**9)
     kafka.create_topic("last", partitions=2)
     kafka.produce("last", [b"%d" % n for n in range(50)], keys=[b"key"] * 50, partition=1)
     topology = run(config(kafka, ["last"], group_id="last"))
-    wait_for(lambda: spout_of(topology).acked == 50)
+    wait_for_acks(topology, "kafka", 50)
     topology.stop()
     assert committed(kafka, "last", 2, "last") == [0, 50]
 
@@ -167,7 +161,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(kafka: KafkaBroker, run:
             kafka.produce(topic, [b"%d" % n for n in range(200)], keys=[b"key"] * 200, partition=partition)
     asked = config(kafka, ["local-a", "local-b"], group_id="local")
     topology = run(asked)
-    wait_for(lambda: spout_of(topology).acked == 1000)
+    wait_for_acks(topology, "kafka", 1000)
     topology.run_until_idle()
     topology.stop()
     by_partition: defaultdict[tuple[str, int], list[Any]] = defaultdict(list)
@@ -196,7 +190,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(kafka: KafkaBroker, run:
     See.seen = []
     kafka.produce("local-b", [b"new"], partition=1)
     topology = run(asked)
-    wait_for(lambda: spout_of(topology).acked == 1)
+    wait_for_acks(topology, "kafka", 1)
     topology.run_until_idle()
     topology.stop()
     assert [seen[2] for seen in See.seen] == [("local-b", 1, 200, None, "new")]
@@ -327,9 +321,9 @@ def test_a_stuck_message_stops_its_partition_alone_and_visibly(
                 some = [b"%d-%d" % (partition, m) for m in range(n * 30, n * 30 + 30)]
                 kafka.produce("stuck", some, partition=partition)
             wait_for(lambda n=n: f"1-{n * 30 + 29}" in Hold.seen)  # type: ignore[misc]
-        wait_for(lambda: "stuck-0 is blocked by offset 5" in caplog.text, "the warning")
+        wait_for(lambda: "stuck-0 is blocked by offset 5" in caplog.text, message="the warning")
     assert max(int(value[2:]) for value in Hold.seen if value[0] == "0") < 5 + 50 + 30
-    wait_for(lambda: committed(kafka, "stuck", 2) == [5, 180], "the commit before the stuck message")
+    wait_for(lambda: committed(kafka, "stuck", 2) == [5, 180], message="the commit before the stuck message")
     Hold.go.set()
     wait_for(lambda: Counter(Hold.seen) == Counter(f"{p}-{n}" for p in range(2) for n in range(180)))
     wait_for(lambda: committed(kafka, "stuck", 2) == [180, 180])

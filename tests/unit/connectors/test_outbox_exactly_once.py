@@ -133,7 +133,7 @@ def test_more_than_may_wait_makes_the_batch_fail_and_holds_nothing_back_that_is_
 
 
 def test_a_parcel_larger_than_all_that_may_wait_is_delivered_all_the_same() -> None:
-    """C42."""
+    """A parcel that is larger than the outbox's bound is delivered all the same (C42)."""
     destination = Destination()
     outbox: Outbox[list[str]] = Outbox(KeyValueStore(), destination.send, most_bytes=1)
     outbox.save(0, ["a"], 100)

@@ -47,7 +47,7 @@ def orders(transaction: Transaction) -> tuple[bool, bool, int]:
 
 
 def test_most_batches_need_one_round() -> None:
-    """C44."""
+    """When all workers prepare in the first round, the batch is committed after it (C44)."""
     transaction = Transaction(plan())
     assert transaction.state is PREPARING and orders(transaction) == (True, True, 0)
     assert observe(transaction, told(prepared=True), told(prepared=True)) is PREPARED
@@ -56,7 +56,7 @@ def test_most_batches_need_one_round() -> None:
 
 
 def test_what_is_left_takes_further_rounds_in_which_spouts_are_not_asked() -> None:
-    """C44."""
+    """Work that is left over gets another round, in which spouts are not asked for tuples (C44)."""
     transaction = Transaction(plan())
     assert observe(transaction, told(left=3), told()) is PREPARING
     assert orders(transaction) == (True, False, 0) and transaction.left == 3

@@ -115,7 +115,7 @@ def test_a_file_may_stand_in_the_current_folder(write, monkeypatch, tmp_path):
 
 
 def test_variables_are_replaced_in_included_files_too(load_including, write):
-    """K17, K18."""
+    """Variables are replaced in included files too (K17, K18)."""
     properties = write("who = them", "a.properties")
     shared = SHARED.replace("name: shared", "name: ${who}")
     assert load_including("includes: [{file: shared.yaml}]", shared, filter_file=properties).name == "them"

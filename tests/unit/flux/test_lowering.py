@@ -274,7 +274,7 @@ def test_a_source_may_be_a_function(load):
 
 
 def test_a_source_may_refer_to_components(load):
-    """K21, K14."""
+    """A streamlet source's arguments may refer to components (K21, K14)."""
     more = "components: [{id: one, className: java.lang.String, constructorArgs: [x]}]\n"
     source(load, "Source, constructorArgs: [{ref: one}, b]", more)
     assert Source.asked[0][0] == ("x", "b")
@@ -327,7 +327,7 @@ config:
     ],
 )
 def test_heron_s_resources_are_checked(load, entry, told):
-    """K22."""
+    """A wrong entry in Heron's resource map is rejected, with the name of the setting (K22)."""
     with pytest.raises(StormsparkError, match=r"topology\.component\.resourcemap") as caught:
         load(ALL + f"config: {{topology.component.resourcemap: [{entry}]}}")
     assert told in str(caught.value)

@@ -115,7 +115,7 @@ def test_topics_may_be_a_pattern(made):
     ],
 )
 def test_what_kafka_s_builder_does_not_have_is_refused(made, method, told):
-    """K1, K3, K14."""
+    """Config methods and values that the Kafka spout does not have are rejected (K1, K3, K14)."""
     with pytest.raises(InvalidTopologyError) as caught:
         made(CONFIG, BUILDER + f"  configMethods: [{method}]\n")
     assert told in str(caught.value)

@@ -20,26 +20,26 @@ def laid_out(texts: list[str], offset: int = 0) -> tuple[np.ndarray, np.ndarray]
 
 @pytest.mark.parametrize("offset", [0, 5])
 def test_texts(offset: int) -> None:
-    """D1, D2."""
+    """Hashing a column of strings gives the hash of each string, also when it begins inside its buffer (D1, D2)."""
     hashes = ascii_hashes(*laid_out(TEXTS, offset))
     assert hashes.view(np.int32).tolist() == [value_hash(text) for text in TEXTS]
 
 
 def test_no_text_at_all() -> None:
-    """D2."""
+    """An empty column has no hashes, and an empty string hashes to 0 (D2)."""
     assert ascii_hashes(np.zeros(0, np.uint8), np.array([0])).tolist() == []
     assert ascii_hashes(np.zeros(0, np.uint8), np.array([0, 0])).tolist() == [0]
 
 
 @pytest.mark.parametrize("ints", ["long", "integer", "json"])
 def test_numbers(ints: str) -> None:
-    """D2, D3."""
+    """Hashing a column of integers gives the hash of each integer, for every typing of ints (D2, D3)."""
     hashes = long_hashes(np.array(NUMBERS), ints)
     assert hashes.view(np.int32).tolist() == [value_hash(number, ints) for number in NUMBERS]
 
 
 def test_rows_go_to_storms_tasks() -> None:
-    """D1."""
+    """Columns of strings, numbers and booleans together give the task index of each row (D1)."""
     texts, numbers, flags = TEXTS, [*NUMBERS[:7]], [True, False, True, True, False, False, True]
     columns = [
         ascii_hashes(*laid_out(texts)),
@@ -51,6 +51,6 @@ def test_rows_go_to_storms_tasks() -> None:
 
 
 def test_a_key_has_a_field() -> None:
-    """D1."""
+    """Task indices need one column at least (D1)."""
     with pytest.raises(ValueError, match="at least one field"):
         task_indices([], 3)

@@ -62,7 +62,7 @@ def test_many_one_or_none_of_the_targets_get_the_tuple(answer: Any) -> None:
 
 
 def test_it_is_prepared_once_and_asked_with_the_sender_and_the_values() -> None:
-    """D13."""
+    """A custom grouping is prepared once, and then gets the sending task and the values of each tuple (D13)."""
     choose = chooser(Answers([5]), sender=3)
     choose(("storm", 1))
     choose(("heron", 2))
@@ -71,7 +71,7 @@ def test_it_is_prepared_once_and_asked_with_the_sender_and_the_values() -> None:
 
 
 def test_every_sender_has_a_copy_of_the_object_as_it_was_when_it_was_declared() -> None:
-    """D13."""
+    """Each sender has its own copy of the user's object, pickled at the declaration (D13)."""
 
     def in_turn(user: Any) -> list[int]:
         return [TASKS[len(user.asked) % 4]]
@@ -118,7 +118,7 @@ def test_an_answer_that_is_no_list_of_targets_is_refused_with_all_that_one_needs
 
 
 def test_what_it_raises_is_told_with_its_place_and_its_cause() -> None:
-    """D13."""
+    """An exception in choose_tasks becomes an EmitError with the task and the stream, and keeps its cause (D13)."""
 
     def fails(user: Any) -> list[int]:
         raise ZeroDivisionError("no tasks")
@@ -149,13 +149,13 @@ def test_one_that_wants_the_loads_is_told_them() -> None:
 
 
 def test_one_that_does_not_want_the_loads_costs_nothing() -> None:
-    """D13."""
+    """A custom grouping without `refresh_load` does not follow loads (D13)."""
     assert not CustomGrouping(Answers([4])).follows_load
     assert not isinstance(chooser(Answers([4])), LoadFollower)
 
 
 def test_what_refresh_load_raises_is_told_with_its_place() -> None:
-    """D13."""
+    """An exception in refresh_load becomes an error that names the grouping and the sender (D13)."""
     with pytest.raises(
         ComponentError, match=r"Loaded from component 'split'.* refresh_load raised ValueError"
     ):
@@ -163,7 +163,7 @@ def test_what_refresh_load_raises_is_told_with_its_place() -> None:
 
 
 def test_it_is_a_value_with_the_name_of_the_rule() -> None:
-    """D13."""
+    """Custom groupings can be pickled, compared and hashed, and are described by their class's name (D13)."""
     grouping = CustomGrouping(Answers([4]))
     copy = pickle.loads(pickle.dumps(grouping))
     assert copy == grouping and hash(copy) == hash(grouping)
@@ -173,7 +173,7 @@ def test_it_is_a_value_with_the_name_of_the_rule() -> None:
 
 
 def test_a_class_is_no_object() -> None:
-    """D13."""
+    """A class in place of an object is rejected, and the error shows the missing brackets (D13)."""
     with pytest.raises(
         InvalidTopologyError, match=r"got the class Asks: did you forget the brackets, Asks\(\)\?"
     ):
@@ -181,7 +181,7 @@ def test_a_class_is_no_object() -> None:
 
 
 def test_an_object_needs_the_two_methods() -> None:
-    """D13."""
+    """An object without the methods of a custom grouping is rejected (D13)."""
     with pytest.raises(
         InvalidTopologyError, match=r"<object .* of type object has no prepare .* CustomStreamGrouping"
     ):
@@ -189,7 +189,7 @@ def test_an_object_needs_the_two_methods() -> None:
 
 
 def test_an_object_that_cannot_be_pickled_is_refused_at_once() -> None:
-    """D13, A3."""
+    """An object that can't be pickled is rejected when the grouping is made (D13, A3)."""
     with pytest.raises(
         SerializationError, match=r"custom grouping Answers can't be pickled: .*lock.* in prepare\(\)"
     ):

@@ -44,7 +44,7 @@ def chooser(grouping: FieldsGrouping, ints: str = "long") -> Callable[[Sequence[
 
 @pytest.mark.parametrize("ints", ["long", "integer", "json"])
 def test_the_task_is_the_one_at_storms_index_whatever_was_asked_before(ints: str) -> None:
-    """D1, D2, D3."""
+    """Values that are equal in Python but not in Java go to Storm's task for each, in any order (D1, D2, D3)."""
     one, two = chooser(FieldsGrouping("n"), ints), chooser(FieldsGrouping(["n", "word"]), ints)
     for value in LOOK_ALIKES * 2:
         for other in LOOK_ALIKES:
@@ -53,25 +53,25 @@ def test_the_task_is_the_one_at_storms_index_whatever_was_asked_before(ints: str
 
 
 def test_fields_hash_in_the_order_of_the_grouping() -> None:
-    """D1."""
+    """The fields hash in the order in which the grouping names them (D1)."""
     values = ["storm", 7, None]
     assert chooser(FieldsGrouping(["n", "word"]))(values) == TASKS[fields_task_index([7, "storm"], 4)]
     assert chooser(FieldsGrouping(["word", "n"]))(values) == TASKS[fields_task_index(["storm", 7], 4)]
 
 
 def test_fields_are_one_name_or_several() -> None:
-    """D1."""
+    """A fields grouping takes one name or any iterable of names (D1)."""
     assert FieldsGrouping("word") == FieldsGrouping(["word"]) == FieldsGrouping(iter(("word",)))
     assert FieldsGrouping(["word", "n"]).key_fields == ("word", "n")
 
 
 def test_all_tasks_are_candidates() -> None:
-    """D1."""
+    """Every task is a candidate of a fields grouping, local or not (D1)."""
     assert FieldsGrouping("word").candidates(TASKS, (5,)) == TASKS
 
 
 def test_without_fields_it_is_the_global_grouping() -> None:
-    """A7, D10."""
+    """Without fields it behaves and describes itself as the global grouping (A7, D10)."""
     none, to_one = FieldsGrouping([]), GlobalGrouping()
     assert none.key_fields == ()
     assert none.candidates(TASKS, (5,)) == to_one.candidates(TASKS, (5,))
@@ -81,19 +81,19 @@ def test_without_fields_it_is_the_global_grouping() -> None:
 
 
 def test_a_field_is_named_once() -> None:
-    """D1, A11."""
+    """A field that is named twice is rejected (D1, A11)."""
     with pytest.raises(InvalidTopologyError, match="takes each field once, got 'word' twice"):
         FieldsGrouping(["word", "n", "word"])
 
 
 def test_a_field_is_a_name() -> None:
-    """D1."""
+    """A field that is no string is rejected (D1)."""
     with pytest.raises(InvalidTopologyError, match="takes names of fields, got 0 of type int"):
         FieldsGrouping([0])  # type: ignore[list-item]
 
 
 def test_a_field_must_be_one_of_the_stream() -> None:
-    """D1, J5."""
+    """A field that the stream does not declare is rejected, with the fields that it declares (D1, J5)."""
     with pytest.raises(
         InvalidTopologyError,
         match=r"'wrod' of stream 'words' of 'split', which declares only 'word', 'n', 'tags'",

@@ -101,7 +101,7 @@ def test_a_grouping_says_what_it_is(
     ],
 )
 def test_a_grouping_is_a_value(grouping: Any) -> None:
-    """D1, D5-D13."""
+    """Each grouping survives pickling, with the same equality, hash and repr (D1, D5-D13)."""
     copy = pickle.loads(pickle.dumps(grouping))
     assert copy == grouping
     assert hash(copy) == hash(grouping)
@@ -109,7 +109,7 @@ def test_a_grouping_is_a_value(grouping: Any) -> None:
 
 
 def test_shuffle_begins_at_position_1_of_its_shuffled_list_and_comes_to_position_0_last() -> None:
-    """D5."""
+    """Shuffle walks its shuffled list from position 1 and reaches position 0 last, as Storm's does (D5)."""
     order = list(TASKS)
     Random(7).shuffle(order)
     assert choices(ShuffleGrouping(), 5, seed=7) == [*order[1:], order[0], order[1]]
@@ -122,26 +122,26 @@ def test_senders_shuffle_in_orders_of_their_own() -> None:
 
 
 def test_global_takes_the_lowest_task() -> None:
-    """D10."""
+    """The global grouping chooses the task with the lowest id, also when others are local (D10)."""
     assert choices(GlobalGrouping(), 3) == [4, 4, 4]
     assert GlobalGrouping().candidates(TASKS, (6, 9)) == (4,)
 
 
 def test_all_takes_every_task() -> None:
-    """D9."""
+    """The all grouping chooses every task (D9)."""
     assert choices(AllGrouping(), 2) == [TASKS, TASKS]
     assert AllGrouping().candidates(TASKS, (6, 9)) == TASKS
 
 
 def test_direct_leaves_the_choice_to_the_producer() -> None:
-    """D11, B9."""
+    """A direct grouping allows every task, and rejects a plain emit (D11, B9)."""
     assert DirectGrouping().candidates(TASKS, (6, 9)) == TASKS
     with pytest.raises(EmitError, match="regular emit to direct stream 'default' of 'split'"):
         choices(DirectGrouping(), 1)
 
 
 def test_local_or_shuffle_deals_to_local_tasks_where_there_are_any() -> None:
-    """D7."""
+    """Local-or-shuffle spreads over the local tasks, or over all when none is local (D7)."""
     assert Counter(choices(LocalOrShuffleGrouping(), 10, local=(5, 9))) == {5: 5, 9: 5}
     assert Counter(choices(LocalOrShuffleGrouping(), 8)) == dict.fromkeys(TASKS, 2)
 

@@ -39,7 +39,7 @@ Pair = namedtuple("Pair", "left right")
 
 
 def test_the_index_is_the_remainder_of_a_signed_hash_and_never_negative() -> None:
-    """D1."""
+    """The task index is the non-negative remainder of a signed hash (D1)."""
     assert key_hash(["rainstorm"]) == -679884300
     # Unsigned, the hash would be 3615082996, and the index among 7 tasks 0.
     assert [fields_task_index(["rainstorm"], tasks) for tasks in (1, 2, 7)] == [0, 0, 3]
@@ -57,12 +57,12 @@ def test_the_index_is_the_remainder_of_a_signed_hash_and_never_negative() -> Non
     ],
 )
 def test_numbers_are_typed_by_ints(number: float, by_ints: dict[str, int]) -> None:
-    """D3."""
+    """The typing of ints decides how a number hashes (D3)."""
     assert {ints: value_hash(number, ints) for ints in INTS} == by_ints
 
 
 def test_equal_in_python_is_not_equal_in_java() -> None:
-    """D2, D3."""
+    """Values that are equal in Python but differ in Java have different hashes (D2, D3)."""
     assert len({value_hash(one) for one in (1, 1.0, True, Decimal(1), Decimal("1.0"))}) == 5
     assert value_hash(0.0) != value_hash(-0.0)
 
@@ -88,19 +88,19 @@ def test_equal_in_python_is_not_equal_in_java() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_values_that_are_one_to_java(value: Any, same: Any) -> None:
-    """D2."""
+    """Python values that are the same to Java have the same hash (D2)."""
     assert value_hash(value) == value_hash(same)
 
 
 def test_bytes_inside_a_container_hash_by_content() -> None:
-    """D2."""
+    """Bytes in a list or as a dict's key hash by their content (D2)."""
     # Java has nothing to agree with here: a byte[] inside a List hashes by identity.
     assert value_hash([b"abc"]) == 31 + value_hash(b"abc")
     assert value_hash({b"abc": 1}) == value_hash({bytes([97, 98, 99]): 1})
 
 
 def test_keys_of_a_dict_are_strings_to_json() -> None:
-    """D3."""
+    """With JSON's typing a dict's keys hash as strings, and with the others they do not (D3)."""
     assert value_hash({7: "x", None: 2.5, True: [], 0.5: 1}, "json") == value_hash(
         {"7": "x", "null": 2.5, "true": [], "0.5": 1}, "json"
     )
@@ -131,7 +131,7 @@ def test_keys_of_a_dict_are_strings_to_json() -> None:
     ids=["value_hash", "fields_task_index"],
 )
 def test_a_value_without_a_stable_hash_is_refused(value: Any, index: Callable[[Any], int]) -> None:
-    """D2."""
+    """A value without a stable hash is rejected, with what to put in the field (D2)."""
     with pytest.raises(
         ValueNotHashableError,
         match=r"can't route by a value of type .*\(D2\)\. Put its identity into the field",
@@ -140,12 +140,12 @@ def test_a_value_without_a_stable_hash_is_refused(value: Any, index: Callable[[A
 
 
 def test_the_error_names_the_type() -> None:
-    """D2."""
+    """The error about a value without a stable hash names the innermost type (D2)."""
     with pytest.raises(ValueNotHashableError, match="of type Point:"):
         value_hash([Point(1)])
 
 
 def test_an_unknown_typing_of_ints_is_refused() -> None:
-    """D3."""
+    """An unknown typing of ints is rejected, with the three that exist (D3)."""
     with pytest.raises(ValueError, match=r"ints must be one of 'long', 'integer', 'json'.*got 'short'"):
         fields_task_index([1], 4, ints="short")

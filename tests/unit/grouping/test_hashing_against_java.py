@@ -183,21 +183,23 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="there is n
 
 @pytest.mark.parametrize("ints", ["long", "integer"])
 def test_hashes_are_those_that_java_gave(ints: str) -> None:
-    """D1, D2, D3."""
+    """The hashes are those in a record that Java wrote (D1, D2, D3)."""
     record: dict[str, int] = json.loads(RECORD.read_text())[ints]
     wrong = [key for key in KEYS if key_hash(key, ints) != record[short(key_as_java(key, ints))]]
     assert not wrong
 
 
+@pytest.mark.slow
 @needs_java
 def test_the_record_is_what_java_says_today() -> None:
-    """D1, D2, D3."""
+    """Java still computes the hashes of the record (D1, D2, D3)."""
     assert json.loads(RECORD.read_text()) == java_record()
 
 
+@pytest.mark.slow
 @needs_java
 def test_any_other_key_hashes_as_in_java() -> None:
-    """D1, D2, D3."""
+    """Random keys hash as Java hashes them (D1, D2, D3)."""
     rng = random.Random(2)
     keys = [[random_value(rng) for _ in range(rng.randrange(1, 4))] for _ in range(2000)]
     for ints in ("long", "integer"):

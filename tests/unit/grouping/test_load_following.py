@@ -78,7 +78,7 @@ def test_the_bounds_are_settings() -> None:
 
 
 def test_a_task_without_a_known_load_has_none() -> None:
-    """D6."""
+    """A task whose load is unknown counts as idle, so it still gets tuples (D6)."""
     choose = chooser(LoadAwareShuffleGrouping())
     for _ in range(10):
         choose.refresh_load({4: 0.06})
@@ -108,7 +108,7 @@ def test_while_nothing_changes_the_ring_goes_on_turning() -> None:
 
 
 def test_a_single_target_gets_all() -> None:
-    """D6."""
+    """A single target gets all tuples, whatever its load (D6)."""
     choose = chooser(LoadAwareShuffleGrouping(), targets=(7,))
     choose.refresh_load({7: 1.0})
     assert turn(choose, 10) == {7: 10}
@@ -128,7 +128,7 @@ def test_local_or_shuffle_that_follows_load_never_leaves_the_worker() -> None:
 
 
 def test_local_first_deals_evenly_to_local_tasks_while_they_keep_up_else_to_all() -> None:
-    """D7."""
+    """Local-first uses the local tasks while their mean load is below the bound, and otherwise all (D7)."""
     choose = chooser(LocalFirstGrouping(), local=(5, 9))
     assert turn(choose, 10) == {5: 5, 9: 5}
     choose.refresh_load({5: 1.0, 9: 0.6})
@@ -138,7 +138,7 @@ def test_local_first_deals_evenly_to_local_tasks_while_they_keep_up_else_to_all(
 
 
 def test_local_first_without_local_tasks_deals_to_all() -> None:
-    """D7."""
+    """Without local tasks local-first spreads evenly over all (D7)."""
     choose = chooser(LocalFirstGrouping())
     choose.refresh_load(dict.fromkeys(TASKS, 1.0))
     assert turn(choose, 8) == dict.fromkeys(TASKS, 2)
@@ -146,7 +146,7 @@ def test_local_first_without_local_tasks_deals_to_all() -> None:
 
 @pytest.mark.parametrize("grouping", [LoadAwareShuffleGrouping(), LocalFirstGrouping()])
 def test_any_task_may_get_a_tuple_so_the_edge_can_cross(grouping: Grouping) -> None:
-    """D6, D7."""
+    """Every task is a candidate of a grouping that follows loads (D6, D7)."""
     assert grouping.candidates(TASKS, (5, 9)) == TASKS
 
 

@@ -60,7 +60,7 @@ def test_what_other_keys_sent_counts_too() -> None:
 
 
 def test_senders_count_for_themselves() -> None:
-    """D12."""
+    """Each sender counts its own tuples, so two senders choose alike (D12)."""
     grouping = PartialKeyGrouping("word")
     one, other = chooser(grouping), chooser(grouping)
     first = [one(["storm", n, None]) for n in range(3)]
@@ -80,7 +80,7 @@ def test_a_frequent_key_is_shared_by_two() -> None:
 
 
 def test_a_single_task_gets_all() -> None:
-    """D12."""
+    """A single task gets all keys (D12)."""
     assert {chooser(PartialKeyGrouping("word"), (4,))([str(n), 0, None]) for n in range(20)} == {4}
 
 
@@ -136,13 +136,13 @@ def test_without_fields_the_first_value_must_have_a_text(value: Any) -> None:
 
 
 def test_without_fields_the_stream_must_have_some() -> None:
-    """D12."""
+    """Without named fields, a stream that declares no fields is rejected (D12)."""
     with pytest.raises(InvalidTopologyError, match="'default' of 'split', but that declares no fields"):
         PartialKeyGrouping().chooser(GroupingContext("split", "default", (), 2, TASKS, (), Random(1)))
 
 
 def test_mistakes_in_fields_are_told() -> None:
-    """D12."""
+    """A field that is named twice, or that the stream does not declare, is rejected (D12)."""
     with pytest.raises(
         InvalidTopologyError, match="a partial key grouping takes each field once, got 'n' twice"
     ):
@@ -155,7 +155,7 @@ def test_mistakes_in_fields_are_told() -> None:
 
 
 def test_a_key_without_a_stable_hash_is_refused_by_field() -> None:
-    """D12, D2."""
+    """A value without a stable hash is rejected, with the field's name (D12, D2)."""
     choose = chooser(PartialKeyGrouping(["word", "tags"]))
     with pytest.raises(
         ValueNotHashableError, match=r"^field 'tags' of stream 'words' of 'split': .* of type object:"

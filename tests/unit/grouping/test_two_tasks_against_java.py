@@ -56,19 +56,21 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="there is n
 
 
 def test_the_two_tasks_are_those_that_java_gave() -> None:
-    """D12."""
+    """The two tasks of a partial key are those in a record that Java wrote (D12)."""
     assert drawn(DRAWS) == json.loads(RECORD.read_text())
 
 
+@pytest.mark.slow
 @needs_java
 def test_the_record_is_what_java_says_today() -> None:
-    """D12."""
+    """Java still chooses the tasks of the record (D12)."""
     assert json.loads(RECORD.read_text()) == ask_java(DRAWS)
 
 
+@pytest.mark.slow
 @needs_java
 def test_any_other_key_has_the_tasks_that_java_gives_it() -> None:
-    """D12."""
+    """Random keys get the two tasks that Java chooses (D12)."""
     rng = random.Random(2)
     draws = [
         (rng.randrange(1, 2 ** rng.randrange(1, 32)), rng.randbytes(rng.randrange(12))) for _ in range(3000)

@@ -96,7 +96,7 @@ def test_timeouts_can_be_switched_off() -> None:
 
 
 def test_a_deactivated_spout_is_asked_for_nothing_and_still_hears_of_timeouts() -> None:
-    """B13."""
+    """A deactivated spout emits nothing, and still hears that its pending message timed out (B13)."""
     with LocalCluster(simulated_time=True) as cluster:
         running = cluster.submit_topology("kept", {"topology.message.timeout.secs": 2}, kept(1))
         cluster.advance_time(0.5)
@@ -125,7 +125,7 @@ def test_real_time_runs_by_itself() -> None:
 
 
 def test_a_name_that_runs_already_is_refused() -> None:
-    """A14."""
+    """A name that runs already is rejected, and so is killing a name that does not run (A14)."""
     with LocalCluster(simulated_time=True) as cluster:
         cluster.submit_topology("kept", {}, kept(1))
         with pytest.raises(InvalidTopologyError, match="'kept' is already running"):

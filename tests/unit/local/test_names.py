@@ -48,14 +48,14 @@ def test_a_name_that_runs_is_refused_until_its_topology_has_ended(started):
 
 
 def test_a_topology_that_could_not_start_blocks_no_name(started):
-    """A14."""
+    """A topology that failed to start leaves its name free (A14)."""
     with pytest.raises(ComponentError, match="no database"):
         submit(named("starts", Broken()))
     started.append(submit(named("starts")))
 
 
 def test_each_cluster_has_names_of_its_own():
-    """A14, J25."""
+    """Two clusters may run the same name, and a killed topology frees its name (A14, J25)."""
     with LocalCluster(simulated_time=True) as one, LocalCluster(simulated_time=True) as other:
         one.submit_topology("same", {}, named("x"))
         other.submit_topology("same", {}, named("x"))

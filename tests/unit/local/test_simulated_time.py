@@ -90,7 +90,7 @@ def test_a_huge_step_is_an_outage_in_which_nothing_times_out():
 
 
 def test_timers_go_off_once_in_a_huge_step_and_then_in_their_old_rhythm():
-    """C9."""
+    """A timer fires once after a huge step of time, and then at its old whole seconds (C9)."""
     Clock.seen.clear()
     with LocalCluster(simulated_time=True) as cluster:
         cluster.submit_topology("t", {}, ticking(FeederSpout(Fields("n"))))
@@ -118,7 +118,7 @@ def test_all_topologies_of_a_cluster_live_in_the_same_time():
 
 
 def test_time_that_is_real_can_not_be_driven():
-    """J25."""
+    """On real time, every method that advances time raises TypeError (J25)."""
     with LocalCluster() as cluster:
         running = cluster.submit_topology("t", {}, never_acked(FeederSpout(Fields("n"))))
         assert not running.is_simulated
@@ -128,7 +128,7 @@ def test_time_that_is_real_can_not_be_driven():
 
 
 def test_time_goes_forward_in_steps():
-    """J25."""
+    """An increment must be positive, and time never goes back (J25)."""
     cluster = LocalCluster(simulated_time=True)
     with pytest.raises(ValueError, match="an increment must be more than 0 seconds, got 0"):
         cluster.advance_cluster_time(1, increment=0)

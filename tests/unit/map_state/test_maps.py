@@ -81,7 +81,7 @@ def test_a_replay_begins_from_the_value_before_also_without_a_journal():
 
 @pytest.mark.parametrize("make", [TransactionalMap, OpaqueMap])
 def test_only_the_batch_that_has_begun_is_committed(make):
-    """G14."""
+    """Only the batch that has begun can be committed; the error says which one that is (G14)."""
     counts = make(MemoryBackingMap())
     with pytest.raises(StateError, match="batch 3 can't be committed, because none has begun"):
         counts.commit(3)
@@ -115,7 +115,7 @@ def test_a_map_outside_of_a_batch_reads_what_is_stored_now(make):
 
 @pytest.mark.parametrize("make", [TransactionalMap, OpaqueMap])
 def test_an_updater_that_raises_leaves_nothing_of_its_batch(make):
-    """G14."""
+    """When an updater raises, nothing of its batch is stored, and the batch can run again (G14)."""
     store = MemoryBackingMap()
     counts = make(store)
     counts.begin_commit(1)
@@ -129,7 +129,7 @@ def test_an_updater_that_raises_leaves_nothing_of_its_batch(make):
 
 @pytest.mark.parametrize("make", [NonTransactionalMap, TransactionalMap, OpaqueMap])
 def test_keys_and_updaters_come_in_pairs(make):
-    """G14."""
+    """`multi_update` needs one updater per key (G14)."""
     counts = make(MemoryBackingMap())
     with pytest.raises(ValueError, match="zip"):
         counts.multi_update(["a", "b"], [plus(1)])
@@ -186,7 +186,7 @@ def test_a_store_is_asked_once_and_written_once_a_batch():
 
 
 def test_a_batch_without_changes_writes_nothing():
-    """G14."""
+    """Committing a batch without changes does not touch the store (G14)."""
     store = Calls()
     counts = TransactionalMap(store)
     counts.begin_commit(1)
@@ -221,13 +221,13 @@ def test_a_cache_remembers_no_write_that_failed():
 
 
 def test_a_cache_of_no_size_is_refused():
-    """G14."""
+    """A cache must hold one entry at least (G14)."""
     with pytest.raises(ValueError, match="a cache must hold at least one entry, got size 0"):
         CachedMap(MemoryBackingMap(), 0)
 
 
 def test_a_snapshottable_map_is_a_value_and_a_map():
-    """G14."""
+    """A snapshottable map has one value of its own beside the keys of the map (G14)."""
     state = SnapshottableMap(OpaqueMap(MemoryBackingMap()), key="total")
     state.begin_commit(1)
     assert state.get() is None
@@ -271,7 +271,7 @@ def test_removed_keys_go_when_their_batch_is_final():
 
 
 def test_an_lru_state_holds_what_was_used_last(forget):
-    """G14."""
+    """An LRU state holds the keys that were used last, and a second one of the same name shares them (G14)."""
     state = LRUMemoryMapState(2, "recent")
     for txid, key in enumerate("abac", 1):
         commit(state, txid, key)

@@ -138,7 +138,7 @@ def test_rows_can_be_read_by_anybody(engine):
 
 
 def test_more_keys_than_a_statement_takes(engine):
-    """G14."""
+    """More keys than one SQL statement takes are written, replaced and read (G14)."""
     rows = SqlBackingMap(engine, "counts", StateType.TRANSACTIONAL)
     keys = [("word", n) for n in range(1700)]
     for txid in 1, 2:
@@ -147,7 +147,7 @@ def test_more_keys_than_a_statement_takes(engine):
 
 
 def test_keys_of_all_kinds_are_different_keys(engine):
-    """G14."""
+    """Keys of different types, of different case and with odd characters stay different keys (G14)."""
     day = datetime.date(2024, 2, 29)
     keys = [
         1,
@@ -203,7 +203,7 @@ def test_values_of_any_kind_by_pickle(engine):
 
 
 def test_a_value_that_can_not_be_stored_is_named(engine):
-    """G14."""
+    """A value that can't be stored is named with its key, and so is a key that is too long (G14)."""
     rows = SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL)
     with pytest.raises(
         SerializationError, match=r"table 'counts': the value of key \[\"a\"\], of type set, can't be stored"
@@ -222,7 +222,7 @@ def test_a_value_that_can_not_be_stored_is_named(engine):
     ],
 )
 def test_a_map_of_another_kind_is_refused(engine, kind, value):
-    """G15."""
+    """A value that belongs to another kind of state is rejected (G15)."""
     with pytest.raises(StateError, match=f"table 'counts' holds {kind.value} state, but got a"):
         SqlBackingMap(engine, "counts", kind).multi_put(["a"], [value])
 
@@ -242,7 +242,7 @@ def test_tasks_that_begin_together_share_a_table(engine):
 
 
 def test_a_table_of_another_kind_is_refused(engine):
-    """G15."""
+    """An existing table of another kind of state is rejected, with its columns (G15)."""
     SqlBackingMap(engine, "counts", StateType.TRANSACTIONAL)
     with pytest.raises(
         StateError, match="has the columns key, txid, value, but opaque state has key, previous, txid, value"
@@ -263,7 +263,7 @@ def test_partitions_share_a_table(engine):
 
 
 def test_a_non_transactional_table_is_a_map(engine):
-    """G14."""
+    """A non-transactional table takes updates and values as a map does (G14)."""
     counts = NonTransactionalMap(SqlBackingMap(engine, "counts", StateType.NON_TRANSACTIONAL))
     assert counts.multi_update(["a", "a"], [lambda count: (count or 0) + 1] * 2) == [1, 2]
     counts.multi_put(["b"], [None])  # type: ignore[list-item]

@@ -62,7 +62,7 @@ class _Sink(Bolt):
 
 
 def test_one_task_that_all_goes_to_is_the_only_answer() -> None:
-    """I8."""
+    """When all emits go to a single task, that task is the answer to every emit (I8)."""
     assert answer_of(one) == _CONTEXTS[0].component_tasks("count")
     for grouping in ("shuffle", "local_or_shuffle", "all", "global", "none"):
         answer = answer_of(lambda b, g=grouping: getattr(b.set_bolt("x", _Sink()), f"{g}_grouping")("split"))

@@ -39,7 +39,7 @@ def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
 
 
 def test_a_child_emits_anchored_and_acks() -> None:
-    """I6, I7."""
+    """A child's emits are anchored, and its acks and fails arrive (I6, I7)."""
     with Obedient() as rig:
         tup = rig.do("echo", {"a": [1, None, True, 2.5, "é"]})
         assert rig.collector.emitted == [Emitted(("echo", {"a": [1, None, True, 2.5, "é"]}), anchors=(tup,))]
@@ -230,7 +230,7 @@ def test_the_levels_of_logs_are_storms(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_an_error_is_reported_and_nothing_else() -> None:
-    """I12, C4."""
+    """An error that a child reports is recorded with the task, and the tuple is still acked (I12, C4)."""
     with Obedient() as rig:
         tup = rig.do("say", {"command": "error", "msg": "Traceback: no"})
         (error,) = rig.collector.errors
@@ -427,7 +427,7 @@ def test_a_large_tuple_goes_both_ways() -> None:
 
 
 def test_what_is_laid_out_or_comes_from_windows_is_read(caplog: pytest.LogCaptureFixture) -> None:
-    """I1."""
+    """JSON over several lines, and with the line ends of Windows, is read (I1)."""
     caplog.set_level(logging.INFO)
     with Obedient() as rig:
         rig.do("pretty", 5)
@@ -469,7 +469,7 @@ def test_it_can_be_subclassed_as_in_storm() -> None:
 def test_what_can_not_be_a_child_is_refused_with_the_users_line(
     arguments: Any, options: Any, said: str
 ) -> None:
-    """I3, J5."""
+    """A wrong command, output or environment is rejected, with the user's line (I3, J5)."""
     with pytest.raises(InvalidTopologyError, match=said) as error:
         ShellBolt(*arguments, **options)
     assert __file__ in str(error.value)

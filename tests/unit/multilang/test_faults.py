@@ -83,7 +83,7 @@ def test_prints_between_messages_are_errors_that_quote_them(noise: str) -> None:
 
 
 def test_half_a_message_is_shown_when_its_child_ends() -> None:
-    """I12."""
+    """When a child ends in the middle of a message, the error shows that half (I12)."""
     with Obedient() as rig:
         rig.give("half", '{"command": "emi')
         error = error_of(rig)
@@ -107,7 +107,7 @@ def test_a_child_that_dies_is_told_with_its_last_words() -> None:
 
 
 def test_only_the_last_lines_of_stderr_are_shown() -> None:
-    """I1."""
+    """The error shows only the last lines that the child wrote to stderr (I1)."""
     with Obedient() as rig:
         rig.do("flood", 500)
         rig.give("die", 1)
@@ -220,7 +220,7 @@ def test_nothing_outlives_the_process_that_started_it(end: str, tmp_path: Path) 
 
 
 def test_a_watchman_that_was_killed_is_replaced() -> None:
-    """W9."""
+    """When the process that watches children is killed, a new one watches the old children too (W9)."""
     guard = Reaper()
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
         guard.add(child.pid)
@@ -238,7 +238,7 @@ def test_a_watchman_that_was_killed_is_replaced() -> None:
 
 
 def test_there_is_one_reaper_a_process() -> None:
-    """W9."""
+    """A process has one reaper (W9)."""
     assert reaper.reaper() is reaper.reaper()
 
 
@@ -258,7 +258,7 @@ def test_a_child_that_does_not_begin_well_stops_the_topology(start: str, said: s
 
 
 def test_a_child_may_log_before_it_says_its_process_id(caplog: pytest.LogCaptureFixture) -> None:
-    """I2, I10."""
+    """A child may log before it sends its process id (I2, I10)."""
     caplog.set_level(logging.INFO)
     with Obedient("log"):
         assert "still starting" in caplog.text
@@ -266,7 +266,7 @@ def test_a_child_may_log_before_it_says_its_process_id(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("command", [["no-such-program-anywhere"], [str(CHILDREN / "obey.py")]])
 def test_a_command_that_can_not_be_run_is_named(command: list[str]) -> None:
-    """I3."""
+    """A command that can't be started is named, with its folder and the task (I3)."""
     with pytest.raises(MultilangError) as error, Obedient(bolt=ShellBolt(command, cwd=CHILDREN)):
         pass
     for part in ("its child can't be started", command[0], str(CHILDREN), "task 1"):

@@ -66,7 +66,7 @@ def test_messages_of_several_lines_and_with_white_space_are_read(said: list[Any]
     cuts=st.lists(st.integers(0)),
 )
 def test_msgpack_messages_arrive_however_they_are_cut(said: list[Any], cuts: list[int]) -> None:
-    """I15."""
+    """Messages in msgpack are read however their bytes are cut into pieces (I15)."""
     data = b"".join(Msgpack().encode(message) for message in said)
     assert feed_in_pieces(Msgpack(), data, cuts) == said
 
@@ -338,7 +338,7 @@ def test_messages_end_where_a_line_says_so_and_nowhere_else(pieces: list[bytes])
 
 
 def test_bytes_are_values_of_msgpack_and_not_of_json() -> None:
-    """I15."""
+    """Msgpack carries bytes as values, and JSON rejects them (I15)."""
     (heard,) = Msgpack().feed(Msgpack().tuple_message("1", SOURCE, (b"\x00\xff",)))
     assert heard["tuple"] == [b"\x00\xff"]
     with pytest.raises(TypeError):
@@ -384,7 +384,7 @@ def test_what_has_begun_is_shown() -> None:
 
 
 def test_noise_among_msgpack_is_no_message() -> None:
-    """I15."""
+    """Bytes that are no message in msgpack are not taken for one (I15)."""
     assert all(not isinstance(message, dict) for message in Msgpack().feed(b"hello"))
     assert isinstance(Msgpack().feed(b"\xc1")[-1], Unreadable)
 
@@ -401,11 +401,11 @@ def test_noise_among_msgpack_is_no_message() -> None:
     ],
 )
 def test_the_serializer_is_named_as_in_storm(serializer: str | None, name: str) -> None:
-    """I15."""
+    """The serializer has a short name, or the name of Storm's or streamparse's class (I15)."""
     assert messages_for(serializer).name == name
 
 
 def test_an_unknown_serializer_is_refused() -> None:
-    """I15."""
+    """An unknown serializer is rejected (I15)."""
     with pytest.raises(InvalidTopologyError, match=r"must be json or msgpack.*KryoSerializer"):
         messages_for("org.example.KryoSerializer")

@@ -71,7 +71,7 @@ def test_a_spout_is_asked_and_told_in_turn(caplog: pytest.LogCaptureFixture) -> 
     ],
 )
 def test_what_goes_wrong_ends_the_child_and_says_why(arguments: tuple[str, ...], said: str) -> None:
-    """I12, B14."""
+    """Each mistake of a spout's child ends the child, and the error names the spout and the mistake (I12, B14)."""
     spout, _ = counting(*arguments)
     try:
         talk = spout._talk

@@ -34,7 +34,7 @@ def test_nothing_is_said_of_a_plain_topology() -> None:
 
 
 def test_pending_without_timeouts_can_stall_for_ever() -> None:
-    """W15."""
+    """Max spout pending without timeouts gives a warning that the spout may stall for ever (W15)."""
     (one,) = said(topology_max_spout_pending=10, topology_enable_message_timeouts=False)
     assert "spout 'words'" in one and "stop the spout (W15)" in one
 
@@ -51,7 +51,7 @@ def test_a_limit_without_ackers_limits_nothing() -> None:
 
 
 def test_what_a_component_may_not_set_is_said_and_not_dropped_in_silence() -> None:
-    """A21."""
+    """A topology's setting on a component is ignored, with a warning at the user's line (A21)."""
     builder, count = words_and_count()
     count.add_configurations({"topology.message.timeout.secs": 5, "topology.debug": True, "mine": 1})
     count.set_num_tasks(4)  # Storm plans with it and keeps it from the tasks: nothing to say
@@ -100,7 +100,7 @@ def test_consumers_and_event_loggers_are_said_to_be_without_effect() -> None:
 
 
 def test_a_cap_on_tasks_is_said_with_what_it_caps() -> None:
-    """A16."""
+    """A cap on tasks gives a warning that names the components that it reduces, and none otherwise (A16)."""
     builder, _ = words_and_count()
     assert said_of(builder, topology_max_task_parallelism=2) == [
         "topology.max.task.parallelism caps the number of tasks (A16): bolt 'count' has 2 instead of 4"
@@ -123,7 +123,7 @@ def test_a_loop_is_named() -> None:
 
 
 def test_a_component_that_hears_itself_is_a_loop() -> None:
-    """A15."""
+    """A bolt that subscribes to itself gives a warning about a loop (A15)."""
     builder, count = words_and_count()
     count.shuffle_grouping("count")
     (one,) = said_of(builder)
@@ -174,6 +174,6 @@ def test_backpressure_can_not_be_switched_off_but_be_exchanged() -> None:
 
 
 def test_failing_without_ackers_is_dropping() -> None:
-    """X51, B8."""
+    """The backpressure strategy `fail` without ackers gives a warning that no spout hears of it (X51, B8)."""
     (one,) = said(stormspark_backpressure_strategy="fail", topology_acker_executors=0)
     assert "no spout is informed of failed tuples" in one

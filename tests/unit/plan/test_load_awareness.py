@@ -36,7 +36,7 @@ def test_shuffle_is_plain_unless_the_configuration_says_otherwise(conf: dict[str
 
 
 def test_storms_default_said_aloud_gives_storms_shuffle() -> None:
-    """D6, D7."""
+    """Only the explicit setting makes shuffle groupings follow loads, and the later setting wins (D6, D7)."""
     assert groupings({KEY: False}) == {
         "shuffled": "load_aware_shuffle",
         "near": "local_or_load_aware_shuffle",
@@ -47,7 +47,7 @@ def test_storms_default_said_aloud_gives_storms_shuffle() -> None:
 
 
 def test_the_topology_as_written_is_left_alone() -> None:
-    """D6."""
+    """Planning leaves the groupings of the user's topology unchanged (D6)."""
     written = topology({KEY: False})
     plan_topology(written)
     inputs = [one for component in written.components.values() for one in component.inputs.values()]
@@ -71,7 +71,7 @@ def test_a_plan_shows_it_and_counts_with_its_crossings() -> None:
     ],
 )
 def test_settings_are_checked(key: str, value: Any) -> None:
-    """D6, J5."""
+    """A wrong value for a setting of load awareness is rejected with its name (D6, J5)."""
     with pytest.raises(InvalidTopologyError, match=key):
         plan_topology(topology({key: value}))
 

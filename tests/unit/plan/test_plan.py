@@ -108,7 +108,7 @@ def test_a_loop_counts_once() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "a.b", "a:b", "a\\b"])
 def test_names_as_storm_wants_them(name: str) -> None:
-    """A14."""
+    """A topology's name must not be empty or contain a character that Storm forbids (A14)."""
     with pytest.raises(InvalidTopologyError, match="name must not be empty or contain"):
         plan_topology(chain(name=name))
 
@@ -120,7 +120,7 @@ def refused(build: TopologyBuilder) -> str:
 
 
 def test_unknown_sources_streams_and_fields_are_named_with_the_nearest() -> None:
-    """J5."""
+    """Unknown sources, streams and fields are rejected, and the error suggests the nearest name (J5)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter()).shuffle_grouping("wrods")
@@ -140,7 +140,7 @@ def test_unknown_sources_streams_and_fields_are_named_with_the_nearest() -> None
 
 
 def test_reserved_ids_and_no_spout() -> None:
-    """A13, J5."""
+    """Ids that begin with two underscores are rejected, and so is a topology without a spout (A13, J5)."""
     builder = TopologyBuilder()
     builder.set_spout("__mine", TestWordSpout())
     assert "begin with __ are reserved" in refused(builder)
@@ -150,7 +150,7 @@ def test_reserved_ids_and_no_spout() -> None:
 
 
 def test_direct_grouping_needs_a_direct_stream() -> None:
-    """D11."""
+    """A direct grouping on a stream that is not declared direct is rejected (D11)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter()).direct_grouping("words")
@@ -158,6 +158,6 @@ def test_direct_grouping_needs_a_direct_stream() -> None:
 
 
 def test_a_conf_that_is_no_json_is_refused() -> None:
-    """A24."""
+    """A configuration that is not JSON-serialisable is rejected, with the key (A24)."""
     with pytest.raises(InvalidTopologyError, match="'mine' is not JSON-serialisable"):
         plan_topology(chain({"mine": object()}))

@@ -36,7 +36,7 @@ def test_without_a_word_nothing_is_tracked():
 
 
 def test_delivery_semantics_are_those_of_the_engine():
-    """G24, C43."""
+    """Each delivery semantics becomes the engine's settings, and other values are rejected (G24, C43)."""
     at_most, at_least, exactly = (
         semantics(n) for n in (Config.ATMOST_ONCE, Config.ATLEAST_ONCE, Config.EFFECTIVELY_ONCE)
     )
@@ -64,7 +64,7 @@ def test_where_nothing_is_tracked_windows_may_be_longer_than_the_message_timeout
 
 
 def test_containers_are_workers_and_resources_are_kept():
-    """G24, A46."""
+    """Containers become workers, and their resources are kept as settings (G24, A46)."""
     config = Config({"mine": 1})
     config.set_num_containers(3)
     config.set_container_resources(Resources().set_cpu(2).set_ram_in_gb(1))
@@ -92,14 +92,14 @@ def test_windows_are_given_as_seconds_or_timedeltas(length):
 
 
 def test_windows_of_so_many_elements():
-    """G23."""
+    """Sliding and tumbling windows can be counts of elements (G23)."""
     assert WindowConfig.create_sliding_count_window(10, 5).slide == Count(5)
     assert WindowConfig.create_tumbling_count_window(10).slide == Count(10)
 
 
 @pytest.mark.parametrize("length", [0, -1, "10", None, True, timedelta(0)])
 def test_windows_that_cannot_be_are_refused(length):
-    """G24."""
+    """A window without a positive length is rejected, with the user's line (G24)."""
     with pytest.raises(
         InvalidTopologyError, match=r"test_configuration.py:\d+: the length of a window must be"
     ):
@@ -116,7 +116,7 @@ def test_windows_and_keyed_windows_are_values():
 
 
 def test_a_runner_hands_its_topology_to_who_loads_the_file():
-    """G24."""
+    """A runner hands its topology to the innermost loader that captures submissions (G24)."""
     builder = Builder()
     builder.new_source(lambda: 1).log()
     config = Config({"mine": 2})
@@ -130,7 +130,7 @@ def test_a_runner_hands_its_topology_to_who_loads_the_file():
 
 
 def test_a_runner_that_nobody_listens_to_says_what_to_do():
-    """G24."""
+    """A runner outside `stormspark run` raises an error that says how to run the file (G24)."""
     with pytest.raises(InvalidTopologyError, match=r"test_configuration.py:\d+: .*stormspark run FILE"):
         Runner().run("mine", Config(), Builder())
 
@@ -139,7 +139,7 @@ def test_a_runner_that_nobody_listens_to_says_what_to_do():
     ("name", "config", "builder"), [(1, Config(), Builder()), ("a", {}, Builder()), ("a", Config(), 1)]
 )
 def test_a_runner_takes_a_name_a_config_and_a_builder(name, config, builder):
-    """G24."""
+    """A runner rejects arguments of a wrong type, with the argument's name (G24)."""
     with (
         capturing(),
         pytest.raises(InvalidTopologyError, match=r"Runner\(\).run: (name|config|builder) must be a"),

@@ -57,7 +57,7 @@ def test_map_flat_map_filter(semantics):
 @every_semantics
 @pytest.mark.parametrize("workers", [1, 2])
 def test_union_clone_and_repartition_lose_nothing(semantics, workers):
-    """G24."""
+    """Union, clone and repartition pass on each element the right number of times (G24)."""
     begin(range(50), range(50, 80))
     builder = Builder()
     one, other = builder.new_source(from_left), builder.new_source(from_right)
@@ -183,7 +183,7 @@ def test_lines_of_files_are_shared_out(tmp_path):
 
 
 def test_any_spout_is_a_source():
-    """G23."""
+    """Any spout can be a source, with a function that makes elements of its tuples (G23)."""
     begin()
     builder = Builder()
     builder.new_source(TestWordSpout(), lambda tup: tup["word"].upper()).consume(collect)
@@ -224,7 +224,7 @@ def test_running_counts_and_reductions(semantics, partitions):
 
 
 def test_the_log_is_the_tasks(caplog):
-    """G24."""
+    """`log` writes each element to the log of its task (G24)."""
     begin([{"a": 1}, "100 %s"])
     builder = Builder()
     builder.new_source(from_left).log()
@@ -321,7 +321,7 @@ def test_states_are_taken_back_with_their_batch(error):
 
 
 def test_running_counts_are_state():
-    """G23, C44."""
+    """Running counts are state: an error in a later stage does not make them count twice (G23, C44)."""
     begin()
     builder = Builder()
     source = builder.new_source(Counting()).map(lambda n: n % 3)
@@ -359,7 +359,7 @@ def _boom(*arguments):
     ],
 )
 def test_an_error_names_the_stage_the_line_and_the_element(operation, stage, name):
-    """G24, W22."""
+    """An error in a user's function names the stage, the operation, the line and the element (G24, W22)."""
     begin(["storm"])
     builder = Builder()
     operation(builder.new_source(from_left))
@@ -371,7 +371,7 @@ def test_an_error_names_the_stage_the_line_and_the_element(operation, stage, nam
 
 
 def test_an_error_of_a_source_names_it_too():
-    """G24, W22."""
+    """An error in a source names the source's stage and the line (G24, W22)."""
     begin()
     builder = Builder()
     builder.new_source(_boom).set_name("numbers").log()
@@ -381,7 +381,7 @@ def test_an_error_of_a_source_names_it_too():
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_what_is_no_pair_is_told_where_keys_are_wanted(partitions):
-    """G24."""
+    """An unhashable key stops the topology, with one partition and with two (G24)."""
     begin(["storm"])
     builder = Builder()
     source = builder.new_source(from_left)

@@ -89,7 +89,7 @@ def test_hashes_are_the_same_in_every_process():
 
 
 def test_equal_values_of_more_kinds_have_equal_hashes():
-    """G24."""
+    """Values that are equal have equal hashes, across types, time zones and orders of sets (G24)."""
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert key_hash(noon) == key_hash(noon.astimezone(timezone(timedelta(hours=5))))
     assert key_hash(np.int64(3)) == key_hash(np.float32(3)) == key_hash(3)
@@ -119,7 +119,7 @@ def chooser(grouping: ByKey, targets: tuple[int, ...] = (4, 5, 6)):
 
 
 def test_keys_are_spread():
-    """G24."""
+    """Keys are spread evenly over the partitions (G24)."""
     choose = chooser(ByKey())
     counts = [sum(choose([(f"key {n}", n)]) == target for n in range(3000)) for target in (4, 5, 6)]
     assert min(counts) > 900
@@ -137,7 +137,7 @@ def test_what_is_no_pair_is_refused_with_both_stages(element):
 
 @pytest.mark.parametrize("element", [("a", 1), ["a", 1], KeyValue("a", 1), np.array([1, 2])])
 def test_pairs(element):
-    """G24."""
+    """Tuples, lists, key-value objects and arrays of two items are pairs (G24)."""
     assert is_pair(element)
     assert chooser(ByKey())([element]) in (4, 5, 6)
 
@@ -147,7 +147,7 @@ class Anything:
 
 
 def test_a_key_without_a_stable_hash_is_refused_unless_there_is_one_partition():
-    """G24."""
+    """A key without a stable hash is rejected unless there is only one partition (G24)."""
     with pytest.raises(ValueNotHashableError):
         key_hash(Anything())
     for key in (Anything(), [1]):
@@ -190,7 +190,7 @@ def test_a_repartition_function_is_given_the_element_and_the_number_of_partition
 
 @pytest.mark.parametrize("chosen", [None, "1", 1.5, [0, None], True])
 def test_other_answers_are_refused(chosen):
-    """G24."""
+    """A user's partition function must return one number or several (G24)."""
     grouping = ByFunction(lambda element, partitions: chosen)
     grouping.tasks = [4, 5]
     with pytest.raises(TypeError, match="must return the number of a partition, or several numbers, got"):

@@ -102,7 +102,7 @@ def test_a_name_that_is_given_is_used_and_never_given_again():
 
 
 def test_two_stages_of_one_name_are_refused_with_both_lines():
-    """G24, A2."""
+    """Two stages of the same name are rejected, with both lines (G24, A2)."""
     builder = Builder()
     source(builder).set_name("x").map(abs).set_name("x")
     with pytest.raises(
@@ -112,7 +112,7 @@ def test_two_stages_of_one_name_are_refused_with_both_lines():
 
 
 def test_building_twice_gives_the_same_again_and_what_came_in_between():
-    """G24."""
+    """A builder can build twice, and the second topology has the stages that were added in between (G24)."""
     builder = Builder()
     streamlet = source(builder).map(abs)
     once = builder.build("once")
@@ -143,7 +143,7 @@ def test_streams_fields_and_groupings():
 
 
 def test_split_streams_are_subscribed_to_by_name():
-    """G23."""
+    """The parts of a split are subscribed to by their names, and an unknown name is rejected (G23)."""
     builder = Builder()
     parts = source(builder).split({"odd": lambda n: n % 2, "all": lambda n: True})
     parts.with_stream("all").log()
@@ -176,7 +176,7 @@ def test_a_streamlet_of_another_builder_is_refused():
 
 
 def test_declarations_point_to_the_line_of_the_operation():
-    """G24, J5."""
+    """Each stage is declared and subscribed at the line of its operation (G24, J5)."""
     builder = Builder()
     mapped = source(builder).map(abs)
 
@@ -188,7 +188,7 @@ def test_declarations_point_to_the_line_of_the_operation():
 
 
 def test_what_cannot_be_pickled_is_named_with_its_stage_and_line():
-    """G24, A2."""
+    """A function that can't be pickled is rejected, with the stage and the line (G24, A2)."""
     builder = Builder()
     lock = threading.Lock()
     source(builder).map(lambda element: lock.acquire())
@@ -243,6 +243,6 @@ class Unfinished(Generator):
     ],
 )
 def test_arguments_that_cannot_be_are_refused_with_the_line(wrong, told):
-    """G23, G24."""
+    """Wrong arguments of operations are rejected, with the line (G23, G24)."""
     with pytest.raises(InvalidTopologyError, match=rf"test_stages.py:\d+: .*{told}"):
         wrong(source(Builder()))

@@ -59,7 +59,7 @@ def test_a_reduction_is_a_fold(sided):
 
 @given(SIDED)
 def test_a_keyed_reduction_is_a_fold_of_each_key_that_begins_with_its_first_value(sided):
-    """G24."""
+    """A keyed reduction folds the values of each key, beginning with its first value (G24)."""
     results = KeyedReduction(lambda one, other: f"({one}{other})").results(
         [Element(one) for one, _ in sided], WINDOW
     )
@@ -196,7 +196,7 @@ def test_windows_of_so_many_elements(semantics):
 
 
 def test_counts_of_keys_in_windows():
-    """G23."""
+    """`count_by_key_and_window` counts each key in each window (G23)."""
     builder = Builder()
     source = builder.new_source(from_left).set_num_partitions(1)
     counted = source.count_by_key_and_window(lambda one: one[0], sliding(2, 2))
@@ -273,7 +273,7 @@ def raise_now_and_then(element: Any) -> Any:
 
 @every_semantics
 def test_an_error_in_a_window_names_the_stage(semantics):
-    """G24, W22."""
+    """An error in a window's function names the stage, the line and the window (G24, W22)."""
     builder = Builder()
     builder.new_source(from_left).reduce_by_key_and_window(sliding(2, 2), add).set_name("sums")
     begin([("a", 1), ("a", "x")])

@@ -72,7 +72,7 @@ def every_collector() -> list[Any]:
 
 @pytest.mark.parametrize("collector", every_collector(), ids=lambda c: type(c).__name__)
 def test_the_rules_for_emits_are_those_of_the_engine(collector):
-    """A12, B9, D11."""
+    """The recording collectors reject wrong emits as the engine does, and record only correct ones (A12, B9, D11)."""
     collector.emit([1, 2])
     assert collector.emitted == [Emitted((1, 2))]
     for emit, says in [
@@ -99,7 +99,7 @@ def test_the_rules_for_emits_are_those_of_the_engine(collector):
 
 
 def test_a_bolts_anchors_acks_and_fails_are_recorded():
-    """C2, E4, E5."""
+    """A recording collector keeps emits with their anchors, acks, fails with their reasons, and resets (C2, E4, E5)."""
     collector = RecordingCollector(AnyBolt(), receivers=[4, 5])
     first, second = make_tuple((1,)), make_tuple((2,))
     assert collector.emit((1,), "one", anchors=[first, second]) == [4, 5]
@@ -118,7 +118,7 @@ def test_a_bolts_anchors_acks_and_fails_are_recorded():
 
 
 def test_a_second_ack_and_an_anchor_that_is_settled_fail_the_test():
-    """E14, I12."""
+    """A second verdict for a tuple, and an anchor that has its verdict, are errors (E14, I12)."""
     collector = RecordingCollector(AnyBolt())
     acked, failed = make_tuple((1,)), make_tuple((2,))
     collector.ack(acked)
@@ -132,7 +132,7 @@ def test_a_second_ack_and_an_anchor_that_is_settled_fail_the_test():
 
 
 def test_a_basic_bolt_acks_and_fails_as_on_the_engine():
-    """C5."""
+    """A basic bolt's tuple is acked, failed or its error raised as on the engine (C5)."""
     bolt = Parse()
     collector = RecordingBasicCollector(bolt)
     good, bad, worse = (make_tuple((text,)) for text in ("3", "bad", "worse"))
@@ -150,7 +150,7 @@ def test_a_basic_bolt_acks_and_fails_as_on_the_engine():
 
 
 def test_a_spout_hears_verdicts_of_what_is_pending_only():
-    """B5, B6, W4."""
+    """A test can give verdicts only for messages that are pending (B5, B6, W4)."""
     spout = AnySpout()
     collector = RecordingSpoutCollector(spout)
     spout.open({}, make_context("spout", spout), collector)
@@ -173,7 +173,7 @@ def test_a_spout_hears_verdicts_of_what_is_pending_only():
 
 
 def test_a_group_of_emits_is_pending_once():
-    """X68."""
+    """A group of emits is one pending message, and takes no emit after its end (X68)."""
     collector = RecordingSpoutCollector(AnySpout())
     with collector.group("order") as group:
         group.emit((1,), "one")
@@ -188,7 +188,7 @@ def test_a_group_of_emits_is_pending_once():
 
 
 def test_a_context_tells_the_task_who_it_is_and_lets_a_test_drive_its_time():
-    """A26-A29, J18, C9."""
+    """A context made for tests has ids, fields and metrics, and timers that the test drives (A26-A29, J18, C9)."""
     bolt = AnyBolt()
     context = make_context("count", bolt, parallelism=3, index=1)
     assert (context.this_component_id, context.this_task_id, context.this_task_index) == ("count", 2, 1)

@@ -112,7 +112,7 @@ class Ticking(Bolt):
 
 
 def test_what_waits_for_a_tick_is_waited_for():
-    """C9, J25."""
+    """`complete_topology` goes on until ticks have released the tuples that wait for them (C9, J25)."""
     done = complete_topology(words(FixedTupleSpout([("a",), ("b",)], Fields("word")), Ticking()))
     assert done.read_tuples("count") == [("a",), ("b",)]
     assert done.statistics.components["words"].acked == 2
@@ -145,7 +145,7 @@ class Heard(TaskHook):
 
 @pytest.mark.parametrize("of_component", [False, True])
 def test_the_topologys_own_hooks_go_on(of_component):
-    """J21, J25."""
+    """Task hooks from the topology's or a component's configuration still run (J21, J25)."""
     Heard.heard.clear()
     hooks = {"topology.auto.task.hooks": [f"{__name__}:Heard"]}
     builder = TopologyBuilder()
@@ -158,7 +158,7 @@ def test_the_topologys_own_hooks_go_on(of_component):
 
 
 def test_a_mock_must_fit_its_spout():
-    """J25, A12, B9."""
+    """A mocked source must name a spout, and its tuples must fit the spout's streams (J25, A12, B9)."""
     topology = words(TestWordSpout())
     with pytest.raises(
         InvalidTopologyError, match=r"mocked_sources names 'count', which is not a spout .* are \['words'\]"
@@ -176,7 +176,7 @@ def test_a_mock_must_fit_its_spout():
 
 
 def test_a_stream_that_there_is_not_is_named():
-    """J25."""
+    """Reading an unknown stream raises an error that lists the streams (J25)."""
     done = complete_topology(words(TestWordSpout(limit=1)))
     with pytest.raises(
         KeyError, match=r"no stream 'x' of component 'count'; there are .*\('count', 'default'\)"

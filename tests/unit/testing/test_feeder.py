@@ -61,7 +61,7 @@ def fed_topology(feeder: FeederSpout, tasks: int = 1) -> Topology:
 
 
 def test_what_is_fed_before_and_after_the_opening_is_emitted_once_in_order():
-    """J25, B15."""
+    """Tuples fed before and after the spout is opened are emitted once, in order (J25, B15)."""
     feeder = FeederSpout(Fields("word"))
     feeder.feed(("a",), message_id=1)
     task, collector = task_of(feeder)
@@ -114,7 +114,7 @@ def test_a_task_that_begins_anew_goes_on_behind_its_predecessor():
 
 
 def test_several_streams():
-    """A10, J25."""
+    """A feeder can feed several streams (A10, J25)."""
     feeder = FeederSpout(Fields("word"), streams={"numbers": Fields("n", "m")})
     feeder.feed(("a",))
     feeder.feed((1, 2), stream="numbers")
@@ -132,13 +132,13 @@ def test_several_streams():
     ],
 )
 def test_what_does_not_fit_is_refused_where_it_is_fed(values, stream, says):
-    """A12, B9."""
+    """`feed` rejects values that do not fit the stream, and unknown streams (A12, B9)."""
     with pytest.raises(EmitError, match=says):
         FeederSpout(Fields("word")).feed(values, stream=stream)
 
 
 def test_what_can_not_be_pickled_is_refused_where_it_is_fed():
-    """C8."""
+    """`feed` rejects a value that can't be pickled (C8)."""
     feeder = FeederSpout(Fields("lock"))
     with pytest.raises(SerializationError, match="can't be pickled"):
         feeder.feed((threading.Lock(),))
@@ -197,7 +197,7 @@ def test_a_tracker_counts_from_its_last_reset_and_remembers_all():
 
 
 def test_a_topology_on_real_time_is_fed_from_any_thread_while_it_runs():
-    """J25."""
+    """Threads feed a topology that runs on real time, and every tuple is acked (J25)."""
     tracker = AckTracker()
     feeder = FeederSpout(Fields("word"), tracker)
     running = submit(fed_topology(feeder, tasks=3))

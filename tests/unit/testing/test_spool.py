@@ -22,7 +22,7 @@ def copy_of(spool: Spool) -> Spool:
 
 
 def test_only_this_user_can_enter_the_folder():
-    """J25."""
+    """Only the user can enter a spool's folder and the folder above it (J25)."""
     folder = Path(Spool().folder)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
@@ -30,7 +30,7 @@ def test_only_this_user_can_enter_the_folder():
 
 @given(st.lists(st.lists(st.integers() | st.text() | st.none())))
 def test_every_reader_reads_every_record_once_and_each_writers_in_order(batches):
-    """J25."""
+    """Every reader reads each record once, and the records of each writer in order (J25)."""
     spool = Spool()
     writers = [copy_of(spool) for _ in range(2)]
     read = []
@@ -46,7 +46,7 @@ def test_every_reader_reads_every_record_once_and_each_writers_in_order(batches)
 
 
 def test_a_record_that_is_half_written_waits_for_its_end():
-    """J25."""
+    """A record that is half written is read once its end is there (J25)."""
     spool = Spool()
     writer = copy_of(spool)
     writer.append("first")
@@ -61,7 +61,7 @@ def test_a_record_that_is_half_written_waits_for_its_end():
 
 
 def test_threads_may_append_to_the_same_spool():
-    """J25."""
+    """Several threads may append to one spool (J25)."""
     spool = Spool()
 
     def append_all() -> None:
@@ -90,7 +90,7 @@ def test_a_folder_that_is_not_there_is_named_with_what_needs_it():
 
 
 def test_folders_are_removed_when_the_process_that_made_them_ends():
-    """J25."""
+    """The folders of spools are removed when their process ends (J25)."""
     code = """
 from stormspark.testing.spool import Spool
 one, other = Spool(), Spool()

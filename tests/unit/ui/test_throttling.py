@@ -44,7 +44,7 @@ def at(
 
 
 def test_the_line_names_the_bolt_and_its_queue_where_that_is_above_a_mark():
-    """F11, W1."""
+    """The progress line names the bolt that throttles spouts, and its queue when that is above the mark (F11, W1)."""
     full = bolt(5000, 98 * MB, 3.0, above=True)
     now = Speedometer().read(at(3.0, {"words": held("count")}, {"count": full, "other": bolt()}))
     assert "tuples/s  throttled by count (queue 98 MB of 100)  acked" in str(now)
@@ -91,7 +91,7 @@ def test_nothing_is_said_while_nobody_is_held():
 
 
 def test_what_does_not_fit_is_counted_in_the_line():
-    """X51."""
+    """The progress line counts the tuples that were shed (X51)."""
     now = Speedometer().read(at(5.0, {"words": held(None)}, {"count": bolt()}, shed=3))
     assert "failed 0  shed 6  pending" in str(now)
 

@@ -12,7 +12,7 @@ from stormspark.windowing import Count, Duration, WindowSettings, as_duration, a
 
 
 def test_durations_are_milliseconds() -> None:
-    """C23."""
+    """Durations are whole milliseconds, however they are made, and their repr shows the unit (C23)."""
     assert Duration.of(1500) == Duration(1500) == Duration.seconds(1.5) == Duration.minutes(0.025)
     assert Duration.hours(1) < Duration.days(1) == as_duration(timedelta(days=1), "x")
     assert Duration.seconds(2.3).value == 2300
@@ -21,21 +21,21 @@ def test_durations_are_milliseconds() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "3", None])
 def test_a_count_is_a_positive_integer(wrong: Any) -> None:
-    """C23."""
+    """A count must be a positive integer (C23)."""
     with pytest.raises(InvalidTopologyError, match="Count must be a positive integer"):
         Count(wrong)
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "3", None])
 def test_a_duration_is_not_negative(wrong: Any) -> None:
-    """C23."""
+    """A duration must be an integer that is not negative (C23)."""
     with pytest.raises(InvalidTopologyError, match="not negative"):
         Duration(wrong)
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), True, "3", None])
 def test_a_duration_is_made_of_a_number(wrong: Any) -> None:
-    """C23."""
+    """A duration in seconds must be a finite number (C23)."""
     with pytest.raises(InvalidTopologyError, match="finite number"):
         Duration.seconds(wrong)
 
@@ -56,13 +56,13 @@ def test_a_duration_is_made_of_a_number(wrong: Any) -> None:
     ],
 )
 def test_a_length_is_a_count_or_a_duration(wrong: Any, message: str) -> None:
-    """C23."""
+    """A window's length must be a positive count or duration (C23)."""
     with pytest.raises(InvalidTopologyError, match=message):
         as_length(wrong, "length")
 
 
 def test_a_lag_may_be_nothing_but_not_negative_nor_a_count() -> None:
-    """C23."""
+    """A lag may be zero, but it is neither negative nor a count (C23)."""
     assert as_duration(timedelta(0), "lag") == Duration(0)
     with pytest.raises(InvalidTopologyError, match="lag must be not negative"):
         as_duration(timedelta(seconds=-1), "lag")
@@ -110,7 +110,7 @@ def test_storms_keys_and_defaults() -> None:
     ],
 )
 def test_settings_that_are_wrong(settings: dict[str, Any], message: str) -> None:
-    """C25, C26."""
+    """A wrong or missing setting of a window is rejected, with the name of the setting (C25, C26)."""
     with pytest.raises(InvalidTopologyError, match=message):
         read(**settings)
 

@@ -226,7 +226,7 @@ def test_before_its_first_window_nothing_leaves() -> None:
 
 
 def test_an_empty_window_is_none_and_forgets_what_has_expired() -> None:
-    """C28."""
+    """An empty window does not fire, and the tuples that have expired are released (C28)."""
     windows, gone = processing(Duration(10), Duration(10))
     windows.add(1, 1)
     assert windows.evaluate(10) is not None

@@ -171,7 +171,7 @@ def test_every_mix_of_tuple_and_vectorised_components_does_the_same(workers: int
 
 @pytest.mark.parametrize("grouping", ["all_grouping", "global_grouping", "local_or_shuffle_grouping"])
 def test_rows_go_where_tuples_go(grouping: str) -> None:
-    """D7, D9, D10."""
+    """Vectorised components give the same outcome as components that work tuple by tuple (D7, D9, D10)."""
     outcomes = []
     for form in ((TupleLines, TupleSplit, TupleCount), (ArrowLines, ArrowSplit, ArrowCount)):
         rig = Rig(count_words(form, grouping=grouping), 2)
@@ -300,7 +300,7 @@ def test_acking_off() -> None:
 
 @pytest.mark.parametrize("ids", [{"message_ids": [1]}, {"message_id": 1, "message_ids": [1, 2]}])
 def test_ids_that_do_not_fit(ids: dict[str, Any]) -> None:
-    """B6."""
+    """A batch whose message ids do not fit its rows is an error that names the spout (B6)."""
     rig = Rig(line(Batches(([1, 2], ids)), Do(nothing)), 1)
     rig.batches(2)
     assert "B6" in rig.errors[0] and "'a'" in rig.errors[0]
@@ -374,7 +374,7 @@ def test_anchors_that_do_not_fit(anchors: Any, says: str) -> None:
     ],
 )
 def test_batches_that_do_not_fit_their_stream(out: Any, stream: str, says: str) -> None:
-    """A12, B9."""
+    """A batch that does not fit its stream fails its message, with what was expected (A12, B9)."""
 
     def relay(bolt: Any, batch: Any, collector: Any) -> None:
         collector.emit_batch(out, stream)
@@ -385,7 +385,7 @@ def test_batches_that_do_not_fit_their_stream(out: Any, stream: str, says: str) 
 
 
 def test_tables_and_metadata_are_no_other_columns() -> None:
-    """A12."""
+    """Tables, their metadata and empty batches are accepted on a stream with the same columns (A12)."""
 
     def relay(bolt: Any, batch: Any, collector: Any) -> None:
         table = pa.concat_tables([pa.table(batch), pa.table(batch)]).replace_schema_metadata({"a": "b"})
@@ -483,7 +483,7 @@ def test_a_vectorised_spout_emits_batches_only() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_rows_of_one_sender_stay_in_order_and_small_batches_are_put_together(workers: int) -> None:
-    """E31."""
+    """Rows of one sender stay in order, and small batches are joined before the bolt sees them (E31)."""
     spout = Batches(*(([2 * n, 2 * n + 1], {"message_ids": [2 * n, 2 * n + 1]}) for n in range(100)))
     rig = Rig(line(spout, Do(nothing)), workers)
     rig.batches(4)
@@ -493,7 +493,7 @@ def test_rows_of_one_sender_stay_in_order_and_small_batches_are_put_together(wor
 
 
 def test_max_spout_pending_is_looked_at_before_each_call() -> None:
-    """B4."""
+    """Max spout pending is checked before each call, so one call may exceed it (B4)."""
 
     def keep(bolt: Any, tup: Any) -> None:
         bolt.kept.append(tup)
@@ -505,7 +505,7 @@ def test_max_spout_pending_is_looked_at_before_each_call() -> None:
 
 
 def test_a_call_that_emits_for_ever_is_suspended() -> None:
-    """B4, E27."""
+    """A call that never stops emitting is suspended, so that the bolts get to work (B4, E27)."""
 
     class Endless(Batches):
         def next_batch(self) -> None:
@@ -637,7 +637,7 @@ class Spy(TaskHook):
 
 
 def test_hooks_are_told_of_each_row() -> None:
-    """J21."""
+    """Task hooks are called for each row of a batch (J21)."""
 
     class Spied(Do):
         def prepare(self, conf: Any, context: Any) -> None:

@@ -15,7 +15,7 @@ from tests.unit.worker.rig import Rig, two
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_emit_says_where_it_goes_and_the_context_knows_the_topology(workers: int) -> None:
-    """B5, A26, A27."""
+    """`emit` returns the receiving tasks, and the context has the ids of components and tasks (B5, A26, A27)."""
 
     def execute(bolt: Any, tup: Any) -> None:
         tasks = bolt.collector.emit((tup["value"],), anchors=[tup])
@@ -37,7 +37,7 @@ def test_emit_says_where_it_goes_and_the_context_knows_the_topology(workers: int
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_direct_streams_go_to_the_named_task(workers: int) -> None:
-    """D11, B9."""
+    """`emit_direct` sends to the named task, on the same worker or another one (D11, B9)."""
 
     def execute(bolt: Any, tup: Any) -> None:
         target = bolt.context.component_tasks("c")[tup["value"] % 3]
@@ -53,7 +53,7 @@ def test_direct_streams_go_to_the_named_task(workers: int) -> None:
 
 
 def test_a_plain_emit_on_a_direct_stream_fails_with_what_to_do() -> None:
-    """B9."""
+    """A plain emit on a direct stream fails the tuple, and the reason says what to use (B9)."""
 
     def execute(bolt: Any, tup: Any) -> None:
         bolt.collector.emit((1,), anchors=[tup])
@@ -149,7 +149,7 @@ def test_what_a_restarted_task_held_fails_at_once() -> None:
 
 
 def test_values_that_cannot_be_pickled_fail_their_tuple_where_they_would_leave_and_no_other() -> None:
-    """C8."""
+    """A value that can't be pickled fails its own tuple when it would leave the worker (C8)."""
     builder = two(Call(unpicklable), [(1,), (2,), (3,)])
     builder.set_bolt("c", Collect()).shuffle_grouping("b")
     rig = Rig(builder, 3)
@@ -206,7 +206,7 @@ def test_a_lost_attempt_fails_what_was_under_way_and_keeps_what_bolts_hold() -> 
 
 
 def test_a_spout_that_raises_is_opened_anew_and_forgets_its_trees() -> None:
-    """B10, E35."""
+    """A spout that raises is opened anew, and the new spout hears of its own messages only (B10, E35)."""
 
     rig = Rig(two(Collect(), [(0,), (1,), (2,)]), 2)
     (task,) = rig.tasks("a")
@@ -225,7 +225,7 @@ def test_a_spout_that_raises_is_opened_anew_and_forgets_its_trees() -> None:
 
 
 def test_a_spout_that_always_raises_stops_the_topology() -> None:
-    """W22."""
+    """A spout that raises too often in a row stops the topology, with the count and the last error (W22)."""
 
     class Raises(Script):
         def next_tuple(self) -> None:

@@ -130,7 +130,7 @@ def test_keys_of_a_fields_grouping_are_dealt_out_to_more_tasks_and_to_fewer(tmp_
 
 
 def test_keys_that_are_not_touched_are_dealt_out_too(tmp_path: Path):
-    """C36."""
+    """When the number of tasks changes, keys that no tuple touches move to their new tasks too (C36)."""
     DurableWorkers(counting(**BY_GROUPING), tmp_path, {"topology.workers": 2}).run_batch()
     run = DurableWorkers(counting([], tasks=3, **BY_GROUPING), tmp_path, {"topology.workers": 2}, 1)
     run.run_batch()

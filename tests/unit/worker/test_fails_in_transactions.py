@@ -226,7 +226,7 @@ class Store(Committer, BatchBolt):
 
 
 def test_what_a_batch_bolt_emits_and_cant_be_sent_takes_the_batch_back() -> None:
-    """G6."""
+    """When a batch bolt emits a value that can't be sent, the batch is rolled back and run again (G6)."""
     builder = TransactionalTopologyBuilder("t", "numbers", Numbers(), 1)
     builder.set_bolt("middle", Middle(Marks())).shuffle_grouping("numbers")
     builder.set_bolt("store", Store()).global_grouping("middle")
@@ -356,7 +356,7 @@ def test_a_tuple_of_no_tree_that_fails_takes_the_batch_back(by: str, workers: in
 @pytest.mark.parametrize("by", ["fail", "raise"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_rows_of_no_tree_that_a_vectorised_bolt_fails_take_the_batch_back(by: str, workers: int) -> None:
-    """C44."""
+    """When a vectorised bolt fails rows without a tree, the batch is rolled back and run again (C44)."""
     marks = Marks()
 
     class Refuses(ArrowBolt):

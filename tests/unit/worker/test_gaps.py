@@ -86,7 +86,7 @@ def after_every_superstep(rig: Rig, pause: float, fills: Any) -> None:
 def test_whenever_it_goes_on_each_tuple_is_executed_once_and_its_message_acked_once(
     moments: list[int],
 ) -> None:
-    """E1."""
+    """With any pattern of work between supersteps, each tuple is executed once and each message acked once (E1)."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         builder = TopologyBuilder()
         builder.set_spout("a", Busy([(n,) for n in range(120)]))
@@ -111,7 +111,7 @@ class CollectSenders(Collect):
 
 
 def test_order_between_two_tasks_is_that_of_emits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """E31."""
+    """Work between supersteps keeps the order of tuples between two tasks (E31)."""
     builder = TopologyBuilder()
     builder.set_spout("a", Busy([(n,) for n in range(200)]))
     builder.set_bolt("b", PassOn(), 2).shuffle_grouping("a")
@@ -228,7 +228,7 @@ class Raises(Spout):
 
 
 def test_what_it_raises_there_is_told_like_anything_it_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """B10."""
+    """An error of a spout between supersteps is reported as any other (B10)."""
     builder = TopologyBuilder()
     builder.set_spout("a", Raises())
     builder.set_bolt("b", Collect()).shuffle_grouping("a")

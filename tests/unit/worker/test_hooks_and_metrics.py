@@ -284,7 +284,7 @@ def test_a_metric_is_registered_once_and_in_time() -> None:
 
 
 def test_a_restarted_task_may_register_its_metrics_again() -> None:
-    """J18, W22."""
+    """A task that is restarted may register its metrics again (J18, W22)."""
 
     def once(bolt: Any, tup: Any) -> None:
         if tup[0] == 1:

@@ -69,7 +69,7 @@ def test_max_spout_pending_is_the_other_brake() -> None:
 
 
 def test_max_spout_pending_is_of_tracked_tuples_and_a_limit_of_all() -> None:
-    """F8, B4."""
+    """Max spout pending does not hold back untracked tuples, and a round's limit does (F8, B4)."""
     rig = Rig(two(Call(keep), Unreliable(numbers(100))), 1, topology_max_spout_pending=7)
     (spout,) = rig.tasks("a")
     (report,) = rig.cluster.run_batch({spout.id: 40})
@@ -79,7 +79,7 @@ def test_max_spout_pending_is_of_tracked_tuples_and_a_limit_of_all() -> None:
 
 
 def test_time_while_inactive_is_counted_apart() -> None:
-    """F6, B13."""
+    """Time while a spout is inactive is counted apart from time under backpressure (F6, B13)."""
     rig = Rig(two(Collect(), numbers(100)), 1)
     (spout,) = rig.tasks("a")
     rig.cluster.set_active(False)

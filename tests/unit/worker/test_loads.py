@@ -161,7 +161,7 @@ def test_a_sender_leaves_its_worker_when_that_does_not_keep_up(grouping: str) ->
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_nothing_is_lost_nor_sent_twice_while_loads_change(workers: int) -> None:
-    """D6, E20."""
+    """While loads change, each tuple still arrives once (D6, E20)."""
     rig = Rig(
         flood(300, "load_aware_shuffle_grouping", bolt=Slow(), parallelism=3),
         workers,

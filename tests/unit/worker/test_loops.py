@@ -165,6 +165,7 @@ def pace(running: LocalTopology, seconds: float) -> tuple[float, int, int]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "reliable"), [(1, True), (3, False)])
 def test_on_real_time_a_batch_with_a_token_ends_soon_and_so_does_the_topology(
     workers: int, reliable: bool
@@ -190,6 +191,7 @@ def test_on_real_time_a_batch_with_a_token_ends_soon_and_so_does_the_topology(
     assert running.error is None
 
 
+@pytest.mark.slow
 def test_the_supersteps_of_a_batch_share_the_time_of_loops() -> None:
     """A15: a token that stays in its worker does not fill every superstep of a batch, nor take the spouts' time."""
     builder = TopologyBuilder()
@@ -220,6 +222,7 @@ def pass_on(bolt: Any, tup: Any) -> None:
     bolt.collector.ack(tup)
 
 
+@pytest.mark.slow
 def test_a_token_leaves_busy_spouts_their_share() -> None:
     """A15, W1: the spouts' quantum does not shrink because something goes round."""
     conf = {"stormspark.batch.target.ms": 100, "stormspark.superstep.deadline.ms": 5000, **_OFF}

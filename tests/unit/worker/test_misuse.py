@@ -83,7 +83,7 @@ def test_a_tuple_that_another_task_holds_can_not_be_closed(what: str) -> None:
 
 @pytest.mark.parametrize("what", ["ack", "fail"])
 def test_a_tuple_that_a_basic_bolt_kept_is_acked_already(what: str) -> None:
-    """C5, E14."""
+    """A tuple that a basic bolt kept has its ack already, and a later verdict is an error (C5, E14)."""
     rig = meddling(Keep(), what)
     rig.batches(2)
     (spout,), (later,) = rig.users("a"), rig.users("later")
@@ -113,7 +113,7 @@ def test_what_is_no_tuple_can_not_be_closed(method: str) -> None:
 
 
 def test_what_is_no_tuple_can_not_be_an_anchor() -> None:
-    """C2."""
+    """An anchor that is no tuple is an error, and fails the message (C2)."""
     rig = Rig(two(Call(lambda bolt, tup: bolt.collector.emit((1,), anchors=["x"])), [("x",)]), 1)
     rig.batches(1)
     assert "anchors are tuples that execute was given, got 'x' of type str" in rig.errors[0]

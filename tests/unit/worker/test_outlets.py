@@ -84,7 +84,7 @@ def test_nothing_is_sent_of_an_emit_with_an_unknown_task(bad: Any) -> None:
 
 
 def test_nothing_is_sent_of_an_emit_whose_grouping_raises() -> None:
-    """D13, B9."""
+    """When one grouping of an emit raises, no consumer receives the tuple (D13, B9)."""
 
     def fails(_values: Any) -> Any:
         raise EmitError("no")
@@ -99,7 +99,7 @@ def test_nothing_is_sent_of_an_emit_whose_grouping_raises() -> None:
 
 
 def test_a_direct_emit_goes_to_the_named_task_alone() -> None:
-    """D11."""
+    """A direct emit goes to the named task alone, and counts once (D11)."""
     consumers = Consumers()
     consumers.add("count", [4, 5], None, direct=True)
     consumers.add("log", [6], None, direct=True)
@@ -119,7 +119,7 @@ def test_a_direct_emit_to_a_task_that_does_not_subscribe_is_nothing() -> None:
 
 
 def test_a_direct_emit_to_a_task_with_a_regular_grouping_is_a_mistake() -> None:
-    """B9."""
+    """A direct emit to a task with a regular grouping is an error that says what to change (B9)."""
     consumers = Consumers()
     consumers.add("count", [4, 5], chose(5), single=True)
     consumers.add("log", [6], None, direct=True)
@@ -181,7 +181,7 @@ def test_a_grouping_that_has_no_choice_is_not_asked() -> None:
 
 @pytest.mark.parametrize("tasks", [(4,), (4, 5)])
 def test_a_key_without_a_stable_hash_is_refused_by_one_task_as_by_two(tasks: tuple[int, ...]) -> None:
-    """D2."""
+    """A key without a stable hash is rejected even when there is only one task (D2)."""
     context = GroupingContext("split", "default", ("word",), 2, tasks, tasks, Random(1))
     consumers = Consumers()
     consumers.add("count", list(tasks), FieldsGrouping("word").chooser(context), single=True)

@@ -18,9 +18,10 @@ from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.cli import main
 from stormspark.errors import CheckpointError
 from stormspark.transactional import TransactionalTopologyBuilder
-from stormspark.worker.replays.replay import Change, Emitted, plan_that_ran, replay
+from stormspark.worker.replays.replay import plan_that_ran, replay
+from stormspark.worker.replays.result import Change, Emitted
 from tests.conformance.components import EFFECTS, read_effects
-from tests.conformance.transactional_components import Partial, Ranges
+from tests.conformance.transactional_components import DrawnRanges, Partial
 from tests.unit.worker.components import Script
 from tests.unit.worker.durable_workers import DurableWorkers
 from tests.unit.worker.test_durable_state import Count
@@ -110,7 +111,7 @@ def test_a_deterministic_bolt_does_the_same_again(tmp_path: Path, workers: int):
 
 
 def test_a_later_batch_begins_with_the_state_before_it(tmp_path: Path):
-    """C35."""
+    """Replaying a later batch begins with the state that was committed before it (C35)."""
     topology = counting(Count(), [("a",)], 1)
     for generation in range(3):
         DurableWorkers(topology, tmp_path, RECORD, generation).run_batch()
@@ -146,7 +147,7 @@ def test_a_bolt_that_knows_nothing_of_state(tmp_path: Path):
 
 
 def test_acks_of_later_tuples_and_what_comes_at_the_end_of_the_batch(tmp_path: Path):
-    """C35."""
+    """A replay shows acks that come with later tuples, and changes at the end of the batch (C35)."""
     run = recorded(tmp_path, counting(Later(), [(n,) for n in range(3)], 1))
     again = replay(run.plan, str(tmp_path), "count", 0, 0)
     assert [one.acked for one in again.inputs] == [True, True, False]
@@ -154,7 +155,7 @@ def test_acks_of_later_tuples_and_what_comes_at_the_end_of_the_batch(tmp_path: P
 
 
 def test_ticks_are_inputs(tmp_path: Path):
-    """C9."""
+    """Ticks are recorded and replayed as inputs (C9)."""
 
     class CountsTicks(Count):
         def execute(self, tup: Any) -> None:
@@ -173,7 +174,7 @@ def test_ticks_are_inputs(tmp_path: Path):
 
 def test_batch_bolts_are_told_of_their_batches(tmp_path: Path):
     """G6: what they emit when the batch is over is compared too; which attempt it was is recorded."""
-    builder = TransactionalTopologyBuilder("order", "ranges", Ranges(60, 20), 2)
+    builder = TransactionalTopologyBuilder("order", "ranges", DrawnRanges(60, 20), 2)
     builder.set_bolt("partial", Partial(), 2).fields_grouping("ranges", Fields("number"))
     builder.set_committer_bolt("sums", Partial()).global_grouping("partial")
     effects = tmp_path / "effects"
@@ -295,7 +296,7 @@ def test_what_can_not_be_replayed_says_why(tmp_path: Path):
         replay(run.plan, location, "cuont", 0, 0)
     with pytest.raises(CheckpointError, match=r"has 2 tasks, count\[0\] to count\[1\]"):
         replay(run.plan, location, "count", 2, 0)
-    with pytest.raises(CheckpointError, match="is a spout: inputs are recorded of bolts"):
+    with pytest.raises(CheckpointError, match="is a spout: only bolts are recorded"):
         replay(run.plan, location, "words", 0, 0)
     off = DurableWorkers(counting(Count()), tmp_path / "off", {})
     off.run_batch()
@@ -337,7 +338,7 @@ def test_the_command(tmp_path: Path):
 
 
 def test_the_command_with_the_file_as_it_is_now(tmp_path: Path):
-    """C35."""
+    """`stormspark replay` runs a batch with the corrected file, prints the differences and exits with 1 (C35)."""
     recorded(tmp_path / "stormspark/state", counting(Count(), [("a",), ("b",)], 2))
     (tmp_path / "corrected.py").write_text(TOPOLOGY)
     command = [

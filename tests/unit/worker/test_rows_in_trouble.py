@@ -224,7 +224,7 @@ def _raises(error: BaseException) -> Any:
         (lambda row: row[0].split(";"), "wrong number of fields"),
         (lambda row: Routed([1, 2], "elsewhere"), "Unknown stream ID 'elsewhere'"),
         (lambda row: 7, "got 7 of type int"),
-        (lambda row: _raises(NoTextError()), "NoTextError (its text can't be made: ValueError)"),
+        (lambda row: _raises(NoTextError()), "NoTextError (its message can't be made: ValueError)"),
         (lambda row: sys.exit(1), "SystemExit: 1"),
     ],
     ids=["too few values", "no such stream", "no values", "an error without text", "sys.exit"],

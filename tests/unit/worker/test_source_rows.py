@@ -72,7 +72,7 @@ def test_a_failed_row_comes_again_after_its_delay_before_the_others_and_is_given
 
 
 def test_an_acked_row_begins_to_count_its_fails_anew_and_strange_ids_are_ignored() -> None:
-    """K4."""
+    """Unknown ids are ignored, and a fail after the ack has no effect (K4)."""
     rows = rows_of(ExponentialBackoff(max_retries=0))
     rows.done("strange")
     assert rows.failed("strange", 0.0) is None
@@ -156,7 +156,7 @@ def test_no_row_is_lost_nor_doubled(steps: list[str]) -> None:
 
 
 def test_numbers_of_a_backoff_are_checked() -> None:
-    """K4."""
+    """A negative period is rejected, and delays stop growing at the maximum (K4)."""
     with pytest.raises(InvalidTopologyError, match="must not be negative"):
         ExponentialBackoff(period=-1)
     assert ExponentialBackoff(max_retries=None).delay(10_000) == 10.0

@@ -195,7 +195,7 @@ def test_a_group_of_emits_under_one_id_gets_one_verdict(workers: int) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_one_failed_tuple_fails_the_whole_group_once(workers: int) -> None:
-    """X68, E24."""
+    """When one tuple of a group fails, the group's message fails once (X68, E24)."""
 
     def fail_one(bolt: Any, tup: Any) -> None:
         (bolt.collector.fail if tup["n"] == 1 else bolt.collector.ack)(tup)
@@ -215,7 +215,7 @@ def test_a_group_whose_block_raises_fails_with_the_reason() -> None:
 
 
 def test_an_empty_group_is_acked_and_without_ackers_the_ack_comes_at_its_end() -> None:
-    """X68, B7, B8."""
+    """An empty group is acked, and without ackers the ack comes at the end of the group (X68, B7, B8)."""
     rig = grouped(Grouped(0), Call(ack), Call(ack), 1)
     rig.batches(2)
     assert rig.users("a")[0].heard[1:] == [("ack", "order")]

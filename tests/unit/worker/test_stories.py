@@ -131,14 +131,14 @@ def test_timeouts_say_how_many_are_pending_and_what_would_help(caplog: pytest.Lo
     assert advice.startswith(
         "a[0]: 80 of 80 pending trees timed out (topology.message.timeout.secs is 10); 10 were acked"
     )
-    assert "At that rate what is pending takes 80 s: set topology.max.spout.pending to 5 or less" in advice
+    assert "At that rate the pending trees take 80 s: set topology.max.spout.pending to 5 or less" in advice
     assert "or the timeout to 160 or more" in advice
 
 
 def test_timeouts_of_trees_that_are_stuck_do_not_ask_for_a_longer_timeout(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """W3, W6."""
+    """When a tree is stuck while others are fast, the advice says that the timeout is long enough (W3, W6)."""
 
     def all_but_the_first(bolt: Any, tup: Any) -> None:
         (bolt.kept.append if tup["value"] == 0 else bolt.collector.ack)(tup)
@@ -151,7 +151,7 @@ def test_timeouts_of_trees_that_are_stuck_do_not_ask_for_a_longer_timeout(
         rig.advance(1)
     (advice,) = [r.getMessage() for r in caplog.records if "pending trees timed out" in r.getMessage()]
     assert "1 of 1 pending" in advice
-    assert "the timeout is long enough, and these are stuck" in advice
+    assert "the timeout is long enough, and these trees are stuck" in advice
 
 
 # -- trees that a bolt fails ---------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_timeouts_of_trees_that_are_stuck_do_not_ask_for_a_longer_timeout(
 def test_a_tree_that_a_bolt_fails_names_it_in_the_log_with_the_root_of_its_story(
     workers: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """W4, W6, C4."""
+    """The log line of a failed message names the failing task, the error and the root of the story (W4, W6, C4)."""
 
     def fail_it(bolt: Any, tup: Any) -> None:
         raise KeyError("price")
@@ -177,7 +177,7 @@ def test_a_tree_that_a_bolt_fails_names_it_in_the_log_with_the_root_of_its_story
 
 
 def test_the_verdict_that_a_spout_hears_names_the_story() -> None:
-    """W4, W6."""
+    """The verdict that a spout hears has the root of the story (W4, W6)."""
 
     class Listens(Script):
         def fail(self, message_id: Any) -> None:
@@ -195,7 +195,7 @@ def test_the_verdict_that_a_spout_hears_names_the_story() -> None:
 def test_failures_are_told_as_often_as_errors_and_written_so_often_a_second_and_the_rest_is_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """W4, C4."""
+    """Logged failures and written stories are limited, and the next story counts those left out (W4, C4)."""
 
     def fail_it(bolt: Any, tup: Any) -> None:
         bolt.collector.fail(tup)
@@ -219,7 +219,7 @@ def test_failures_are_told_as_often_as_errors_and_written_so_often_a_second_and_
 
 
 def test_a_traced_tree_tells_each_step_in_one_worker() -> None:
-    """W6."""
+    """The story of a traced tree has each emit and each ack, in order (W6)."""
     rig = Rig(chain(lambda bolt, tup: bolt.collector.ack(tup), [(1,)]), 1, **TRACE_ALL)
     rig.batches(2)
     (story,) = stories(rig)
@@ -283,7 +283,7 @@ def test_a_tuple_of_several_trees_is_in_the_story_of_each() -> None:
 
 
 def test_two_tuples_to_one_task_are_one_event_and_a_stale_inbox_is_not_taken_for_the_target() -> None:
-    """W6."""
+    """Successive emits to one task are one step of the story, and each step names its own target (W6)."""
 
     def twice_left_once_right(bolt: Any, tup: Any) -> None:
         left, right = bolt.context.component_tasks("c")
@@ -305,7 +305,7 @@ def test_two_tuples_to_one_task_are_one_event_and_a_stale_inbox_is_not_taken_for
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_group_of_emits_is_one_story(workers: int) -> None:
-    """X68, W6."""
+    """A group of emits has one story, with one step for its tuples (X68, W6)."""
 
     class Grouped(Script):
         def next_tuple(self) -> None:
@@ -453,7 +453,7 @@ def test_stories_go_to_files_of_the_log_folder_and_can_be_read_from_there(tmp_pa
 
 
 def test_many_failures_of_one_kind_do_not_silence_another(caplog: pytest.LogCaptureFixture) -> None:
-    """W3, W4."""
+    """Many logged failures do not suppress the log lines about timeouts (W3, W4)."""
 
     def fail_all_but_the_first(bolt: Any, tup: Any) -> None:
         (bolt.collector.fail if tup["value"] else bolt.kept.append)(tup)

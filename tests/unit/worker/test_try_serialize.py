@@ -83,7 +83,7 @@ def chain(bolt: BasicBolt, stream: str = "default", direct: bool = False) -> Top
 
 
 def test_inside_a_worker_anything_goes_unless_it_is_tried():
-    """C8."""
+    """Within a worker a value that can't be pickled is delivered, unless serialisation is tried (C8)."""
     done = complete_topology(chain(Lock(), "locks"))
     assert done.statistics.components["keep"].executed == 2
 

@@ -91,7 +91,7 @@ def failed(*numbers: int) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_tumbling_counts_ack_what_leaves_the_window(workers: int) -> None:
-    """C23, C27, C34, A4."""
+    """A tumbling window acks its tuples when the next window pushes them out (C23, C27, C34, A4)."""
     rig = Rig(two(Windows().with_tumbling_window(Count(3)), rows(*range(8))), workers)
     rig.batches(3)
     assert windows_of(rig).items == [[0, 1, 2], [3, 4, 5]]
@@ -249,7 +249,7 @@ def test_a_tuple_without_a_timestamp_fails_alone(wrong: Any) -> None:
 
 
 def test_an_extractor_gives_the_timestamp() -> None:
-    """C23."""
+    """A timestamp extractor decides to which window a tuple belongs (C23)."""
     bolt = Windows().with_timestamp_extractor(lambda tup: tup["value"]["at"])
     rig = Rig(two(bolt.with_tumbling_window(Duration(10)), rows({"at": 5}, {"at": 15}, {"at": 25})), 1)
     rig.batches(1)
@@ -375,7 +375,7 @@ def test_a_failed_exception_fails_the_window_and_the_task_goes_on(error: type[Ex
 
 
 def test_a_failed_exception_by_a_timer_is_the_same() -> None:
-    """C27, W14."""
+    """A FailedException in a window that a timer fires fails its tuples, without an error or a restart (C27, W14)."""
 
     def execute(bolt: Windows, window: TupleWindow) -> None:
         if window.end_timestamp == 20:
@@ -458,7 +458,7 @@ def test_what_a_user_acks_or_fails_by_hand_has_its_verdict() -> None:
 
 
 def test_a_window_that_fails_after_an_ack_by_hand_fails_the_rest() -> None:
-    """C27, E14."""
+    """When a window fails after an explicit ack, only its other tuples fail (C27, E14)."""
 
     def execute(bolt: Windows, window: TupleWindow) -> None:
         bolt.collector.ack(window[0])
@@ -503,7 +503,7 @@ def test_the_graceful_end_cleans_up_and_acks_nothing() -> None:
 
 
 def test_a_tuple_is_pickled_without_its_trees() -> None:
-    """C31."""
+    """A pickled tuple keeps its values and its source, but not its trees (C31)."""
 
     def keep(bolt: Windows, window: TupleWindow) -> None:
         bolt.kept = list(window)
@@ -611,7 +611,7 @@ class OwnConfiguration(Windows):
 
 
 def test_a_configuration_of_its_own_does_not_hide_the_windows() -> None:
-    """A20, C25."""
+    """A bolt's own configuration does not hide the settings of its window (A20, C25)."""
     plan = planned(OwnConfiguration().with_window(Count(5)))
     conf = plan.components["windowed"].conf
     assert (conf["mine"], conf["topology.bolts.window.length.count"]) == (1, 5)
@@ -636,13 +636,13 @@ def test_a_configuration_of_its_own_does_not_hide_the_windows() -> None:
     ],
 )
 def test_what_is_wrong_is_told_at_once(call: Any, message: str) -> None:
-    """C23, C26."""
+    """A wrong argument of a window method is rejected in the call (C23, C26)."""
     with pytest.raises(InvalidTopologyError, match=message):
         call(Windows())
 
 
 def test_a_window_is_a_sequence_of_its_tuples() -> None:
-    """C24."""
+    """A window is a sequence of its tuples, and its repr shows what is new and expired (C24)."""
 
     def keep(bolt: Windows, window: TupleWindow) -> None:
         bolt.kept = [window]

@@ -49,6 +49,16 @@ def wait_until_idle(running: RunningTopology, timeout: float = PATIENCE_SECS) ->
     wait_for(idle, timeout, "the topology to be idle")
 
 
+def wait_for_acks(running: RunningTopology, spout: str, acks: int, timeout: float = PATIENCE_SECS) -> None:
+    """Wait until a spout has so many acks. A topology that ends with an error meanwhile is a failure."""
+
+    def acked() -> bool:
+        assert running.error is None, running.error
+        return running.statistics().components[spout].acked >= acks
+
+    wait_for(acked, timeout, f"{acks} acks of {spout}")
+
+
 def wait_for_batches(running: RunningTopology, more: int, timeout: float = PATIENCE_SECS) -> None:
     """Wait until so many more batches have ended."""
     wanted = running.statistics().batches + more
