@@ -44,7 +44,7 @@ class HeronComponentSpec:
         self.component = component
         self.uuid = str(uuid.uuid4())
         if name is not None and not isinstance(name, str):
-            self.refuse(f"the name of a component must be a text, given: {name!r}")
+            self.refuse(f"the name of a component must be a string, given: {name!r}")
         if isinstance(par, bool) or not isinstance(par, int) or par < 1:
             self.refuse(f"par must be an integer above 0, given: {par!r}")
 
@@ -160,7 +160,7 @@ class GlobalStreamId:
 
     @property
     def component_id(self) -> str:
-        """The component's name; before it has one, something that says so."""
+        """The component's name. Before it has one, a description without a name."""
         if isinstance(self._component, str):
             return self._component
         return (

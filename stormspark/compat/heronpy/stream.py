@@ -116,7 +116,7 @@ class Grouping:
     def custom_object(cls, java_class_name: str, arg_list: Any) -> Any:
         """Raise NotImplementedError: groupings in Java are not supported."""
         msg = (
-            f"{user_line()}: custom_object({java_class_name!r}) names a class of Java's (A42): write it as an ICustomGrouping, "
+            f"{user_line()}: custom_object({java_class_name!r}) names a class in Java (A42): write it as an ICustomGrouping, "
             f"for Grouping.custom()"
         )
         raise NotImplementedError(msg)

@@ -107,9 +107,7 @@ class TopologyBuilder:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or name in ("", "Topology"):
-            msg = (
-                f"{user_line()}: a topology's name must be a text, and not 'Topology', given: {name!r} (A40)"
-            )
+            msg = f"{user_line()}: a topology's name must be a string, and not 'Topology', given: {name!r} (A40)"
             raise InvalidTopologyError(msg)
         self.topology_name = name
         self._specs: dict[str, HeronComponentSpec] = {}
