@@ -64,7 +64,7 @@ class Grouping:
 
     @classmethod
     def is_grouping_sane(cls, gtype: Any) -> bool:
-        """Whether it can stand in ``inputs``."""
+        """Whether the grouping can be used in ``inputs``."""
         if isinstance(gtype, cls.FIELDS):
             return gtype.gtype == cls._FIELDS and gtype.fields is not None
         if isinstance(gtype, cls.CUSTOM):

@@ -209,7 +209,7 @@ class _Skeleton:
         calls = []
         for each in found.inputs:
             if not each.resolved or each.source not in added:
-                yield f"    # {short(each.place)}: this subscription can't be made out completely: {each}"
+                yield f"    # {short(each.place)}: a subscription is left out, because it or its source can't be made out: {each}"
                 continue
             calls.append(self._grouping(one, each))
         if found.tasks is not None:
@@ -371,7 +371,7 @@ class _Skeleton:
                 direct = ", direct=True" if each.direct else ""
                 if one.found.streams is None or each not in one.found.streams:
                     declaring.append(
-                        f"        # The streams of {short(each.place)} can't be made out; subscribers need these fields."
+                        f"        # {short(each.place)}: its fields can't be made out; here are those of subscribers, or 'value'"
                     )
                 if each.id == "default":
                     declaring.append(f"        declarer.declare(Fields({_names(each)}){direct})")

@@ -171,7 +171,7 @@ def test_what_specs_refuse() -> None:
         with_bolt(inputs={words: "shuffle"})
     with refused("3 is not supported as an input"):
         with_bolt(inputs=[3])
-    with refused("no part of this topology"):
+    with refused("not part of this topology"):
         with_bolt(inputs=[Words.spec()])
     with refused("inputs must be a list, dict, or None", TypeError):
         with_bolt(inputs="words")
