@@ -235,9 +235,9 @@ class BoltTask(Task):
         return 0 if self._outside is None else self._outside.outside
 
     @property
-    def asks(self) -> bool:
+    def waits_for_answer(self) -> bool:
         """Whether the worker has to drain answers from outside at once."""
-        return self._outside is not None and self._outside.asks
+        return self._outside is not None and self._outside.waits_for_answer
 
     def fileno(self) -> int:
         """Return the file descriptor that is readable when `take_in` has something to do; -1 if there is none."""

@@ -77,7 +77,7 @@ class Passage(Executor):
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
         """Prepare for tuples. ``source_of`` returns, for a source, the type of its values, and whether they are shared."""
         self._source_of = source_of
-        self._looks = not self._bolt._tells_of_switches()
+        self._looks = not self._bolt._notifies_of_switches()
         self.turned()
 
     def turned(self) -> None:

@@ -314,7 +314,7 @@ def test_java_classes_that_python_knows(tmp_path: Any) -> None:
         words = JavaSpout.spec(serialized_java=b"\xac\xed", outputs=["word"])
 
     with pytest.raises(
-        InvalidTopologyError, match=rf"{__file__}:\d+: spout 'words' is a serialized object.*native"
+        InvalidTopologyError, match=rf"{__file__}:\d+: spout 'words' is a serialized Java object.*native"
     ):
         lower(Serialized, "t")
 
