@@ -114,7 +114,7 @@ def test_topics_may_be_a_pattern(made):
         ("{name: setZkRoot, args: [x]}", "has no config method setZkRoot (K14)"),
     ],
 )
-def test_what_kafka_s_builder_does_not_have_is_refused(made, method, told):
+def test_unknown_config_methods_of_the_kafka_builder_are_refused(made, method, told):
     """Config methods and values that the Kafka spout does not have are rejected (K1, K3, K14)."""
     with pytest.raises(InvalidTopologyError) as caught:
         made(CONFIG, BUILDER + f"  configMethods: [{method}]\n")
@@ -309,7 +309,7 @@ def test_log_info_bolt_logs(caplog):
     assert "storm" in caplog.text
 
 
-def test_n_grouping_needs_so_many_tasks():
+def test_n_grouping_needs_n_tasks():
     """K23, D13: the first n tasks, and an error where there are fewer."""
     from random import Random
 

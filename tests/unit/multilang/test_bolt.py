@@ -426,7 +426,9 @@ def test_a_large_tuple_goes_both_ways() -> None:
         assert rig.last() == text
 
 
-def test_what_is_laid_out_or_comes_from_windows_is_read(caplog: pytest.LogCaptureFixture) -> None:
+def test_json_over_several_lines_and_with_line_ends_of_windows_is_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """JSON over several lines, and with the line ends of Windows, is read (I1)."""
     caplog.set_level(logging.INFO)
     with Obedient() as rig:
@@ -466,7 +468,7 @@ def test_it_can_be_subclassed_as_in_storm() -> None:
         ([["true"]], {"env": {"N": 1}}, "env must map names to strings, got 'N': 1"),
     ],
 )
-def test_what_can_not_be_a_child_is_refused_with_the_users_line(
+def test_a_wrong_command_of_a_child_is_refused_with_the_users_line(
     arguments: Any, options: Any, said: str
 ) -> None:
     """A wrong command, output or environment is rejected, with the user's line (I3, J5)."""

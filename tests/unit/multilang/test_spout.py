@@ -70,7 +70,7 @@ def test_a_spout_is_asked_and_told_in_turn(caplog: pytest.LogCaptureFixture) -> 
         (("odd", '{"command": "emit", "tuple": [1], "stream": "no"}\nend'), "Unknown stream ID"),
     ],
 )
-def test_what_goes_wrong_ends_the_child_and_says_why(arguments: tuple[str, ...], said: str) -> None:
+def test_a_mistake_ends_the_child_and_the_error_says_why(arguments: tuple[str, ...], said: str) -> None:
     """Each mistake of a spout's child ends the child, and the error names the spout and the mistake (I12, B14)."""
     spout, _ = counting(*arguments)
     try:

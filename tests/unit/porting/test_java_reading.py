@@ -411,7 +411,7 @@ def test_transactional_topologies(tmp_path):
     }
 
 
-def test_what_is_not_there_is_said_and_listed(tmp_path):
+def test_unsupported_parts_of_storm_are_listed(tmp_path):
     """DRPC, Trident and streams."""
     source = f"""{IMPORTS}
     public class Others {{

@@ -324,7 +324,7 @@ DOUBLED = pa.array([[0, 1], [], [2]])
     ],
     ids=["all", "row-by-row", "list", "array", "chunked", "lists"],
 )
-def test_who_is_behind_a_row_that_fails(anchors: Any, fails: set[int], workers: int) -> None:
+def test_the_messages_behind_a_row_that_fails(anchors: Any, fails: set[int], workers: int) -> None:
     """E4: c fails the first row that b emits."""
 
     def relay(bolt: Any, batch: Any, collector: Any) -> None:
@@ -680,7 +680,7 @@ def test_the_story_of_a_row(workers: int) -> None:
         assert any(event.what.startswith("emitted") and event.to == "b[0]" for event in story.events)
 
 
-def test_who_holds_a_row_that_times_out_is_told() -> None:
+def test_the_holder_of_a_row_that_times_out_is_named() -> None:
     """W4: it waits for a vectorised bolt that never comes to it."""
 
     def stop(bolt: Any, batch: Any, collector: Any) -> None:

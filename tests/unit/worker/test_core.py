@@ -205,7 +205,7 @@ def test_a_lost_attempt_fails_what_was_under_way_and_keeps_what_bolts_hold() -> 
     worker.validate()
 
 
-def test_a_spout_that_raises_is_opened_anew_and_forgets_its_trees() -> None:
+def test_a_spout_that_raises_is_opened_again_and_forgets_its_trees() -> None:
     """A spout that raises is opened anew, and the new spout hears of its own messages only (B10, E35)."""
 
     rig = Rig(two(Collect(), [(0,), (1,), (2,)]), 2)

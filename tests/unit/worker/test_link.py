@@ -173,7 +173,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize(("key", "is_seen"), [(KEY, True), (TLS, False)], ids=["plain", "tls"])
-def test_who_listens_in_sees_what_is_said_unless_it_is_encrypted(make, key, is_seen):
+def test_an_eavesdropper_reads_messages_unless_they_are_encrypted(make, key, is_seen):
     recorder = Recorder(make(key=key).endpoint.tcp)
     assert says_the_same(recorder.endpoint, key, "a tuple of a user " * 5000)
     recorder.close()
@@ -188,7 +188,7 @@ def test_another_certificate_is_not_believed(make, seen):
     assert not seen
 
 
-def test_who_does_not_encrypt_gets_nowhere(make, seen):
+def test_a_peer_that_does_not_encrypt_gets_nowhere(make, seen):
     with pytest.raises(OSError):  # noqa: PT011 - whatever the TLS library makes of it
         dial(by_tcp(make(key=TLS)), KEY, silence_secs=1)
     with pytest.raises(OSError):  # noqa: PT011

@@ -337,7 +337,7 @@ def test_the_command(tmp_path: Path):
     assert wrong.exit_code == 2 and "component[index]" in wrong.output
 
 
-def test_the_command_with_the_file_as_it_is_now(tmp_path: Path):
+def test_the_command_with_a_corrected_file(tmp_path: Path):
     """`stormspark replay` runs a batch with the corrected file, prints the differences and exits with 1 (C35)."""
     recorded(tmp_path / "stormspark/state", counting(Count(), [("a",), ("b",)], 2))
     (tmp_path / "corrected.py").write_text(TOPOLOGY)

@@ -40,7 +40,7 @@ def test_what_is_dropped_is_counted_and_its_tree_does_not_hang(workers: int) -> 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_fails_says_who_did_not_take_it_and_why(workers: int) -> None:
+def test_a_shed_tuple_fails_with_the_bolt_the_mark_and_the_setting(workers: int) -> None:
     """X51, W4: the tree ends at once, with the bolt, the mark and the setting; its bolt_fail hooks hear of it."""
     rig = Rig(two(Collect(), numbers(500)), workers, **sheds("fail", stormspark_queue_high_mark_tuples=10))
     rig.batches(3 * workers)

@@ -307,7 +307,7 @@ class Stages(TwoPhaseStatefulComponent, Bolt):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_component_whose_post_save_raises_begins_anew_on_what_is_committed(workers: int) -> None:
+def test_a_component_whose_post_save_raises_restarts_from_the_committed_state(workers: int) -> None:
     """C42, W22: as Heron's container that dies there; what the batch brought is put in place by `init_state`."""
     Stages.placed.clear()
     Stages.raised = False

@@ -256,7 +256,7 @@ def test_a_record_of_the_durable_acker_that_can_not_be_read_is_a_dead_letter(tmp
     assert letters[0]["row"] == ["b'no pickle'"]
 
 
-def test_who_unpickles_without_an_end_is_named() -> None:
+def test_a_task_that_unpickles_without_an_end_is_named() -> None:
     """`busy` is what heartbeats tell; see `stormspark.stuck.timeout.secs`."""
     found: list[Any] = []
     rig = Rig(two(Collect(), Makes([(Looks,), (1,)])), 2)

@@ -635,7 +635,7 @@ def test_a_configuration_of_its_own_does_not_hide_the_windows() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_at_once(call: Any, message: str) -> None:
+def test_a_wrong_window_is_refused_at_once(call: Any, message: str) -> None:
     """A wrong argument of a window method is rejected in the call (C23, C26)."""
     with pytest.raises(InvalidTopologyError, match=message):
         call(Windows())
