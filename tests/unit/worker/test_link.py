@@ -307,7 +307,7 @@ def test_spark_says_whether_to_encrypt():
 def test_no_certificate_without_the_package_that_makes_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(
-        UnsupportedEnvironmentError, match=r"^spark\.ssl\.rpc\.enabled wants .* pip install"
+        UnsupportedEnvironmentError, match=r"^spark\.ssl\.rpc\.enabled demands .* pip install"
     ) as refused:
         new_certificate("spark.ssl.rpc.enabled")
     assert "\n" not in str(refused.value)
