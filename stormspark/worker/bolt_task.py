@@ -21,6 +21,7 @@ from stormspark.api import (
     Tuple,
     WindowedBolt,
 )
+from stormspark.api.tuple_state import SETTLED
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.spi import (
@@ -35,7 +36,8 @@ from stormspark.spi import (
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector, fail_roots
+from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector
+from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.execution import (
     ack_kept,
     execute_automatic,
@@ -172,7 +174,7 @@ class BoltTask(Task):
         self.inbox.clear()  # not a new list, because senders hold this one
         self._taken, self._next, self._ticks = [], 0, 0
         for held in list(self._held):
-            held.state = 1
+            held.state = SETTLED
         self._held.clear()
 
     def _tick(self) -> None:
@@ -469,7 +471,7 @@ class BoltTask(Task):
                 raise
             values, source, roots = delivery
             tup = Tuple(values, source, roots)
-            tup.state = 1  # an error in a hook must not fail the tuple, which has been executed
+            tup.state = SETTLED  # an error in a hook must not fail the tuple, which has been executed
             self.position, self.current = position, tup
             took = (clock() - begun) * 1000
             for hook in self.hooks:
@@ -497,10 +499,10 @@ class BoltTask(Task):
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )
-        if tup is not None and tup.state != 1:
+        if tup is not None and tup.state != SETTLED:
             self.counters.failed += 1
             self._held.pop(tup, None)
-            tup.state = 1
+            tup.state = SETTLED
             fail_roots(self._ledger, tup.roots, verdict)
             self.tell_failed(tup)
         if not isinstance(error, FailedException) or tup is None or tup.roots is None:
@@ -521,7 +523,7 @@ class BoltTask(Task):
             self.id,
         )
         for held, _ in self.held():
-            held.state = 1
+            held.state = SETTLED
             self.counters.failed += 1
             if theirs:
                 fail_roots(self._ledger, held.roots, lost)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import Tuple
-from stormspark.worker.tuples.collectors import close_edges, fail_roots
+from stormspark.api.tuple_state import SETTLED
+from stormspark.worker.tuples.edges import close_edges, fail_roots
 
 if TYPE_CHECKING:
     from stormspark.acker import Ledger
@@ -52,7 +53,7 @@ class Shedding:
                 fail_roots(self._ledger, roots, verdict)
                 if task.hooks:
                     tup = Tuple(values, source, roots)
-                    tup.state = 1
+                    tup.state = SETTLED
                     task.tell_failed(tup)
         else:
             for _, _, roots in newest:

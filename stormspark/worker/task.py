@@ -29,7 +29,7 @@ from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.state.task_state import TaskState
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories.stories import Stories
-from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.outlets import Outlet, WrappedOutlet
 from stormspark.worker.tuples.salvage import error_text
 

@@ -1,8 +1,10 @@
 import cython
 
 from stormspark.acker.ledger cimport Ledger
-from stormspark.acker.tree cimport Branch, Part, SpoutAccount, Tree
+from stormspark.acker.tree cimport SpoutAccount, Tree
+from stormspark.api cimport tuple_state
 from stormspark.api.tuples cimport Tuple
+from stormspark.worker.tuples cimport edges
 from stormspark.worker.tuples.outlets cimport Outlet
 
 cdef class SpoutCollector:
@@ -34,6 +36,7 @@ cdef class BoltCollector:
 
     @cython.locals(outlet=Outlet, anchor=Tuple)
     cpdef emit(self, values, stream=*, anchors=*)
+    @cython.locals(plain=Tuple)
     cpdef ack(self, tup)
 
 cdef class BasicCollector:
@@ -47,6 +50,3 @@ cdef class BasicCollector:
 
     @cython.locals(outlet=Outlet)
     cpdef emit(self, values, stream=*)
-
-@cython.locals(branch=Branch)
-cpdef close_edges(Ledger ledger, roots)

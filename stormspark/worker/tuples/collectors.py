@@ -3,9 +3,8 @@
 # collectors.pxd beside this module gives the attributes and methods of the three collectors and some variables their C
 # types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
 # `make compiled`.
-# `branch` in `close_edges` is a second name for the tree, for speed: the .pxd declares it as `Branch`, so compiled code
-# changes its C field. It is only assigned where the type is exact, since a traced tree has a property there. `_outlets`
-# and `_ledger` are the same objects that the task has; the second name saves each emit a look-up.
+# `_outlets` and `_ledger` are the same objects that the task has; the second name saves each emit a look-up. `edges` and
+# `tuple_state` are modules whose .pxd gives compiled code a C function and C constants.
 
 from __future__ import annotations
 
@@ -17,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from stormspark.acker import Outcome, Roots, Verdict
 from stormspark.acker.ledger import Ledger
-from stormspark.acker.tree import Branch, Part, SpoutAccount, Tree
-from stormspark.api import DEFAULT_STREAM, TICK_SOURCE
+from stormspark.acker.tree import Branch, SpoutAccount, Tree
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, tuple_state
 from stormspark.api.tuples import Tuple
 from stormspark.errors import EmitError
 from stormspark.worker.foreign_calls import comes_later, post, refuse_other_threads
+from stormspark.worker.tuples import edges
+from stormspark.worker.tuples.edges import reset_timeouts
 from stormspark.worker.tuples.outlets import Outlet
 from stormspark.worker.tuples.salvage import error_text
 
@@ -228,7 +229,7 @@ class SpoutGroup:
                 collector._ledger.fail(
                     tree, Verdict(Outcome.FAILED, reason[:1000], task.component.id, task.id)
                 )
-            close_edges(collector._ledger, tree)
+            edges.close_edges(collector._ledger, tree)
         elif error is None and self._message_id is not None:
             collector._acked_at_once(self._message_id)
 
@@ -281,8 +282,10 @@ class BoltCollector:
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
         roots: Roots = None
-        if type(anchors) is Tuple and anchors.state != 1:  # the usual case, without another call
-            roots = anchors.roots
+        # The usual case, without another call. `anchor` has a C type, so its state is a number in C.
+        anchor = anchors if type(anchors) is Tuple else None
+        if anchor is not None and anchor.state != tuple_state.SETTLED:
+            roots = anchor.roots
         elif anchors:
             roots = self._roots(anchors)
         if self.guarded and get_ident() != self._task.thread:
@@ -312,7 +315,7 @@ class BoltCollector:
 
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
         """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4)."""
-        if type(anchors) is Tuple and anchors.state != 1:
+        if type(anchors) is Tuple and anchors.state != tuple_state.SETTLED:
             return anchors.roots  # type: ignore[no-any-return]
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
         trees: dict[Branch, None] = {}
@@ -323,7 +326,7 @@ class BoltCollector:
                     f"got {anchor!r} of type {type(anchor).__name__} (C2)"
                 )
                 raise EmitError(msg)
-            if anchor.state == 1:
+            if anchor.state == tuple_state.SETTLED:
                 msg = (
                     f"component {self._task.component.id!r}, task {self._task.id}: emit is anchored to {anchor!r} after its "
                     f"ack or fail (E14, I12); emit first, then ack"
@@ -342,14 +345,16 @@ class BoltCollector:
         """Close the tuple's edge (E5)."""
         if self.guarded and comes_later(self, partial(self.ack, tup)):
             return
-        if type(tup) is Tuple and not tup.state:  # the usual case, without another call
-            tup.state = 1
+        # The usual case, without another call. `plain` has a C type, so its state is a number in C.
+        plain = tup if type(tup) is Tuple else None
+        if plain is not None and plain.state == tuple_state.OPEN:
+            plain.state = tuple_state.SETTLED
         elif self._settled(tup, "ack"):
             return
         if tup._source is not TICK_SOURCE:
             self._counters.acked += 1
         if tup.roots is not None:
-            close_edges(self._ledger, tup.roots)
+            edges.close_edges(self._ledger, tup.roots)
         if self._task.hooks:
             self._task.tell_acked(tup)
 
@@ -380,19 +385,19 @@ class BoltCollector:
                 f"type {type(tup).__name__}"
             )
             raise TypeError(msg) from None
-        if state == 1:
+        if state == tuple_state.SETTLED:
             self._task.report_error(
                 f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
             )
             return True
-        if state == 2:
+        if state == tuple_state.HELD:
             if tup not in self._held:
                 self._task.report_error(
                     f"{what} of {tup!r}, which another task was given; it changes nothing: only that task can close it"
                 )
                 return True
             self._held.pop(tup, None)
-        tup.state = 1
+        tup.state = tuple_state.SETTLED
         return False
 
     def reset_timeout(self, tup: Tuple) -> None:
@@ -458,37 +463,3 @@ class BasicCollector:
     def report_error(self, error: BaseException | str) -> None:
         """Show an error (C4)."""
         self._task.report_error(error)
-
-
-def close_edges(ledger: Ledger, roots: Roots) -> None:
-    """Take one open edge off every tree in ``roots``."""
-    kind = type(roots)
-    if kind is Tree or kind is Part:
-        branch: Any = roots
-        branch.count -= 1
-        if not branch.count:
-            ledger.drained(branch)
-    elif isinstance(roots, tuple):
-        for one in roots:
-            one.count -= 1
-            if not one.count:
-                ledger.drained(one)
-    elif roots is not None:
-        roots.count -= 1
-        if not roots.count:
-            ledger.drained(roots)
-
-
-def fail_roots(ledger: Ledger, roots: Roots, verdict: Verdict) -> None:
-    """Fail every tree in ``roots`` and close the failed tuple's edge."""
-    for branch in roots if isinstance(roots, tuple) else (roots,):
-        if branch is not None:
-            ledger.fail(branch, verdict)
-    close_edges(ledger, roots)
-
-
-def reset_timeouts(ledger: Ledger, roots: Roots) -> None:
-    """Reset the timeouts of every tree in ``roots``."""
-    for branch in roots if isinstance(roots, tuple) else (roots,):
-        if branch is not None:
-            ledger.reset_timeout(branch)

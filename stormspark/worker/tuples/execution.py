@@ -9,21 +9,21 @@ tuple: that costs half as much as one new object per tuple.
 
 # execution.pxd beside this module gives the functions and their variables their C types, with which Cython compiles it.
 # When you add, rename or retype one of them, change both files and check with `make compiled`.
-# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
-# field. It is only assigned where the type is exact, since a traced tree has a property there. Globals and methods that
-# a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because those are read fastest.
+# Globals and methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because
+# those are read fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions
+# and C constants.
 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stormspark.acker.ledger import Ledger
-from stormspark.acker.tree import Part, Tree
-from stormspark.api import TICK_SOURCE
+from stormspark.api import TICK_SOURCE, tuple_state
 from stormspark.api.tuples import Executor, Tuple
 from stormspark.spi import ACK, AutoAckBolt, Given, KeepsOutside, recycling
-from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector, SpoutCollector, close_edges
+from stormspark.worker.tuples import edges
+from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector, SpoutCollector
 from stormspark.worker.tuples.outlets import Delivery
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                tup.state = 1  # the user has kept it; it is acked, so nobody may ack it again or anchor to it
+                tup.state = (
+                    tuple_state.SETTLED
+                )  # the user has kept it; it is acked, so nobody may ack it again or anchor to it
                 tup = Tuple(values, source)
             else:
                 tup.values = values
@@ -110,15 +112,8 @@ def execute_basic(
             tup.roots = collector.roots = roots
             execute(tup, collector)
             if roots is not None:
-                kind = type(roots)
-                if kind is Tree or kind is Part:
-                    branch: Any = roots
-                    branch.count -= 1
-                    if not branch.count:
-                        ledger.drained(branch)
-                else:
-                    close_edges(ledger, roots)
-        tup.state = 1
+                edges.close_edges(ledger, roots)
+        tup.state = tuple_state.SETTLED
         task.counters.acked += position + 1
         return position + 1
     except Exception:
@@ -148,16 +143,16 @@ def execute_plain(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if recycling.refcount(tup) != unshared or tup.state == 2:
+            if recycling.refcount(tup) != unshared or tup.state == tuple_state.HELD:
                 tup = Tuple(values, source, roots)
             else:
                 tup.values = values
                 tup._source = source
                 tup.roots = roots
-                tup.state = 0
+                tup.state = tuple_state.OPEN
             execute(tup)
-            if roots is not None and not tup.state:
-                tup.state = 2
+            if roots is not None and tup.state == tuple_state.OPEN:
+                tup.state = tuple_state.HELD
                 held[tup] = begun
         return position + 1
     except Exception:
@@ -181,8 +176,8 @@ def execute_outside(
             position += 1
             tup = Tuple(values, source, roots)
             execute(tup)
-            if roots is not None and not tup.state:
-                tup.state = 2
+            if roots is not None and tup.state == tuple_state.OPEN:
+                tup.state = tuple_state.HELD
                 held[tup] = begun
         return position + 1
     except Exception:
@@ -210,19 +205,12 @@ def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
         if roots is None:
             ticks += source is TICK_SOURCE
             continue
-        kind = type(roots)
-        if kind is Tree or kind is Part:
-            branch: Any = roots
-            branch.count -= 1
-            if not branch.count:
-                ledger.drained(branch)
-        else:
-            close_edges(ledger, roots)
+        edges.close_edges(ledger, roots)
     task.counters.acked += len(given) - ticks
     if task.hooks:
         for one in given:
             tup = Tuple(*one)
-            tup.state = 1
+            tup.state = tuple_state.SETTLED
             task.tell_acked(tup)
 
 
@@ -246,34 +234,27 @@ def execute_automatic(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if recycling.refcount(tup) != unshared or tup.state == 2:
+            if recycling.refcount(tup) != unshared or tup.state == tuple_state.HELD:
                 tup = new_tuple(values, source, roots)
             else:
                 tup.values = values
                 tup._source = source
                 tup.roots = roots
-                tup.state = 0
+                tup.state = tuple_state.OPEN
             answer = executor.execute(tup) if executor is not None else execute(tup)
-            if tup.state:
+            if tup.state != tuple_state.OPEN:
                 continue
             if answer is not ACK:
                 if roots is not None:
-                    tup.state = 2
+                    tup.state = tuple_state.HELD
                     held[tup] = begun
             elif hooks or source is TICK_SOURCE:
                 collector.ack(tup)
             else:
-                tup.state = 1
+                tup.state = tuple_state.SETTLED
                 acked += 1
                 if roots is not None:
-                    kind = type(roots)
-                    if kind is Tree or kind is Part:
-                        branch: Any = roots
-                        branch.count -= 1
-                        if not branch.count:
-                            ledger.drained(branch)
-                    else:
-                        close_edges(ledger, roots)
+                    edges.close_edges(ledger, roots)
         return position + 1
     except Exception:
         task.position, task.current = position, tup

@@ -31,8 +31,8 @@ from stormspark.acker import Outcome, RemoteEdges, Roots, TracedPart, TracedTree
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Branch, Part, Tree
 from stormspark.api import TupleSource
-from stormspark.worker.tuples.collectors import fail_roots
 from stormspark.worker.tuples.columns import Column, packed, unpacked
+from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.tuples.salvage import Damaged, error_text, salvage
 from stormspark.worker.tuples.weights import exact, shallow, weight

@@ -12,7 +12,8 @@ import pyarrow as pa
 from stormspark.acker import Outcome, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, EmitInfo
 from stormspark.errors import EmitError
-from stormspark.worker.tuples.collectors import SpoutCollector, reset_timeouts
+from stormspark.worker.tuples.collectors import SpoutCollector
+from stormspark.worker.tuples.edges import reset_timeouts
 from stormspark.worker.vectorised.outlets import BatchOutlet
 from stormspark.worker.vectorised.roots import UNTRACKED, BatchRoots, positions_of
 from stormspark.worker.vectorised.routing import Share

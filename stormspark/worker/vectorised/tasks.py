@@ -26,6 +26,7 @@ from stormspark.api import (
     Tuple,
     TupleSource,
 )
+from stormspark.api.tuple_state import SETTLED
 from stormspark.metrics import TaskCounters
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.spout_task import SpoutTask
@@ -288,7 +289,7 @@ class ArrowBoltTask(BoltTask):
             self.fail_delivery(roots, Verdict(Outcome.FAILED, reason[:1000], self.component.id, self.id))
             if self.hooks:
                 tup = Tuple(values, source, roots)
-                tup.state = 1
+                tup.state = SETTLED
                 self.tell_failed(tup)
         return kept
 
@@ -338,7 +339,7 @@ class ArrowBoltTask(BoltTask):
             self._raised_in_row = 0
         else:
             settled = Tuple((), source, trees)
-            settled.state = 1
+            settled.state = SETTLED
             self._raised("execute_batch", raised, settled)
         return count
 
@@ -348,7 +349,7 @@ class ArrowBoltTask(BoltTask):
         """Call the hooks for each row, as for a tuple (J21)."""
         for row, values in enumerate(rows_of(batch)):
             tup = Tuple(values, source)
-            tup.state = 1
+            tup.state = SETTLED
             for hook in self.hooks:
                 if executed:
                     hook.bolt_execute(BoltExecuteInfo(tup, self.id, took_ms))
