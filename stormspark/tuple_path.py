@@ -27,6 +27,7 @@ MODULES = (
     "stormspark.worker.tuples.execution",
     "stormspark.worker.tuples.lanes",
     "stormspark.worker.tuples.outlets",
+    "stormspark.worker.tuples.spout_collector",
     "stormspark.worker.tuples.verdicts",
 )
 #: Each has a .pxd beside it, with C code that the modules above use in its place.

@@ -2,7 +2,7 @@
 
 This is the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it executed.
 Another thread may remove the rest of the chunk meanwhile (`BoltTask.look`), so after the first item a loop reads its chunk
-only by iterating. If ``execute`` raises, the loop stores in the task which tuple it was (``position`` in the chunk, and
+only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
 ``current``) and lets the error out. A tuple object that the user did not keep, by its reference count, is reused for the next
 tuple: that costs half as much as one new object per tuple.
 """
@@ -23,11 +23,13 @@ from stormspark.api import TICK_SOURCE, tuple_state
 from stormspark.api.tuples import Executor, Tuple
 from stormspark.spi import ACK, AutoAckBolt, Given, KeepsOutside, recycling
 from stormspark.worker.tuples import edges
-from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector, SpoutCollector
+from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector
 from stormspark.worker.tuples.outlets import Delivery
+from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
+    from stormspark.worker.bolts.runner import Runner
     from stormspark.worker.spout_task import SpoutTask
 
 __all__ = [
@@ -90,7 +92,7 @@ def execute_basic(
     execute: Callable[[Tuple, BasicCollector], object],
     collector: BasicCollector,
     ledger: Ledger,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk with a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
     unshared = _UNSHARED
@@ -114,11 +116,11 @@ def execute_basic(
             if roots is not None:
                 edges.close_edges(ledger, roots)
         tup.state = tuple_state.SETTLED
-        task.counters.acked += position + 1
+        runner.task.counters.acked += position + 1
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
-        task.counters.acked += position  # all tuples before this one
+        runner.position, runner.current = position, tup
+        runner.task.counters.acked += position  # all tuples before this one
         raise
     finally:
         collector.roots = None
@@ -129,7 +131,7 @@ def execute_plain(
     execute: Callable[[Tuple], object],
     held: MutableMapping[Tuple, float],
     begun: float,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
@@ -156,7 +158,7 @@ def execute_plain(
                 held[tup] = begun
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
+        runner.position, runner.current = position, tup
         raise
 
 
@@ -165,7 +167,7 @@ def execute_outside(
     execute: Callable[[Tuple], object],
     held: MutableMapping[Tuple, float],
     begun: float,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk as `execute_plain` does, for a bolt that keeps every tuple, so that no object can be reused."""
     position = -1
@@ -181,11 +183,11 @@ def execute_outside(
                 held[tup] = begun
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
+        runner.position, runner.current = position, tup
         raise
 
 
-def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: BoltTask) -> int:
+def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner: Runner) -> int:
     """Execute a chunk with a `KeepsOutside`, which takes deliveries as they are. Nobody may remove anything from ``batch``."""
     taken = 0
     try:
@@ -193,7 +195,7 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: 
             taken += bolt.execute_all(batch[taken:] if taken else batch, begun)
         return taken
     except Exception:
-        task.position, task.current = taken, Tuple(*batch[taken])
+        runner.position, runner.current = taken, Tuple(*batch[taken])
         raise
 
 
@@ -211,7 +213,7 @@ def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
         for one in given:
             tup = Tuple(*one)
             tup.state = tuple_state.SETTLED
-            task.tell_acked(tup)
+            task.call_ack_hooks(tup)
 
 
 def execute_automatic(
@@ -221,10 +223,10 @@ def execute_automatic(
     held: MutableMapping[Tuple, float],
     begun: float,
     ledger: Ledger,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk with an `AutoAckBolt`, whose ``execute`` returns whether to ack the tuple."""
-    unshared, hooks = _UNSHARED, bool(task.hooks)
+    unshared, hooks = _UNSHARED, bool(runner.task.hooks)
     execute, new_tuple = bolt.execute, bolt.new_tuple
     executor: Executor | None = bolt.executor
     values, source, roots = batch[0]
@@ -257,7 +259,7 @@ def execute_automatic(
                     edges.close_edges(ledger, roots)
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
+        runner.position, runner.current = position, tup
         raise
     finally:
-        task.counters.acked += acked
+        runner.task.counters.acked += acked
