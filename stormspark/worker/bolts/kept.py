@@ -20,7 +20,8 @@ class KeptRunner(OutsideRunner):
     """Runs a bolt that takes many deliveries per call, as they are, and acks many per call."""
 
     def _connect(self) -> None:
-        task = self.task  # the functions refer to no runner: runner and bolt would form a cycle, and outlive their task's restart
+        # The functions refer to the task and not to this runner, which the bolt would then keep alive.
+        task = self.task
 
         def sender(stream: str) -> Send | None:
             outlet = task.unguarded_outlet(stream)
