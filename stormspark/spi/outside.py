@@ -83,7 +83,7 @@ class KeepsOutside(WorksOutside):
 
     @property
     def keeps(self) -> bool:
-        """Whether it works as a `KeepsOutside`; a subclass may want each tuple. Read once, after ``prepare``."""
+        """Whether it works as a `KeepsOutside`; a subclass may want each tuple. Read once, before ``prepare``."""
         return True
 
     @abstractmethod

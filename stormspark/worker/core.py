@@ -35,7 +35,7 @@ from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import reset_timeouts
+from stormspark.worker.tuples.edges import reset_timeouts
 
 __all__ = ["Worker"]
 

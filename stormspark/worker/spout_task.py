@@ -29,8 +29,8 @@ from stormspark.worker.sources.row_spout import RowSpout
 from stormspark.worker.sources.source_rows import Row, SourceRows, comparable, message_id_of
 from stormspark.worker.stories.spout_stories import SpoutStories
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import SpoutCollector
 from stormspark.worker.tuples.execution import ask_for_tuples
+from stormspark.worker.tuples.spout_collector import SpoutCollector
 from stormspark.worker.tuples.verdicts import tell_acks
 
 __all__ = ["SpoutTask"]

@@ -269,7 +269,7 @@ class WorkerTransaction:
             held = bolt.held()
             if held:
                 count += len(held)
-                bolt.tell_failure(
+                bolt.reports.add_failure(
                     "held",
                     f"holds {len(held)} tuples over the end of their batch, outside of its state: if a worker dies, rows of "
                     f"sources come again, and tuples of other spouts are lost. Store in the state what the bolt needs of them, "

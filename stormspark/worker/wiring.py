@@ -25,7 +25,8 @@ from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories.stories import Stories
-from stormspark.worker.task import Host, Task
+from stormspark.worker.task import Task
+from stormspark.worker.task_host import Host
 from stormspark.worker.tuples.outlets import Delivery, Outlet, Subscription, make_outlet
 from stormspark.worker.tuples.try_serialize import serializing
 from stormspark.worker.vectorised.outlets import (

@@ -19,8 +19,8 @@ from stormspark.api.tuples import Executor, Tuple, TupleSource
 from stormspark.compat.streamparse.adapter import handle
 from stormspark.compat.streamparse.values import PLAIN, copied
 from stormspark.spi import ACK, recycling
-from stormspark.worker.tuples.collectors import SpoutCollector
 from stormspark.worker.tuples.outlets import Outlet
+from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 if TYPE_CHECKING:
     from stormspark.compat.streamparse.bolt import Bolt

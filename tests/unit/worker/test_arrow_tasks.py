@@ -690,7 +690,7 @@ def test_the_holder_of_a_row_that_times_out_is_named() -> None:
     (task,) = rig.tasks("b")
     task.fatal = "stopped"  # type: ignore[assignment]
     rig.cluster.workers[0].turns.ask_spouts(1.0, rig.cluster.workers[0].wiring.spouts)
-    assert task.waiting == 3 and task.load().queued == 3 and task.size_of_one() >= 8
+    assert task.waiting == 3 and task.load().queued == 3 and task.queue.size_of_one() >= 8
     deliveries = list(task.waiting_deliveries())
     assert [roots.message_id for _, _, roots in deliveries] == [1, 2, 3]
     assert list(task.not_reached()) == []  # they have not waited since an earlier look
