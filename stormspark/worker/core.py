@@ -30,7 +30,7 @@ from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.host.messages import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
-from stormspark.worker.sources.source_rows import readable
+from stormspark.worker.sources.row_codec import readable
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step

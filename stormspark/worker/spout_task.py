@@ -26,7 +26,8 @@ from stormspark.metrics import TaskCounters
 from stormspark.spi import RangeSpout, TransactionAttempt
 from stormspark.worker.sources.held_rows import HeldRows
 from stormspark.worker.sources.row_spout import RowSpout
-from stormspark.worker.sources.source_rows import Row, SourceRows, comparable, message_id_of
+from stormspark.worker.sources.rows import Row, comparable, message_id_of
+from stormspark.worker.sources.source_rows import SourceRows
 from stormspark.worker.stories.stories import SpoutStories
 from stormspark.worker.task import Task
 from stormspark.worker.tuples.collectors import SpoutCollector

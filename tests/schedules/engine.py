@@ -29,7 +29,7 @@ from stormspark.worker.host.desk import Desk, RefusedError
 from stormspark.worker.host.messages import Request
 from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
 from stormspark.worker.sources.row_spout import DeadLetters
-from stormspark.worker.sources.source_rows import Row
+from stormspark.worker.sources.rows import Row
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import OutboxSink

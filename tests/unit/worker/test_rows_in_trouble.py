@@ -20,7 +20,8 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, Routed, SourceSpout
 from stormspark.checkpoint.plain_state import plain_value
 from stormspark.spi import RangeSpout
-from stormspark.worker.sources.source_rows import Row, decode, encode
+from stormspark.worker.sources.row_codec import decode, encode
+from stormspark.worker.sources.rows import Row, RowKey
 from tests.unit.worker.components import Call, Collect
 from tests.unit.worker.rig import Rig
 
@@ -103,6 +104,16 @@ def test_open_rows_outlive_their_worker_whatever_their_columns_are(column: str, 
     rig, task = next_life(task, stormspark_dead_letter_dir=str(tmp_path))
     assert [tuple(tup.values) for tup in kept(rig)] == before
     assert letters(tmp_path) == [] and task.spout.source.acked == []
+
+
+def test_an_interval_that_an_earlier_release_wrote_can_be_read() -> None:
+    """E15: a journal, or a state table, names the module in which that release had its intervals."""
+    written = (
+        b"\x80\x05\x95X\x00\x00\x00\x00\x00\x00\x00(K\x02(K\x07\x85\x94K\x04K\x00K\x0ct\x94\x8c%stormspark.worker."
+        b"sources.source_rows\x94\x8c\t_interval\x94\x93\x94K\x01K\x02K\x03\x87\x94R\x94\x85\x94K\x04Nt\x94."
+    )
+    row = Row(RowKey((7,), 4, 0, 12), (pa.MonthDayNano([1, 2, 3]),), 4)
+    assert decode(written) == row == decode(encode(row))
 
 
 def test_what_cannot_be_kept_is_a_dead_letter_that_says_so(tmp_path: Path) -> None:
