@@ -496,7 +496,7 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
     values: Mapping[str, Any] = {
         "stormspark.worker.departures._FRAME_TUPLES": pieces.frame,
         "stormspark.worker.turns._BURST": pieces.burst,
-        "stormspark.worker.spout_task._EMITS_A_TURN": pieces.burst,
+        "stormspark.worker.spout_task._EMITS_PER_TURN": pieces.burst,
         "stormspark.worker.bolt_task._CHUNK_FIRST": pieces.chunk,
         "stormspark.worker.transactions.reached": reached,
         "stormspark.worker.state.batch_state.reached": reached,
