@@ -110,5 +110,5 @@ class Reporter:
 
     def _changes(self, time: AckerTime) -> Iterator[pa.Table]:
         for spout in self._spouts:
-            if changes := spout.acker_changes(time, partial(record_ids, self._random)):
+            if changes := spout.source.acker_changes(time, partial(record_ids, self._random)):
                 yield change_table(spout.component.id, spout.id, changes)

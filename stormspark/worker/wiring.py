@@ -80,7 +80,14 @@ def make_tasks(plan: PhysicalPlan, index: int, host: Host, refusals: Refusals) -
             tasks[placed.id] = bolt(placed, component, conf, host)
         else:
             spout = ArrowSpoutTask if component.vectorised else SpoutTask
-            tasks[placed.id] = spout(placed, component, conf, host, acking=plan.settings.acking)
+            tasks[placed.id] = spout(
+                placed,
+                component,
+                conf,
+                host,
+                acking=plan.settings.acking,
+                waits_for_commit=plan.exactly_once,
+            )
     order = forward_order(plan.components, plan.edges)
     downstream = sorted(tasks.values(), key=lambda task: (order[task.component.id], task.id))
     bolts = [task for task in downstream if isinstance(task, BoltTask)]

@@ -178,7 +178,7 @@ class Stories:
         if missing <= 0:
             return []
         if not isinstance(recording, Recording):
-            if spout is not None and spout.suspended:
+            if spout is not None and spout.calls.suspended:
                 return [Holder(spout.name, "emitting", missing)]
             return [Holder(f"a task of worker {self._worker}", "dropped", missing)]
         left = recording.open.copy()

@@ -11,7 +11,7 @@ from stormspark.worker.tuples.spout_collector cimport SpoutCollector
 
 @cython.locals(account=SpoutAccount, deadline=double, now=double, turn=Py_ssize_t, before=Py_ssize_t, pause_at=Py_ssize_t,
                emitted=bint, call=Py_ssize_t)
-cpdef ask_for_tuples(next_tuple, SpoutCollector collector, clock, Py_ssize_t most_pending, task)
+cpdef ask_for_tuples(next_tuple, SpoutCollector collector, clock, Py_ssize_t most_pending, calls)
 
 @cython.locals(delivery=tuple, tup=Tuple, position=Py_ssize_t, unshared=Py_ssize_t)
 cpdef execute_basic(list batch, execute, BasicCollector collector, Ledger ledger, runner)

@@ -30,7 +30,7 @@ from stormspark.worker.tuples.spout_collector import SpoutCollector
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
     from stormspark.worker.bolts.runner import Runner
-    from stormspark.worker.spout_task import SpoutTask
+    from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
 
 __all__ = [
     "ack_kept",
@@ -57,17 +57,17 @@ def ask_for_tuples(
     collector: SpoutCollector,
     clock: Callable[[], float],
     most_pending: int,
-    task: SpoutTask,
+    calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``task.calls`` times, until it emits nothing; return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times, until it emits nothing; return whether the last call emitted.
 
     Each emit is stamped with the time at which its call began.
     """
     account = collector._account
-    deadline, turn = task.deadline, task.turn
+    deadline, turn = calls.deadline, calls.turn
     now = collector.now
     emitted = False
-    for call in range(task.calls):
+    for call in range(calls.most):
         # The first call is made even after the deadline: the calls of other spouts may have blocked that long.
         if account.pending >= most_pending or (call and now >= deadline):
             break
@@ -77,8 +77,8 @@ def ask_for_tuples(
         next_tuple()
         emitted = collector.emitted != before
         # If `pause_at` has changed, the call was suspended. Now that it has returned, the spout may get its verdicts.
-        if collector.pause_at != pause_at and task.emits_in_call:
-            task.emits_in_call = 0
+        if collector.pause_at != pause_at and calls.emits_in_call:
+            calls.emits_in_call = 0
             break
         if not emitted:
             break

@@ -219,9 +219,9 @@ class ArrowSpoutTask(SpoutTask):
     def ask(self, calls: int, deadline: float) -> bool:
         """See `SpoutTask.ask`. The number of calls is chosen so that they emit about one turn's rows."""
         calls = max(1, min(calls, int(_ROWS_A_TURN / max(self._rows_a_call, 1.0))))
-        before = self._emitted_in_round
+        before = self.allowance.emitted
         went_on = super().ask(calls, deadline)
-        self._rows_a_call = (self._emitted_in_round - before) / calls
+        self._rows_a_call = (self.allowance.emitted - before) / calls
         return went_on
 
     def read_counters(self) -> TaskCounters:

@@ -515,7 +515,7 @@ def test_a_call_that_emits_for_ever_is_suspended() -> None:
     rig = Rig(line(Endless(), Do(nothing)), 1)
     rig.clock.advance(1)
     rig.batches(2)
-    assert rig.tasks("a")[0].suspended
+    assert rig.tasks("a")[0].calls.suspended
     assert rig.tasks("b")[0].counters.executed > 1000
     rig.cluster.close()
 
