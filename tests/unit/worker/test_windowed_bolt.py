@@ -24,7 +24,7 @@ from stormspark import (
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan import plan_topology
 from stormspark.testing import TestWordSpout
-from tests.unit.worker.components import Call, Collect, Script
+from tests.unit.worker.components import Call, Collect, Script, fails_of
 from tests.unit.worker.rig import Rig, two
 
 
@@ -368,7 +368,7 @@ def test_a_failed_exception_fails_the_window_and_the_task_goes_on(error: type[Ex
     assert windows_of(rig).items == [[0, 1], [0, 1, 2, 3], [4, 5], [4, 5, 6, 7], [6, 7, 8, 9]]
     (spout,) = rig.users("a")
     assert [(what, n) for what, n, *_ in spout.heard] == [*failed(0, 1, 2, 3), *acked(4, 5)]
-    assert f"{error.__name__}: not this one" in spout.heard[0][2]
+    assert f"{error.__name__}: not this one" in fails_of(spout)[0].reason
     task = rig.tasks("b")[0]
     assert (task.counters.restarts, task.counters.failed, task.counters.acked) == (0, 4, 2)
     assert len(rig.errors) == (error is ReportedFailedException)
