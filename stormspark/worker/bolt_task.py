@@ -24,7 +24,7 @@ from stormspark.api.tuple_state import SETTLED
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.spi import BatchAware, TransactionAttempt
-from stormspark.worker.bolts.chunks import ChunkSize
+from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.bolts.runner import Runner
@@ -170,7 +170,7 @@ class BoltTask(Task):
     def ready(self) -> int:
         """How many of the waiting tuples the bolt could execute now."""
         waiting = self.queue.waiting
-        return min(waiting, self._runner.room) if waiting else 0
+        return min(waiting, self._runner.room) if waiting and self._runner.works_outside else waiting
 
     def waiting_deliveries(self) -> Iterator[Delivery]:
         """Iterate over the tuples that wait to be executed, in order."""
@@ -241,7 +241,7 @@ class BoltTask(Task):
     def run(self) -> int:
         """Execute one chunk of the waiting tuples; return how many that were."""
         queue, size, counters, clock = self.queue, self._chunk_size, self.counters, self._clock
-        most = min(size.most, self._runner.room)
+        most = min(size.most, self._runner.room) if self._runner.works_outside else size.most
         batch = queue.take(most) if most > 0 else []
         if not batch:
             return 0
@@ -256,15 +256,16 @@ class BoltTask(Task):
             took = (now - begun) / step
             begun = now
             counters.latency.add(took, step)
-            # Ticks are not counted: counts are of users' tuples only (J15).
-            ticks = queue.count_ticks(batch, done, done + step)
-            counters.executed += step - ticks
-            if ticks and self._runner.acks_on_return:
-                counters.acked -= ticks
+            counters.executed += step
+            if queue.ticks:  # they are not counted: counts are of users' tuples only (J15)
+                ticks = queue.count_ticks(batch, done, done + step)
+                counters.executed -= ticks
+                if self._runner.acks_on_return:
+                    counters.acked -= ticks
             size.add(took, step)
             done += step
-            if size.is_over(now - started):
-                break  # other bolts need their turn, and the superstep has to end
+            if size.timed_alone and now - started > CHUNK_SECONDS:
+                break  # the bolt has become slow: other bolts need their turn, and the superstep has to end
         queue.executed += done
         self._piece = []  # lets go of the executed tuples, because the next chunk may be far off
         if done < len(batch):

@@ -28,4 +28,4 @@ class AutomaticRunner(PlainRunner):
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
         """See `Runner.run`."""
-        return execute_automatic(chunk, self._bolt, self.collector, self._held, begun, self.task.ledger, self)
+        return execute_automatic(chunk, self._bolt, self.collector, self._held, begun, self._ledger, self)

@@ -25,7 +25,8 @@ class BasicRunner(Runner):
     def __init__(self, task: BoltTask, bolt: BasicBolt) -> None:
         super().__init__(task)
         self._bolt = bolt
-        self._basic = BasicCollector(task, task.ledger)
+        self._ledger = task.ledger
+        self._basic = BasicCollector(task, self._ledger)
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         self._bolt.prepare(conf, context)
@@ -35,4 +36,4 @@ class BasicRunner(Runner):
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
         """See `Runner.run`."""
-        return execute_basic(chunk, self._bolt.execute, self._basic, self.task.ledger, self)
+        return execute_basic(chunk, self._bolt.execute, self._basic, self._ledger, self)

@@ -21,14 +21,14 @@ class KeptRunner(OutsideRunner):
 
     def _connect(self) -> None:
         # The functions refer to the task and not to this runner, which the bolt would then keep alive.
-        task = self.task
+        task, ledger = self.task, self._ledger
 
         def sender(stream: str) -> Send | None:
             outlet = task.unguarded_outlet(stream)
             return None if outlet is None else outlet.send
 
         def ack(given: Sequence[Given]) -> None:
-            ack_kept(given, task.ledger, task)
+            ack_kept(given, ledger, task)
 
         self._bolt.connected(sender, ack)
 

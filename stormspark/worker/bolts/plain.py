@@ -29,7 +29,8 @@ class PlainRunner(Runner):
         self._bolt = bolt
         # The value is when the tuple's chunk began, so that the story of a failed tree can name who held it, and since when.
         self._held: MutableMapping[Tuple, float] = self._new_held()
-        self.collector = BoltCollector(task, task.ledger, self._held)
+        self._ledger = task.ledger
+        self.collector = BoltCollector(task, self._ledger, self._held)
         self.collector.guarded = task.guarded
 
     def _new_held(self) -> MutableMapping[Tuple, float]:

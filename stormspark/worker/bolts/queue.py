@@ -25,7 +25,8 @@ class TupleQueue:
         #: Deliveries taken out of the inbox; those from `_next` on still wait, and are older than those in the inbox.
         self._taken: list[Delivery] = []
         self._next = 0
-        self._ticks = 0  # how many ticks wait
+        #: How many ticks wait.
+        self.ticks = 0
         #: How many deliveries were executed, ever.
         self.executed = 0
         self._seen = (0, 0)  # at the last call of `not_reached`: how many waited, and `executed`
@@ -67,7 +68,7 @@ class TupleQueue:
     def add_tick(self, seconds: float) -> None:
         """Add a tick behind the tuples that wait already (C9)."""
         self.inbox.append(((seconds,), TICK_SOURCE, None))
-        self._ticks += 1
+        self.ticks += 1
 
     def put_back(self, deliveries: list[Delivery]) -> None:
         """Put back tuples that `take` returned, ahead of all others."""
@@ -98,7 +99,7 @@ class TupleQueue:
             cut = max(first, len(queue) - (most - len(newest)))
             end = queue[cut:]
             del queue[cut:]
-            if self._ticks:
+            if self.ticks:
                 queue.extend(delivery for delivery in end if delivery[1] is TICK_SOURCE)
                 end = [delivery for delivery in end if delivery[1] is not TICK_SOURCE]
             newest = end + newest
@@ -106,13 +107,11 @@ class TupleQueue:
 
     def count_ticks(self, chunk: list[Delivery], start: int, end: int) -> int:
         """Return how many ticks were executed in this part of a chunk, and forget them."""
-        if not self._ticks:
-            return 0
         ticks = sum(source is TICK_SOURCE for _, source, _ in chunk[start:end])
-        self._ticks -= ticks
+        self.ticks -= ticks
         return ticks
 
     def clear(self) -> None:
         """Drop everything."""
         self.inbox.clear()  # not a new list, because senders hold this one
-        self._taken, self._next, self._ticks = [], 0, 0
+        self._taken, self._next, self.ticks = [], 0, 0

@@ -104,9 +104,8 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                tup.state = (
-                    tuple_state.SETTLED
-                )  # the user has kept it; it is acked, so nobody may ack it again or anchor to it
+                # The user has kept it. It is acked, so nobody may ack it again or anchor to it.
+                tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:
                 tup.values = values

@@ -50,7 +50,7 @@ class RowQueue(TupleQueue):
     @property
     def waiting(self) -> int:
         """How many tuples wait: rows, ticks, and tuples in the inbox."""
-        return super().waiting + self.rows + self._ticks
+        return super().waiting + self.rows + self.ticks
 
     def deliveries(self) -> Iterator[Delivery]:
         """Iterate over the waiting tuples and rows; the deliveries of rows have no values."""
@@ -93,7 +93,7 @@ class RowQueue(TupleQueue):
     def add_tick(self, seconds: float) -> None:
         """Add a tick behind the record batches that wait already (C9)."""
         self._batches.append(None)
-        self._ticks += 1
+        self.ticks += 1
 
     # -- out -------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class RowQueue(TupleQueue):
         """Take the oldest record batch out, joined with small ones after it; None is a tick."""
         one = self._batches.popleft()
         if one is None:
-            self._ticks -= 1
+            self.ticks -= 1
             return None
         self.rows -= one.rows.num_rows
         self.bytes -= one.rows.nbytes
