@@ -201,6 +201,7 @@ _OWNER = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["killed", "exits"])
 @pytest.mark.faults
 def test_nothing_outlives_the_process_that_started_it(end: str, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     assert done.exit_code == 2 and "can't be written" in done.stderr
 
 
+@pytest.mark.slow
 def test_importing_shows_the_plan_and_what_goes_wrong(tmp_path):
     """In a process of its own, with the grade that says so."""
     good = (

@@ -73,6 +73,7 @@ ONE_OF_EACH = [
 ]
 
 
+@pytest.mark.slow
 def test_hashes_are_the_same_in_every_process():
     """G24: Python's own are not, unless PYTHONHASHSEED is set everywhere."""
     here = [key_hash(key) for key in ONE_OF_EACH]

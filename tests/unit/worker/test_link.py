@@ -346,6 +346,7 @@ def test_a_stranger_that_talks_nonsense(make, key, noise, seen):
     assert len(seen) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "count"), [(KEY, 500), (TLS, 100)], ids=["plain", "tls"])
 def test_hundreds_of_silent_strangers(make, key, count, seen):
     """They are few at a time, each is dropped after seconds, and who knows the key comes in meanwhile."""
@@ -369,6 +370,7 @@ def test_hundreds_of_silent_strangers(make, key, count, seen):
     assert len(seen) == 2
 
 
+@pytest.mark.slow
 def test_a_door_outlives_a_shortage_of_descriptors():
     """And waits for it to end without turning round and round."""
     script = """
@@ -461,6 +463,7 @@ def test_something_else_at_that_port():
             dial(Endpoint(ELSEWHERE, other.getsockname()), KEY, silence_secs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [KEY, TLS], ids=["plain", "tls"])
 def test_a_side_that_is_busy_for_longer_than_the_silence_is_not_given_up(tmp_path, key):
     """Its kernel answers. TCP_USER_TIMEOUT would end this connection."""
