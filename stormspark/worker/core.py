@@ -30,12 +30,12 @@ from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.host.messages import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
-from stormspark.worker.sources.source_rows import readable
+from stormspark.worker.sources.row_codec import readable
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import reset_timeouts
+from stormspark.worker.tuples.edges import reset_timeouts
 
 __all__ = ["Worker"]
 
@@ -174,7 +174,7 @@ class Worker:
         self.ledger.abandon(reason)
         if batch is not None:
             for spout in self.wiring.spouts:
-                spout.forget_batch(batch)
+                spout.source.forget_batch(batch)
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
@@ -269,7 +269,7 @@ class Worker:
         self.round_clock.round_begins(
             now,
             orders.target_secs,
-            was_limited=any(spout.limited for spout in spouts),
+            was_limited=any(spout.allowance.limited for spout in spouts),
             unlimited=orders.asks_spouts and not limited,
         )
         self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
@@ -278,7 +278,7 @@ class Worker:
                 states.recording.begin(step.batch)
             if step.batch != self._batch_and_attempt[0]:
                 for spout in spouts:
-                    spout.next_batch()
+                    spout.life.batch_begins()
             self._batch_and_attempt = (step.batch, step.attempt)
             self.transaction.begin_batch(step)
         self.transaction.begin_round()
@@ -324,7 +324,7 @@ class Worker:
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
             return False
         for spout in self.wiring.spouts:
-            spout.asked_again(now)
+            spout.allowance.go_on(now)
         until = now + min(_FILL_SECONDS, clock.left_to_fill)
         used_up = self.turns.ask_spouts(until, self.wiring.spouts)
         self.stories.end_superstep()

@@ -112,8 +112,6 @@ def make_parts(
         states.recording = recording = InputRecording(files, state.generation, index, wiring.bolts)
         for bolt in wiring.bolts:
             bolt.inputs = recording.tasks[bolt.id]
-    for spout in wiring.spouts:
-        spout.waits_for_commit = plan.exactly_once
     for bolt in wiring.bolts:
         bolt.in_transactions = plan.exactly_once
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from stormspark.acker import Ledger, Outcome, Roots, Verdict
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.edges import fail_roots
 
 __all__ = ["Refusals"]
 

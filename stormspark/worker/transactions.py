@@ -87,7 +87,7 @@ class WorkerTransaction:
         else:
             self.hear_of_commit(step.orders.committed)
         for spout in self._spouts:
-            spout.skip(step.orders.earlier.given_up.get(spout.id, ()))
+            spout.source.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
         """Take over that batch ``committed`` is the last one that is committed, if that is new."""
@@ -200,7 +200,7 @@ class WorkerTransaction:
         """Make the report at the end of a round; prepare the batch for its commit if no worker has anything left of it."""
         for spout in self._spouts:
             spout.note_failures()
-        failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
+        failed = {spout.id: tuple(rows) for spout in self._spouts if (rows := spout.source.take_failed())}
         if self.prepared is not None:
             aborts = self._aborts()
             return self.prepared._replace(
@@ -236,7 +236,7 @@ class WorkerTransaction:
         for parts in self._ledger.parts_to_send.values():
             for _, verdict in parts.fails:
                 return verdict.reason or "a tuple has failed"
-        failed = next((tree for spout in self._spouts if (tree := spout.failed_tree) is not None), None)
+        failed = next((tree for spout in self._spouts for tree in spout.verdicts.failed()), None)
         if failed is not None:
             return f"message {failed.message_id!r} {failed.verdict}"
         return self._fails_elsewhere or None
@@ -269,7 +269,7 @@ class WorkerTransaction:
             held = bolt.held()
             if held:
                 count += len(held)
-                bolt.tell_failure(
+                bolt.reports.add_failure(
                     "held",
                     f"holds {len(held)} tuples over the end of their batch, outside of its state: if a worker dies, rows of "
                     f"sources come again, and tuples of other spouts are lost. Store in the state what the bolt needs of them, "

@@ -35,6 +35,6 @@ def followed() -> str:
 
 
 @pytest.mark.parametrize("key", sorted(key for key, known in STORM_KEYS.items() if not known.useless_because))
-def test_a_key_of_which_nothing_is_said_is_followed(key: str) -> None:
+def test_each_key_without_a_reason_is_followed(key: str) -> None:
     """A23, A25: the others come with a reason, which is told before the topology runs."""
     assert key in LABELS or key in followed(), f"{key} does nothing here: give it a reason in storm_keys.py"

@@ -17,7 +17,9 @@ from tests.conformance.components import EFFECTS, Failed, Recorded, acked, faile
 
 ENGINES = [
     pytest.param(("local", 1), id="local"),
-    pytest.param(("local", 2), id="local-2-workers", marks=pytest.mark.slow),  # one and three are enough after an edit
+    pytest.param(
+        ("local", 2), id="local-2-workers", marks=pytest.mark.slow
+    ),  # one and three are enough after an edit
     pytest.param(("local", 3), id="local-3-workers"),
     pytest.param(("spark", 2), id="spark-2-workers", marks=pytest.mark.spark),
 ]

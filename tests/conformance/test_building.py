@@ -160,7 +160,7 @@ def test_filter_aggregate_and_rank_in_two_steps(run: Run) -> None:
     assert done.effects("best") == [[list(pair) for pair in ranked]]
 
 
-def test_who_emits_must_have_declared_what(run: Run) -> None:
+def test_a_component_must_declare_what_it_emits(run: Run) -> None:
     """X60, A10: the error names the component and what to do."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(1, replays=0))

@@ -82,7 +82,7 @@ def test_all_and_lowest(run: Run) -> None:
 
 
 @pytest.mark.parametrize("grouping", [ToTheLast(), f"{_HERE}.ToTheLast"])
-def test_a_grouping_of_ones_own(run: Run, grouping: Any) -> None:
+def test_a_custom_grouping(run: Run, grouping: Any) -> None:
     """A42, D13: an object, or the path of a class; also where values travel by a serializer of one's own (A45)."""
     done = run(topology(Grouping.custom(grouping), topology__serializer__classname=f"{_HERE}.Backwards"))
     assert taken(done) == ONCE_EACH

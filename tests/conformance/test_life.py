@@ -85,7 +85,7 @@ def test_hooks_and_metrics(run: Run) -> None:
     assert bolt == {"emit": 0, "execute": 10, "ack": 10, "fail": 1}
 
 
-def test_a_component_is_told_its_configuration_and_place(run: Run) -> None:
+def test_a_component_learns_its_configuration_and_place(run: Run) -> None:
     """Each task finds its own configuration, its index and its inputs in its context (A20, A26, A27)."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(4))
@@ -97,7 +97,7 @@ def test_a_component_is_told_its_configuration_and_place(run: Run) -> None:
     ]
 
 
-def test_a_spout_that_raises_begins_anew_and_hears_nothing_of_its_old_messages(run: Run) -> None:
+def test_a_spout_that_raises_restarts_and_hears_nothing_of_its_old_messages(run: Run) -> None:
     """B14, B10, B12, E35, W22: that task alone; a spout with nothing to say is asked again."""
     builder = TopologyBuilder()
     builder.set_spout("moody", Moody(8))

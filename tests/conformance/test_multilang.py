@@ -126,12 +126,12 @@ def echoing(orders: dict[int, tuple[str, Any]], total: int, *start: str, conf: A
     ("order", "said"),
     [
         (("die", 3), "ended with exit code 3"),
-        (("write", "noise\n"), "said 'noise': it is no JSON"),
+        (("write", "noise\n"), "sent 'noise': it is not JSON"),
         (("ack twice", 0), "acked or failed already"),
         (("emit", {"tuple": [1, 2], "stream": "none"}), "'none'"),
     ],
 )
-def test_a_task_whose_child_ends_begins_anew_alone(run: Run, order: tuple[str, Any], said: str) -> None:
+def test_a_task_whose_child_ends_restarts_alone(run: Run, order: tuple[str, Any], said: str) -> None:
     """B14, I12, W22: what it held fails, with the reason, and comes again; the others notice nothing."""
     done = run(echoing({30: order}, 100))
     recorded = Counter(one.values[1] for one in done.recorded("record"))

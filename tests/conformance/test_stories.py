@@ -51,7 +51,7 @@ def test_every_tuple_of_every_tree_is_in_its_story(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_the_story_of_a_tree_that_timed_out_says_who_let_go_of_it(run: Run) -> None:
+def test_the_story_of_a_timed_out_tree_names_the_task_that_dropped_it(run: Run) -> None:
     """W3, W4, W6: nothing is sampled."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(4, replays=1), parallelism=2)

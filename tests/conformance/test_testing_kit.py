@@ -227,7 +227,7 @@ def test_one_spout_is_mocked_on_several_streams_and_the_other_runs(complete: Com
     assert done.statistics.components["real"].acked == 2
 
 
-def test_each_run_begins_anew(complete: Complete) -> None:
+def test_each_run_starts_from_nothing(complete: Complete) -> None:
     """J25: nothing is left of the one before."""
     topology = sided()
     first, second = (complete(topology, {"mocked": []}) for _ in range(2))

@@ -156,9 +156,7 @@ def test_an_outage_that_is_shorter_than_the_silence_ends_nothing(hosts):
 
 
 @pytest.mark.parametrize(("kind", "is_seen"), [("plain", True), ("tls", False)])
-def test_who_listens_at_the_cables_sees_neither_plans_nor_tuples_where_they_are_encrypted(
-    hosts, kind, is_seen
-):
+def test_an_eavesdropper_sees_neither_plans_nor_tuples_where_they_are_encrypted(hosts, kind, is_seen):
     at_driver = hosts.run(hosts.driver, "listener", f"to-{hosts.executor[-1]}")
     at_other = hosts.run(hosts.other, "listener", f"to-{hosts.executor[-1]}")
     assert said_by(at_driver) == said_by(at_other) == {"listens": True}

@@ -306,7 +306,7 @@ def test_a_log_is_given_up_only_after_four_answers_and_five_seconds(
     st.dictionaries(st.sampled_from("xyz"), OFFSETS),
     st.integers(1, 100),
 )
-def test_who_is_blocked_is_told_with_the_offset(
+def test_a_blocked_partition_is_reported_with_its_offset(
     low: dict[str, int], highest: dict[str, int], most: int
 ) -> None:
     """W13: exactly those that are so far apart."""

@@ -25,7 +25,9 @@ from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spi import RangeSpout
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA, AckerLog, change_table
-from stormspark.worker.sources.source_rows import Row, SourceRows, decode, encode
+from stormspark.worker.sources.row_codec import decode, encode
+from stormspark.worker.sources.rows import Row
+from stormspark.worker.sources.source_rows import SourceRows
 
 DELAY = 8.0
 

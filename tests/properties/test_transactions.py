@@ -229,7 +229,7 @@ class Engine:
         return {decode_key(row["key"]): pickle.loads(row["value"]) for row in rows}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=min(25, settings().max_examples // 4), deadline=None)
 @given(st.integers(1, 3), st.integers(0, 2**32), st.sampled_from([0.0, 0.005, 0.02]))
 def test_all_happens_once(workers: int, seed: int, deaths: float) -> None:
     """C35, C42, C44: state, what was drawn at random, and acks, whatever dies between two steps; acks come after the commit."""

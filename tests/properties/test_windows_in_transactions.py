@@ -35,7 +35,7 @@ from tests.properties.test_transactions import LONG_SECS, Engine, acked, clock
 from tests.repeatable_spouts import NumbersFromState
 
 #: `make soak` draws more of them.
-EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", min(8, settings().max_examples // 6)))
 MESSAGES = 40
 #: What is drawn outside of the state; each example has its own.
 dice = Random()

@@ -37,6 +37,7 @@ def test_no_schedule_breaks_a_promise(family: str) -> None:
         assert found is None, f"\n{simplest(found)}"
 
 
+@pytest.mark.slow
 def test_small_schedules_break_no_promise_one_by_one() -> None:
     """Of small runs, each single thing that can happen, at each place where it can."""
     tried = 0

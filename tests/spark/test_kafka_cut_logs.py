@@ -43,7 +43,7 @@ def wait_for_both_to_be_told(running: SparkTopology, cut_at: int) -> None:
 
 
 @pytest.mark.long
-def test_cut_logs_and_topics_made_anew_while_it_runs_and_while_it_does_not(
+def test_cut_logs_and_recreated_topics_while_it_runs_and_while_it_does_not(
     kafka: KafkaBroker, start: Start, tmp_path: Path
 ) -> None:
     """The log goes on at its end, the topic at its beginning; each message once, and the driver is told of both."""

@@ -62,7 +62,7 @@ def table(spark: SparkSession, location: str) -> SparkStateTable:
         ("delta-rs", "hdfs://name:8020/count", False),
     ],
 )
-def test_who_writes_follows_from_the_setting_and_the_place(
+def test_the_writer_follows_from_the_setting_and_the_place(
     setting: str | None, location: str, expected: bool
 ) -> None:
     """C36: delta-rs where it can, else Spark, unless somebody says otherwise."""

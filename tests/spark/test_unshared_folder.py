@@ -108,7 +108,7 @@ def test_state_goes_by_way_of_the_driver_where_that_is_said(
     assert counted(checkpoint) == 2500
 
 
-def test_rows_that_could_not_be_kept_are_refused_unless_that_is_said(
+def test_rows_that_could_not_be_kept_are_refused_unless_the_user_allows_it(
     start: Start, checkpoint: Path, tmp_path: Path
 ) -> None:
     """E16: what the acker query has in its state is written by the executors beside the workers."""

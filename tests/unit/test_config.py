@@ -196,7 +196,7 @@ def test_a_word_that_there_is_not_is_refused_with_those_that_there_are(key):
         Settings.read({key: "exactly"})
 
 
-def test_what_says_who_writes_how_often_and_how_loud_is_one_of_some_words():
+def test_settings_that_take_one_of_a_list_of_words():
     """These settings, and no others, take one of a fixed list of words (C43, D3, X51)."""
     words = {key for key, field in SETTINGS.items() if field.metadata["one_of"]}
     assert words == {

@@ -118,7 +118,7 @@ def replay(
             changed = task.prepare_state(batch)
             if changed is None:
                 done.differences.append(
-                    f"pre_prepare or pre_save raised now, and did not then: {task.errors[-1].text}"
+                    f"pre_prepare or pre_save raised now, and did not then: {task.reports.errors[-1].text}"
                 )
                 return done
             compare_states(done, declared, table, dict(changed[0].items))

@@ -11,7 +11,7 @@ from stormspark.worker.stories.story import root_text
 
 if TYPE_CHECKING:
     from stormspark.worker.spout_task import SpoutTask
-    from stormspark.worker.tuples.collectors import SpoutCollector
+    from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 __all__ = ["SpoutStories"]
 

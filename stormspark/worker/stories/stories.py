@@ -157,7 +157,7 @@ class Stories:
             self._rates[spout.id] = (now, spout.counters.acked)
             if counts[spout.id]:
                 advice = self._advice(spout, counts[spout.id], spout.counters.acked - acked, now - since)
-                spout.tell_failure("advice", advice)
+                spout.reports.add_failure("advice", advice)
         self._timed_out.clear()
         explained = expired[: self._most_failures]
         found = find_holders({tree: tree for tree in explained}, self._bolts, self._lanes, self._names, now)
@@ -178,7 +178,7 @@ class Stories:
         if missing <= 0:
             return []
         if not isinstance(recording, Recording):
-            if spout is not None and spout.suspended:
+            if spout is not None and spout.calls.suspended:
                 return [Holder(spout.name, "emitting", missing)]
             return [Holder(f"a task of worker {self._worker}", "dropped", missing)]
         left = recording.open.copy()
@@ -235,7 +235,7 @@ class Stories:
             self._ledger.ask(root, self._others)
         after = "; its next emit is traced" if next_is_traced else ""
         how = f"failed by {reason}" if verdict.component else f"{verdict.outcome.value}: {reason}"
-        spout.tell_failure(
+        spout.reports.add_failure(
             verdict.outcome.value, f"message {home['message_id']:.100} {how}; story {root_text(root)}{after}"
         )
         return replace(verdict, root=root)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stormspark.acker import Roots
 from stormspark.acker.tree import Part, Tree
@@ -29,7 +29,19 @@ from stormspark.grouping.key import MemoLookup
 from stormspark.grouping.text_index import COMPILED, text_index
 from stormspark.spi import recycling
 
-__all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
+if TYPE_CHECKING:
+    from stormspark.worker.task import Task
+
+__all__ = [
+    "Delivery",
+    "Outlet",
+    "Send",
+    "Subscription",
+    "WrappedOutlet",
+    "add_edge",
+    "make_outlet",
+    "outlet_of",
+]
 
 #: A tuple on its way: values, source, and the trees it belongs to. It is a plain tuple because Python makes those fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
@@ -259,3 +271,15 @@ def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> O
     if len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
         return _OneCopy(source, subscriptions[0])
     return _AllCopies(source, subscriptions)
+
+
+def outlet_of(task: Task, stream: str) -> Outlet:
+    """Return the outlet of a stream; raises `EmitError` for a stream that the component does not declare (B9)."""
+    try:
+        return task.outlets[stream]
+    except KeyError:
+        msg = (
+            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
+            f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields"
+        )
+        raise EmitError(msg) from None

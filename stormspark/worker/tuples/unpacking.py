@@ -20,8 +20,8 @@ from stormspark.acker import Outcome, RemoteEdges, Roots, Verdict
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Branch
 from stormspark.api import TupleSource
-from stormspark.worker.tuples.collectors import fail_roots
 from stormspark.worker.tuples.columns import unpacked
+from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.frame_layout import LENGTH, Block, Orders
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.tuples.salvage import Damaged, error_text, salvage

@@ -129,7 +129,7 @@ def test_joins_of_sources_that_go_on_for_ever(stormspark: Stormspark, tmp_path: 
     assert expected <= joined() <= {*expected, "apple 0"}
 
 
-def test_an_error_is_told_with_the_line_of_the_file(stormspark: Stormspark, tmp_path: Path) -> None:
+def test_an_error_has_the_line_of_the_file(stormspark: Stormspark, tmp_path: Path) -> None:
     """An error in a user's function names the stage, the line of the user's file and the element (G24, W22)."""
     file = tmp_path / "raises.py"
     file.write_text(RAISES)

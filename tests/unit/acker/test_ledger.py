@@ -219,9 +219,7 @@ def test_a_lost_worker_fails_the_trees_with_something_outside_and_no_others(
     assert back.verdict is None and local.verdict is None
 
 
-def test_a_spout_that_starts_anew_hears_nothing_of_its_old_trees(
-    ledger: Ledger, account: SpoutAccount
-) -> None:
+def test_a_restarted_spout_hears_nothing_of_its_old_trees(ledger: Ledger, account: SpoutAccount) -> None:
     """Forgetting a spout drops its open trees without a verdict, and leaves those of other spouts (B10, E35)."""
     other = SpoutAccount(task=8)
     opened(ledger, account, 1)

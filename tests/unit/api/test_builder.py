@@ -54,7 +54,7 @@ class UnpicklableGrouping(ShuffleGrouping):
         raise TypeError(msg)
 
 
-def test_what_was_declared_is_there() -> None:
+def test_a_built_topology_has_what_was_declared() -> None:
     """The built topology has the declared components, inputs, streams and numbers, with the user's line (A1, A6)."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout(), parallelism=2)
@@ -114,7 +114,7 @@ def test_parallelism_must_be_positive(parallelism: object) -> None:
         TopologyBuilder().set_spout("words", TestWordSpout(), parallelism=parallelism)  # type: ignore[arg-type]
 
 
-def test_a_class_instead_of_an_instance_is_told_apart() -> None:
+def test_a_class_instead_of_an_instance_is_refused() -> None:
     """A class in place of an instance is rejected, and the error shows the missing brackets (A1)."""
     with pytest.raises(InvalidTopologyError, match=r"did you forget the brackets, TestWordSpout\(\)\?"):
         TopologyBuilder().set_spout("words", TestWordSpout)  # type: ignore[arg-type]
@@ -140,14 +140,14 @@ def test_a_stream_declared_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("",), (3,)])
-def test_field_names_differ_and_are_texts(names: tuple[str, ...]) -> None:
+def test_field_names_differ_and_are_strings(names: tuple[str, ...]) -> None:
     """Field names must be strings that are not empty and differ from each other (A11)."""
     with pytest.raises(InvalidTopologyError):
         Fields(*names)
 
 
 @pytest.mark.parametrize("id", ["", None, 7, b"words"])
-def test_ids_are_texts(id: object) -> None:
+def test_ids_are_strings(id: object) -> None:
     """A component's id must be a string that is not empty; the error has the user's line (A13, J5)."""
     with pytest.raises(
         InvalidTopologyError, match=r"test_builder\.py:\d+: a component's id must be a string"
@@ -196,7 +196,7 @@ def test_a_wrong_subscription_is_refused_at_its_line(
         bolt.grouping(source, grouping, stream)
 
 
-def test_a_grouping_that_cannot_be_pickled_is_told_with_its_line() -> None:
+def test_a_grouping_that_cannot_be_pickled_is_reported_with_its_line() -> None:
     """A grouping that can't be pickled is rejected, with the line that subscribes (A2, D13)."""
     bolt = TopologyBuilder().set_bolt("count", TestWordCounter())
     with pytest.raises(
@@ -236,7 +236,7 @@ def test_worker_hooks_are_pickled_with_their_line() -> None:
         ),
     ],
 )
-def test_what_is_no_worker_hook_is_refused_at_its_line(hook: WorkerHook, text: str) -> None:
+def test_a_non_hook_is_refused_at_its_line(hook: WorkerHook, text: str) -> None:
     """A non-hook, and a hook that can't be pickled, is rejected with the line that passed it (A5, A2)."""
     with pytest.raises((InvalidTopologyError, SerializationError), match=r"test_builder\.py:\d+: .*" + text):
         TopologyBuilder().add_worker_hook(hook)

@@ -113,7 +113,7 @@ def test_declarers_write_storms_keys(
         ),
     ],
 )
-def test_what_is_wrong_is_refused_at_the_users_line(declare: Callable[[Any], Any], text: str) -> None:
+def test_a_wrong_setting_is_refused_at_the_users_line(declare: Callable[[Any], Any], text: str) -> None:
     """A wrong value for a component's setting is rejected, with the user's line and the component (A9, J5)."""
     with pytest.raises(
         InvalidTopologyError, match=r"test_component_configuration\.py:\d+: bolt 'count': .*" + text

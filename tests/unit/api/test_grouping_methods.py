@@ -89,7 +89,7 @@ def test_the_fields_of_a_partial_key_are_checked_when_the_topology_is_planned() 
         plan_topology(builder.create_topology("t"))
 
 
-def test_a_field_may_be_named_by_a_text() -> None:
+def test_a_field_may_be_named_by_a_string() -> None:
     """A partial key grouping takes the name of a field in place of `Fields` (D12)."""
     builder = TopologyBuilder()
     bolt(builder).partial_key_grouping("words", "word")  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_a_grouping_of_ours_is_a_custom_grouping_as_well() -> None:
     assert grouping == PartialKeyGrouping("word")
 
 
-def test_a_custom_grouping_that_is_none_is_refused_with_its_place() -> None:
+def test_a_non_grouping_is_refused_with_its_place() -> None:
     """A non-grouping, and a grouping that can't be pickled, is rejected with the subscription and its line (D13)."""
     place = r"test_grouping_methods.py:\d+: bolt 'count' subscribes to stream 'other' of 'words': "
     with pytest.raises(

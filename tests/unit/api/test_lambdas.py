@@ -116,13 +116,13 @@ def test_functions_become_components(
         ),
     ],
 )
-def test_what_is_no_component_is_refused_at_the_users_line(wrong: Callable[[], Any], text: str) -> None:
+def test_a_non_component_is_refused_at_the_users_line(wrong: Callable[[], Any], text: str) -> None:
     """A1, A2: the wrong number of arguments, a class, a generator, something else."""
     with pytest.raises(InvalidTopologyError, match=HERE + r".*" + text):
         wrong()
 
 
-def test_a_function_that_uses_what_cannot_be_pickled_is_told_with_the_variable() -> None:
+def test_a_function_with_an_unpicklable_variable_names_the_variable() -> None:
     """A lambda that uses a value that can't be pickled is rejected, with the variable's name (A2, A3)."""
     lock = threading.Lock()
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_a_function_that_uses_what_cannot_be_pickled_is_told_with_the_variable()
         set_bolt(lambda tup: lock.acquire()).declaration()
 
 
-def test_what_a_function_raises_names_the_component() -> None:
+def test_an_error_of_a_function_names_the_component() -> None:
     """An exception in a function that serves as a spout names the spout and the user's line (A1, W22)."""
 
     def refuse() -> None:

@@ -392,6 +392,7 @@ def test_a_deletion_is_not_dropped_while_something_older_may_hold_the_key(table:
     assert len(state(table)) == 4_999 + FAN_IN + 2
 
 
+@pytest.mark.slow
 def test_files_stay_few_and_rows_are_written_again_seldom(tmp_path: Path) -> None:
     table = StateTable(tmp_path / "state", retain_txids=0)
     table.open(0)
@@ -515,6 +516,7 @@ def test_hours_are_counted_while_a_driver_is_alive(tmp_path: Path, clock: Clock)
     assert state(table, FAN_IN) == {b"a": b"%d" % (FAN_IN - 1), b"b": b"1"}
 
 
+@pytest.mark.slow
 def test_the_log_is_tidied_in_steps_of_their_own(table: StateTable) -> None:
     for _ in range(state_table._LOG_EVERY):
         commit(table, {b"a": b"x"})

@@ -102,7 +102,7 @@ def test_a_story_is_told_step_by_step_with_what_each_took(folder: Path) -> None:
     ]
 
 
-def test_a_tree_that_was_not_traced_tells_who_has_not_acked(folder: Path) -> None:
+def test_the_story_of_an_untraced_tree_names_the_tasks_that_have_not_acked(folder: Path) -> None:
     out = story(folder, FIRST).output
     assert f"message 17 of lines[0] timed out after 31 s: {REASON}" in out
     assert "  count[7] has held 1 tuple for 30.9 s without ack or fail" in out

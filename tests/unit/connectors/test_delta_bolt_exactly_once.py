@@ -103,6 +103,7 @@ def numbers_in(path: Path) -> list[int]:
     return sorted(n for (n,) in rows(path, "n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [None, SCHEMA], ids=["inferred", "given"])
 def test_each_row_is_there_once_after_crashes_and_batches_that_come_again(
     tmp_path: Path, schema: pa.Schema | None

@@ -87,7 +87,7 @@ def test_tasks_that_merge_at_the_same_time_win_one_after_the_other(tmp_path: Pat
         ({"delete_on": "gone"}, "merge_on names no key"),
     ],
 )  # fmt: skip
-def test_options_that_can_not_be(options: dict[str, Any], why: str) -> None:
+def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], why: str) -> None:
     """Options that contradict the schema or each other are rejected (J5)."""
     with pytest.raises(InvalidTopologyError, match=why):
         DeltaBolt("/nowhere", **options)

@@ -107,7 +107,7 @@ def test_a_log_that_was_cut_goes_on_at_its_end(
 
 
 @pytest.mark.parametrize("messages", [30, 300])
-def test_a_topic_that_was_made_anew_is_read_from_its_beginning(
+def test_a_recreated_topic_is_read_from_its_beginning_whatever_its_size(
     kafka: KafkaBroker, readings: list[Reading], messages: int
 ) -> None:
     """Also where it has more messages by then than the old one had."""

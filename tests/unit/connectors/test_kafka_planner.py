@@ -399,7 +399,7 @@ def begun(brokers: Brokers, **options: Any) -> tuple[Rig, Document]:
 
 
 @pytest.mark.parametrize("end", [0, 40, 99, 100, 101, 5000])
-def test_a_topic_that_is_made_anew_is_read_from_its_beginning(end: int) -> None:
+def test_a_recreated_topic_is_read_from_its_beginning(end: int) -> None:
     """K5: whether its end is below the position or beyond it, because its id is another; nothing comes before that is sure."""
     brokers = Brokers({T0: 100, T1: 7})
     brokers.ids = {"t": "one"}
@@ -421,7 +421,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(end: int) -> None:
     ]
 
 
-def test_a_topic_that_is_made_anew_may_have_other_partitions() -> None:
+def test_a_recreated_topic_may_have_other_partitions() -> None:
     """Fewer, or more; and another topic is not concerned."""
     for now in ({T0: 5}, {T0: 5, T1: 6, Partition("t", 2): 7}):
         brokers = Brokers({T0: 100, T1: 100, U0: 50})
@@ -763,7 +763,7 @@ def test_a_run_that_takes_what_there_is_may_begin_with_an_end_that_is_too_low(
     assert following.latest(position) == {"t": {"0": 1_000_500, "1": 9, "id": "one"}}
 
 
-def test_a_topic_that_is_made_anew_while_a_run_takes_what_there_is() -> None:
+def test_a_topic_recreated_during_a_run_that_takes_what_there_is() -> None:
     """All its partitions begin anew, also those that were not there when the run began; these are for the next run."""
     brokers = Brokers({T0: 100})
     brokers.ids = {"t": "one"}

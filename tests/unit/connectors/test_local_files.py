@@ -127,7 +127,7 @@ def test_decimals_have_their_digits() -> None:
         ("/no/such/folder", "text", None, {}, "finds no file or folder /no/such/folder"),
     ],
 )
-def test_what_only_spark_can_read_is_said(
+def test_a_source_that_only_spark_can_read_is_reported(
     path: str, format: str, schema: str | None, options: dict[str, Any], error: str
 ) -> None:
     """When the topology starts, with the user's line."""

@@ -19,20 +19,20 @@ def laid_out(texts: list[str], offset: int = 0) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("offset", [0, 5])
-def test_texts(offset: int) -> None:
+def test_a_column_of_strings_hashes_as_its_strings(offset: int) -> None:
     """Hashing a column of strings gives the hash of each string, also when it begins inside its buffer (D1, D2)."""
     hashes = ascii_hashes(*laid_out(TEXTS, offset))
     assert hashes.view(np.int32).tolist() == [value_hash(text) for text in TEXTS]
 
 
-def test_no_text_at_all() -> None:
+def test_an_empty_column_and_an_empty_string() -> None:
     """An empty column has no hashes, and an empty string hashes to 0 (D2)."""
     assert ascii_hashes(np.zeros(0, np.uint8), np.array([0])).tolist() == []
     assert ascii_hashes(np.zeros(0, np.uint8), np.array([0, 0])).tolist() == [0]
 
 
 @pytest.mark.parametrize("ints", ["long", "integer", "json"])
-def test_numbers(ints: str) -> None:
+def test_a_column_of_integers_hashes_as_its_integers(ints: str) -> None:
     """Hashing a column of integers gives the hash of each integer, for every typing of ints (D2, D3)."""
     hashes = long_hashes(np.array(NUMBERS), ints)
     assert hashes.view(np.int32).tolist() == [value_hash(number, ints) for number in NUMBERS]

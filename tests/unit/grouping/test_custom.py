@@ -117,7 +117,7 @@ def test_an_answer_that_is_no_list_of_targets_is_refused_with_all_that_one_needs
         chooser(Answers(answer))(("storm", 1))
 
 
-def test_what_it_raises_is_told_with_its_place_and_its_cause() -> None:
+def test_an_error_of_choose_tasks_has_its_place_and_its_cause() -> None:
     """An exception in choose_tasks becomes an EmitError with the task and the stream, and keeps its cause (D13)."""
 
     def fails(user: Any) -> list[int]:
@@ -154,7 +154,7 @@ def test_one_that_does_not_want_the_loads_costs_nothing() -> None:
     assert not isinstance(chooser(Answers([4])), LoadFollower)
 
 
-def test_what_refresh_load_raises_is_told_with_its_place() -> None:
+def test_an_error_of_refresh_load_has_its_place() -> None:
     """An exception in refresh_load becomes an error that names the grouping and the sender (D13)."""
     with pytest.raises(
         ComponentError, match=r"Loaded from component 'split'.* refresh_load raised ValueError"

@@ -141,7 +141,7 @@ def test_without_fields_the_stream_must_have_some() -> None:
         PartialKeyGrouping().chooser(GroupingContext("split", "default", (), 2, TASKS, (), Random(1)))
 
 
-def test_mistakes_in_fields_are_told() -> None:
+def test_mistakes_in_fields_are_reported() -> None:
     """A field that is named twice, or that the stream does not declare, is rejected (D12)."""
     with pytest.raises(
         InvalidTopologyError, match="a partial key grouping takes each field once, got 'n' twice"

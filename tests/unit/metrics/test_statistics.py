@@ -65,7 +65,7 @@ def test_totals_can_be_of_one_kind(kind, acked):
     assert statistics().total("acked", kind) == acked
 
 
-def test_the_json_says_who_was_slowed_down_because_of_whom():
+def test_the_json_names_the_throttled_spouts_and_the_bolts_at_fault():
     """F6, F11: time throttled by bolt, limits now and over time, queues against their marks; and all of it is bounded."""
     pressure = Pressure(
         spouts={

@@ -38,9 +38,7 @@ def feed_in_pieces(messages: Json | Msgpack, data: bytes, cuts: list[int]) -> li
     said=st.lists(VALUES.map(lambda value: {"command": "emit", "tuple": [value]}), max_size=4),
     cuts=st.lists(st.integers(0)),
 )
-def test_json_messages_arrive_as_they_were_said_however_they_are_cut(
-    said: list[Any], cuts: list[int]
-) -> None:
+def test_json_messages_arrive_whole_however_they_are_cut(said: list[Any], cuts: list[int]) -> None:
     """I1, W27: big integers too."""
     data = b"".join(Json().encode(message) for message in said)
     assert feed_in_pieces(Json(), data, cuts) == said
@@ -96,7 +94,7 @@ class _Whole(IntEnum):
 
 
 @given(values=st.lists(VALUES | VALUES.map(repr).map(_Text) | st.just(_Whole.SEVEN), max_size=4))
-def test_json_tuples_are_said_as_pythons_own_encoder_does(values: list[Any]) -> None:
+def test_json_tuples_are_encoded_as_pythons_own_encoder_does(values: list[Any]) -> None:
     """I6, W27: texts and integers too, which are said without it."""
     told = {"id": "17", "comp": "split", "stream": "words", "task": 4, "tuple": values}
     said = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode(told)
@@ -139,7 +137,7 @@ def test_what_json_does_not_have_is_refused_as_by_pythons_own_encoder(values: li
     number=st.integers(0, 10**9),
     kind=st.sampled_from([Json, Msgpack]),
 )
-def test_many_tuples_are_said_as_each_one_is(rows: list[Any], number: int, kind: Any) -> None:
+def test_many_tuples_are_encoded_as_each_one_is(rows: list[Any], number: int, kind: Any) -> None:
     """I6, I17: numbered on, up to the first that can't be said."""
     names: list[str] = []
     said = b""
@@ -313,7 +311,7 @@ def test_what_a_bolt_says_mostly_is_read_into_objects() -> None:
 
 
 @given(tasks=st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=4))
-def test_task_ids_are_said_as_a_list(tasks: list[list[int]]) -> None:
+def test_task_ids_are_encoded_as_a_list(tasks: list[list[int]]) -> None:
     """I8: however often."""
     for messages in (Json(), Msgpack()):
         assert type(messages)().feed(b"".join(map(messages.task_ids, tasks))) == tasks
@@ -346,7 +344,7 @@ def test_bytes_are_values_of_msgpack_and_not_of_json() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_numbers_that_json_does_not_have_are_not_said(value: float) -> None:
+def test_numbers_that_json_does_not_have_are_not_encoded(value: float) -> None:
     """I15: NaN would be read by Python and by nobody else."""
     with pytest.raises(ValueError, match="not JSON compliant"):
         Json().tuple_message("1", SOURCE, (value,))
@@ -373,7 +371,7 @@ def test_what_is_no_message_is_quoted(written: bytes, quoted: str) -> None:
         *read, bad = Json().feed(before + written)
         assert len(read) == bool(before)
         assert isinstance(bad, Unreadable)
-        assert bad.quoted == quoted and "no JSON" in bad.why
+        assert bad.quoted == quoted and "not JSON" in bad.why
 
 
 def test_what_has_begun_is_shown() -> None:

@@ -50,7 +50,7 @@ def test_a_limit_without_ackers_limits_nothing() -> None:
     assert "it limits nothing (B4)" in one
 
 
-def test_what_a_component_may_not_set_is_said_and_not_dropped_in_silence() -> None:
+def test_a_setting_that_a_component_may_not_have_is_reported() -> None:
     """A topology's setting on a component is ignored, with a warning at the user's line (A21)."""
     builder, count = words_and_count()
     count.add_configurations({"topology.message.timeout.secs": 5, "topology.debug": True, "mine": 1})
@@ -70,7 +70,7 @@ def test_a_misspelt_key_of_a_component_is_told_with_its_place() -> None:
     assert "bolt 'count': unknown setting topology.debgu: did you mean topology.debug?" in one
 
 
-def test_what_can_mean_nothing_here_is_said_once_for_each_reason() -> None:
+def test_settings_without_effect_are_reported_once_per_reason() -> None:
     """A9, A23: resources, serialisation, JVM options."""
     builder, count = words_and_count()
     count.set_memory_load(512, 128).set_cpu_load(50).add_shared_memory("cache", on_heap_mb=64)
@@ -88,7 +88,7 @@ def test_what_can_mean_nothing_here_is_said_once_for_each_reason() -> None:
     }
 
 
-def test_consumers_and_event_loggers_are_said_to_be_without_effect() -> None:
+def test_consumers_and_event_loggers_are_reported_as_without_effect() -> None:
     """A23, A18: the consumer has a task id, and no code of it runs."""
     builder, _ = words_and_count()
     conf = Config().register_metrics_consumer("a.B").register_event_logger("c.D")
@@ -99,7 +99,7 @@ def test_consumers_and_event_loggers_are_said_to_be_without_effect() -> None:
     assert "topology.event.logger.register changes nothing here: there is no event logger" in logger
 
 
-def test_a_cap_on_tasks_is_said_with_what_it_caps() -> None:
+def test_a_cap_on_tasks_names_the_components_that_it_caps() -> None:
     """A cap on tasks gives a warning that names the components that it reduces, and none otherwise (A16)."""
     builder, _ = words_and_count()
     assert said_of(builder, topology_max_task_parallelism=2) == [

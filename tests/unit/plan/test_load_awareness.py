@@ -35,7 +35,7 @@ def test_shuffle_is_plain_unless_the_configuration_says_otherwise(conf: dict[str
     assert groupings(conf) == {"shuffled": "shuffle", "near": "local_or_shuffle", "by_word": "fields(word)"}
 
 
-def test_storms_default_said_aloud_gives_storms_shuffle() -> None:
+def test_storms_default_set_explicitly_gives_storms_shuffle() -> None:
     """Only the explicit setting makes shuffle groupings follow loads, and the later setting wins (D6, D7)."""
     assert groupings({KEY: False}) == {
         "shuffled": "load_aware_shuffle",

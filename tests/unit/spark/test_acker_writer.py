@@ -191,7 +191,7 @@ def test_a_commit_that_is_there_after_it_was_looked_for_ends_this_driver(
     assert files.roots() == [10, 20]
 
 
-def test_who_asks_meanwhile_changes_nothing(tmp_path: Path) -> None:
+def test_reads_from_other_threads_change_nothing(tmp_path: Path) -> None:
     """People look at a topology from other threads, also in the middle of a commit."""
 
     class Asked(Files):

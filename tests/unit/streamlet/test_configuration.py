@@ -91,7 +91,7 @@ def test_windows_are_given_as_seconds_or_timedeltas(length):
     assert WindowConfig.create_tumbling_window(length).slide == Duration(90_000)
 
 
-def test_windows_of_so_many_elements():
+def test_windows_that_count_elements():
     """Sliding and tumbling windows can be counts of elements (G23)."""
     assert WindowConfig.create_sliding_count_window(10, 5).slide == Count(5)
     assert WindowConfig.create_tumbling_count_window(10).slide == Count(10)
@@ -115,7 +115,7 @@ def test_windows_and_keyed_windows_are_values():
         KeyedWindow("a", 10)  # type: ignore[arg-type]
 
 
-def test_a_runner_hands_its_topology_to_who_loads_the_file():
+def test_a_runner_hands_its_topology_to_the_loader_of_the_file():
     """A runner hands its topology to the innermost loader that captures submissions (G24)."""
     builder = Builder()
     builder.new_source(lambda: 1).log()

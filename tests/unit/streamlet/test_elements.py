@@ -380,7 +380,7 @@ def test_an_error_of_a_source_names_it_too():
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_what_is_no_pair_is_told_where_keys_are_wanted(partitions):
+def test_an_unhashable_key_stops_the_topology(partitions):
     """An unhashable key stops the topology, with one partition and with two (G24)."""
     begin(["storm"])
     builder = Builder()

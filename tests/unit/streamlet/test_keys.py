@@ -73,6 +73,7 @@ ONE_OF_EACH = [
 ]
 
 
+@pytest.mark.slow
 def test_hashes_are_the_same_in_every_process():
     """G24: Python's own are not, unless PYTHONHASHSEED is set everywhere."""
     here = [key_hash(key) for key in ONE_OF_EACH]
@@ -136,7 +137,7 @@ def test_what_is_no_pair_is_refused_with_both_stages(element):
 
 
 @pytest.mark.parametrize("element", [("a", 1), ["a", 1], KeyValue("a", 1), np.array([1, 2])])
-def test_pairs(element):
+def test_sequences_of_two_items_are_pairs(element):
     """Tuples, lists, key-value objects and arrays of two items are pairs (G24)."""
     assert is_pair(element)
     assert chooser(ByKey())([element]) in (4, 5, 6)

@@ -178,7 +178,7 @@ def test_reductions_of_windows_against_plain_python(seconds, lengths, semantics)
 
 
 @every_semantics
-def test_windows_of_so_many_elements(semantics):
+def test_windows_that_count_elements(semantics):
     """G23: of each partition; their start is not known."""
     begin([(n % 2, n) for n in range(20)])
     builder = Builder()

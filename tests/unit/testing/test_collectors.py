@@ -187,7 +187,7 @@ def test_a_group_of_emits_is_pending_once():
         group.emit((1,), "one")
 
 
-def test_a_context_tells_the_task_who_it_is_and_lets_a_test_drive_its_time():
+def test_a_context_has_the_tasks_ids_and_a_clock_that_the_test_drives():
     """A context made for tests has ids, fields and metrics, and timers that the test drives (A26-A29, J18, C9)."""
     bolt = AnyBolt()
     context = make_context("count", bolt, parallelism=3, index=1)

@@ -111,7 +111,7 @@ class Ticking(Bolt):
         declarer.declare(Fields("word"))
 
 
-def test_what_waits_for_a_tick_is_waited_for():
+def test_complete_topology_waits_for_ticks():
     """`complete_topology` goes on until ticks have released the tuples that wait for them (C9, J25)."""
     done = complete_topology(words(FixedTupleSpout([("a",), ("b",)], Fields("word")), Ticking()))
     assert done.read_tuples("count") == [("a",), ("b",)]

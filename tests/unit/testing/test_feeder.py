@@ -101,7 +101,7 @@ def test_tasks_share_out_what_is_fed(tasks, fed):
     assert all(share == sorted(share) for share in shares)
 
 
-def test_a_task_that_begins_anew_goes_on_behind_its_predecessor():
+def test_a_restarted_task_goes_on_where_its_predecessor_ended():
     """B10, J25: what the old one had open is forgotten, nothing is emitted twice."""
     feeder = FeederSpout(Fields("n"))
     for number in range(4):
@@ -113,7 +113,7 @@ def test_a_task_that_begins_anew_goes_on_behind_its_predecessor():
     assert (seen.values(), other.values()) == ([(0,), (1,)], [(2,), (3,)])
 
 
-def test_several_streams():
+def test_a_feeder_with_several_streams():
     """A feeder can feed several streams (A10, J25)."""
     feeder = FeederSpout(Fields("word"), streams={"numbers": Fields("n", "m")})
     feeder.feed(("a",))

@@ -89,6 +89,7 @@ def test_a_folder_that_is_not_there_is_named_with_what_needs_it():
     assert spool.read() == []
 
 
+@pytest.mark.slow
 def test_folders_are_removed_when_the_process_that_made_them_ends():
     """The folders of spools are removed when their process ends (J25)."""
     code = """

@@ -109,7 +109,7 @@ def test_storms_keys_and_defaults() -> None:
         ({"count": 5, "late": ""}, "late.tuple.stream must be the id of a stream"),
     ],
 )
-def test_settings_that_are_wrong(settings: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     """A wrong or missing setting of a window is rejected, with the name of the setting (C25, C26)."""
     with pytest.raises(InvalidTopologyError, match=message):
         read(**settings)

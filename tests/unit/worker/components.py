@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from stormspark import BasicBolt, Bolt, Fields, Spout
 
@@ -35,6 +35,23 @@ class Script(Spout):
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields(*self.fields))
+
+
+class Fail(NamedTuple):
+    """What a `Script` heard of a message that failed."""
+
+    message: Any
+    reason: str
+
+
+def acks_of(spout: Any) -> list[Any]:
+    """The messages that a `Script` heard were acked, in order."""
+    return [message for what, message, *_ in spout.heard if what == "ack"]
+
+
+def fails_of(spout: Any) -> list[Fail]:
+    """The messages that a `Script` heard have failed, in order."""
+    return [Fail(*told) for what, *told in spout.heard if what == "fail"]
 
 
 class InAThread(Spout):

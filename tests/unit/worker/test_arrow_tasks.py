@@ -324,7 +324,7 @@ DOUBLED = pa.array([[0, 1], [], [2]])
     ],
     ids=["all", "row-by-row", "list", "array", "chunked", "lists"],
 )
-def test_who_is_behind_a_row_that_fails(anchors: Any, fails: set[int], workers: int) -> None:
+def test_the_messages_behind_a_row_that_fails(anchors: Any, fails: set[int], workers: int) -> None:
     """E4: c fails the first row that b emits."""
 
     def relay(bolt: Any, batch: Any, collector: Any) -> None:
@@ -515,7 +515,7 @@ def test_a_call_that_emits_for_ever_is_suspended() -> None:
     rig = Rig(line(Endless(), Do(nothing)), 1)
     rig.clock.advance(1)
     rig.batches(2)
-    assert rig.tasks("a")[0].suspended
+    assert rig.tasks("a")[0].calls.suspended
     assert rig.tasks("b")[0].counters.executed > 1000
     rig.cluster.close()
 
@@ -680,7 +680,7 @@ def test_the_story_of_a_row(workers: int) -> None:
         assert any(event.what.startswith("emitted") and event.to == "b[0]" for event in story.events)
 
 
-def test_who_holds_a_row_that_times_out_is_told() -> None:
+def test_the_holder_of_a_row_that_times_out_is_named() -> None:
     """W4: it waits for a vectorised bolt that never comes to it."""
 
     def stop(bolt: Any, batch: Any, collector: Any) -> None:
@@ -690,7 +690,7 @@ def test_who_holds_a_row_that_times_out_is_told() -> None:
     (task,) = rig.tasks("b")
     task.fatal = "stopped"  # type: ignore[assignment]
     rig.cluster.workers[0].turns.ask_spouts(1.0, rig.cluster.workers[0].wiring.spouts)
-    assert task.waiting == 3 and task.load().queued == 3 and task.size_of_one() >= 8
+    assert task.waiting == 3 and task.load().queued == 3 and task.queue.size_of_one() >= 8
     deliveries = list(task.waiting_deliveries())
     assert [roots.message_id for _, _, roots in deliveries] == [1, 2, 3]
     assert list(task.not_reached()) == []  # they have not waited since an earlier look

@@ -9,7 +9,7 @@ import pytest
 
 from stormspark import Fields, TaskHook, TopologyBuilder, Tuple
 from stormspark.spi import ACK, AutoAckBolt
-from tests.unit.worker.components import Collect, Script
+from tests.unit.worker.components import Collect, Script, acks_of, fails_of
 from tests.unit.worker.rig import Rig
 
 
@@ -90,23 +90,19 @@ def topology(values: list[int]) -> TopologyBuilder:
     return builder
 
 
-def acks(spout: Script) -> list[int]:
-    return [heard[1] for heard in spout.heard if heard[0] == "ack"]
-
-
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_what_execute_gives_back_acks(workers: int) -> None:
     """C5, C13, E5: unless it is settled already; without an answer it is held until somebody settles it."""
     rig = Rig(topology([0, 1, 2, 3, 4, 5]), workers)
     rig.batches(5)
     [spout], [bolt], [sink] = rig.users("a"), rig.users("b"), rig.users("c")
-    assert sorted(acks(spout)) == [0, 1, 4, 5]
-    assert [heard[1] for heard in spout.heard if heard[0] == "fail"] == [3]
+    assert sorted(acks_of(spout)) == [0, 1, 4, 5]
+    assert [fail.message for fail in fails_of(spout)] == [3]
     assert [value for _, value in sink.seen] == [0, 1, 2, 3, 4, 5]
     assert [tup.values for tup in bolt.kept] == [(1,), (2,)]
     bolt.collector.ack(bolt.kept[1])
     rig.batches(3)
-    assert sorted(acks(spout)) == [0, 1, 2, 4, 5]
+    assert sorted(acks_of(spout)) == [0, 1, 2, 4, 5]
     [task] = rig.tasks("b")
     assert (task.counters.acked, task.counters.failed, task.counters.executed) == (5, 1, 6)
     assert not rig.errors
@@ -143,4 +139,4 @@ def test_where_threads_may_emit_there_is_no_fast_way() -> None:
     rig.batches(2)
     [bolt], [spout] = rig.users("b"), rig.users("a")
     assert bolt.lines[-1] == (None, None) and bolt.lines[0][0] is not None
-    assert sorted(acks(spout)) == [0, 1, 2]
+    assert sorted(acks_of(spout)) == [0, 1, 2]

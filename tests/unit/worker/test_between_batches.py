@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stormspark import Bolt, Fields, Spout, TopologyBuilder
-from tests.unit.worker.components import Collect
+from tests.unit.worker.components import Collect, fails_of
 from tests.unit.worker.rig import Rig, two
 from tests.unit.worker.test_time import Ticked
 
@@ -84,7 +84,8 @@ def test_a_worker_is_at_rest_when_nothing_is_open() -> None:
     assert report.idle and not report.at_rest
     for _ in range(61):
         rig.advance(1)
-    assert [heard[0] for heard in rig.users("a")[0].heard] == ["fail"]
+    (spout,) = rig.users("a")
+    assert len(spout.heard) == len(fails_of(spout)) == 1
     (report,) = rig.cluster.run_batch()
     assert report.idle and report.at_rest
 

@@ -9,7 +9,7 @@ import pytest
 
 from stormspark import TopologyBuilder
 from stormspark.worker.step import Step
-from tests.unit.worker.components import Call, Collect, Script
+from tests.unit.worker.components import Call, Collect, Script, fails_of
 from tests.unit.worker.rig import Rig, two
 
 
@@ -139,12 +139,9 @@ def test_what_a_restarted_task_held_fails_at_once() -> None:
 
     rig = Rig(two(Call(execute), [(0,), (1,), (2,)]), 1)
     rig.batches(2)
-    heard = {message: verdict for _, message, verdict in rig.users("a")[0].heard}
-    assert heard[2].endswith("ZeroDivisionError: two")
-    assert (
-        "the task that held it was restarted" in heard[0]
-        and "the task that held it was restarted" in heard[1]
-    )
+    reasons = {fail.message: fail.reason for fail in fails_of(rig.users("a")[0])}
+    assert reasons[2].endswith("ZeroDivisionError: two")
+    assert all("the task that held it was restarted" in reasons[message] for message in (0, 1))
     assert rig.users("b")[0].kept == []
 
 
@@ -155,9 +152,9 @@ def test_values_that_cannot_be_pickled_fail_their_tuple_where_they_would_leave_a
     rig = Rig(builder, 3)
     rig.batches(3)
     assert sorted(n for _, n in rig.users("c")[0].seen) == [1, 3]
-    failed = [h for h in rig.users("a")[0].heard if h[0] == "fail"]
-    assert len(failed) == 1 and failed[0][1] == 1
-    assert "field 0 (lock) of a tuple on stream 'default' of 'b' can't be pickled" in failed[0][2]
+    (fail,) = fails_of(rig.users("a")[0])
+    assert fail.message == 1
+    assert "field 0 (lock) of a tuple on stream 'default' of 'b' can't be pickled" in fail.reason
 
 
 def unpicklable(bolt: Any, tup: Any) -> None:
@@ -205,7 +202,7 @@ def test_a_lost_attempt_fails_what_was_under_way_and_keeps_what_bolts_hold() -> 
     worker.validate()
 
 
-def test_a_spout_that_raises_is_opened_anew_and_forgets_its_trees() -> None:
+def test_a_spout_that_raises_is_opened_again_and_forgets_its_trees() -> None:
     """A spout that raises is opened anew, and the new spout hears of its own messages only (B10, E35)."""
 
     rig = Rig(two(Collect(), [(0,), (1,), (2,)]), 2)
@@ -274,12 +271,12 @@ def test_tuples_that_a_bolt_drops_without_ack_leave_nothing_behind() -> None:
     rig = Rig(two(Call(lambda bolt, tup: None), [(n,) for n in range(50)]), 1)
     rig.batches(2)
     (task,) = rig.tasks("b")
-    assert len(task._held) == 0
+    assert len(task.held()) == 0
     assert rig.tasks("a")[0].account.pending == 50
     rig = Rig(two(Call(lambda bolt, tup: bolt.kept.append(tup)), [(n,) for n in range(50)]), 1)
     rig.batches(2)
     (task,) = rig.tasks("b")
-    assert len(task._held) == 50
+    assert len(task.held()) == 50
     assert [tup["value"] for tup in task.bolt.kept] == list(range(50))
 
 

@@ -135,7 +135,7 @@ def test_a_request_for_another_life_is_refused(desk, other):
         desk.take(other, 0, [])
 
 
-def test_a_failure_reaches_all_who_wait(desk):
+def test_a_failure_reaches_all_waiting_threads(desk):
     errand, _ = desk.take(request(), 0, [])
     assert desk.next() is errand
     desk.fail(errand, "Traceback ...")

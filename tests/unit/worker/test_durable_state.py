@@ -51,6 +51,7 @@ def counting(rows: list[tuple[Any, ...]] = WORDS, tasks: int = 4, bolt: Any = No
     return builder.create_topology("counting")
 
 
+@pytest.mark.slow
 def test_state_goes_by_way_of_the_driver_and_back(tmp_path: Path):
     """C36: the table is one, whoever writes it; also with another number of tasks, and more state than one message has."""
     many = [(f"word-{n}-{'x' * 2000}",) for n in range(10_000)]

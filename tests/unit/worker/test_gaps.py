@@ -227,7 +227,7 @@ class Raises(Spout):
         declarer.declare(Fields("value"))
 
 
-def test_what_it_raises_there_is_told_like_anything_it_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_spout_between_supersteps_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of a spout between supersteps is reported as any other (B10)."""
     builder = TopologyBuilder()
     builder.set_spout("a", Raises())

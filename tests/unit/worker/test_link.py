@@ -173,7 +173,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize(("key", "is_seen"), [(KEY, True), (TLS, False)], ids=["plain", "tls"])
-def test_who_listens_in_sees_what_is_said_unless_it_is_encrypted(make, key, is_seen):
+def test_an_eavesdropper_reads_messages_unless_they_are_encrypted(make, key, is_seen):
     recorder = Recorder(make(key=key).endpoint.tcp)
     assert says_the_same(recorder.endpoint, key, "a tuple of a user " * 5000)
     recorder.close()
@@ -188,7 +188,7 @@ def test_another_certificate_is_not_believed(make, seen):
     assert not seen
 
 
-def test_who_does_not_encrypt_gets_nowhere(make, seen):
+def test_a_peer_that_does_not_encrypt_gets_nowhere(make, seen):
     with pytest.raises(OSError):  # noqa: PT011 - whatever the TLS library makes of it
         dial(by_tcp(make(key=TLS)), KEY, silence_secs=1)
     with pytest.raises(OSError):  # noqa: PT011
@@ -307,7 +307,7 @@ def test_spark_says_whether_to_encrypt():
 def test_no_certificate_without_the_package_that_makes_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(
-        UnsupportedEnvironmentError, match=r"^spark\.ssl\.rpc\.enabled wants .* pip install"
+        UnsupportedEnvironmentError, match=r"^spark\.ssl\.rpc\.enabled demands .* pip install"
     ) as refused:
         new_certificate("spark.ssl.rpc.enabled")
     assert "\n" not in str(refused.value)
@@ -346,6 +346,7 @@ def test_a_stranger_that_talks_nonsense(make, key, noise, seen):
     assert len(seen) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "count"), [(KEY, 500), (TLS, 100)], ids=["plain", "tls"])
 def test_hundreds_of_silent_strangers(make, key, count, seen):
     """They are few at a time, each is dropped after seconds, and who knows the key comes in meanwhile."""
@@ -369,6 +370,7 @@ def test_hundreds_of_silent_strangers(make, key, count, seen):
     assert len(seen) == 2
 
 
+@pytest.mark.slow
 def test_a_door_outlives_a_shortage_of_descriptors():
     """And waits for it to end without turning round and round."""
     script = """
@@ -461,6 +463,7 @@ def test_something_else_at_that_port():
             dial(Endpoint(ELSEWHERE, other.getsockname()), KEY, silence_secs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [KEY, TLS], ids=["plain", "tls"])
 def test_a_side_that_is_busy_for_longer_than_the_silence_is_not_given_up(tmp_path, key):
     """Its kernel answers. TCP_USER_TIMEOUT would end this connection."""

@@ -144,7 +144,7 @@ def test_a_direct_emit_takes_a_task_id(task: Any) -> None:
         consumers.outlet().send_direct(task, ("storm",), None)
 
 
-def test_the_list_of_tasks_belongs_to_who_emitted() -> None:
+def test_the_list_of_tasks_belongs_to_the_emitting_component() -> None:
     """C2: it may be kept and changed; the next emit's is another one, or the same if nobody has it."""
     consumers = Consumers()
     consumers.add("count", [4, 5], _in_turn(4, 5), single=True)

@@ -131,7 +131,7 @@ class Hung(Outside):
 class Quiet(Outside):
     """It waits for no answers."""
 
-    asks = False
+    waits_for_answer = False
 
 
 def heard(rig: Rig, what: str) -> list[int]:
@@ -214,6 +214,7 @@ def test_what_is_not_done_counts_as_waiting_and_goes_on_in_a_later_batch() -> No
     rig.cluster.abandon()
 
 
+@pytest.mark.slow
 def test_what_asks_nothing_goes_on_while_another_one_asks_or_hangs() -> None:
     """F3, I14: what comes of it is taken in some milliseconds later, and its tuples after that."""
     builder = TopologyBuilder()

@@ -337,7 +337,8 @@ def test_the_command(tmp_path: Path):
     assert wrong.exit_code == 2 and "component[index]" in wrong.output
 
 
-def test_the_command_with_the_file_as_it_is_now(tmp_path: Path):
+@pytest.mark.slow
+def test_the_command_with_a_corrected_file(tmp_path: Path):
     """`stormspark replay` runs a batch with the corrected file, prints the differences and exits with 1 (C35)."""
     recorded(tmp_path / "stormspark/state", counting(Count(), [("a",), ("b",)], 2))
     (tmp_path / "corrected.py").write_text(TOPOLOGY)
@@ -364,6 +365,7 @@ def test_the_command_with_the_file_as_it_is_now(tmp_path: Path):
     ), said
 
 
+@pytest.mark.slow
 def test_the_debugger_stops_at_the_first_execute(tmp_path: Path):
     """J25: in the user's own code."""
     recorded(tmp_path / "stormspark/state", counting(Count(), [("a",), ("a",)], 1))

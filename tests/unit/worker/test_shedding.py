@@ -40,7 +40,7 @@ def test_what_is_dropped_is_counted_and_its_tree_does_not_hang(workers: int) -> 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_fails_says_who_did_not_take_it_and_why(workers: int) -> None:
+def test_a_shed_tuple_fails_with_the_bolt_the_mark_and_the_setting(workers: int) -> None:
     """X51, W4: the tree ends at once, with the bolt, the mark and the setting; its bolt_fail hooks hear of it."""
     rig = Rig(two(Collect(), numbers(500)), workers, **sheds("fail", stormspark_queue_high_mark_tuples=10))
     rig.batches(3 * workers)
@@ -107,11 +107,12 @@ def test_the_oldest_stay_where_a_queue_is_being_worked_off() -> None:
     rig = Rig(two(Collect(), []), 1, **sheds("drop"))
     (bolt,) = rig.tasks("b")
     source = rig.workers[0].wiring.sources[rig.tasks("a")[0].id, "default"]
-    bolt._taken, bolt._next = [((value,), source, None) for value in range(6)], 2
+    bolt.inbox.extend(((value,), source, None) for value in range(6))
+    bolt.queue.take(2)
     bolt.inbox.extend(((value,), source, None) for value in (6, 7))
-    assert [values[0] for values, _, _ in bolt.take_newest(4)] == [4, 5, 6, 7]
+    assert [values[0] for values, _, _ in bolt.queue.take_newest(4)] == [4, 5, 6, 7]
     assert [values[0] for values, _, _ in bolt.waiting_deliveries()] == [2, 3]
-    assert [values[0] for values, _, _ in bolt.take_newest(9)] == [2, 3]
+    assert [values[0] for values, _, _ in bolt.queue.take_newest(9)] == [2, 3]
     assert bolt.waiting == 0
 
 

@@ -71,7 +71,7 @@ def test_a_failed_row_comes_again_after_its_delay_before_the_others_and_is_given
     assert rows.next(now + 1e9) is None and len(rows) == 0
 
 
-def test_an_acked_row_begins_to_count_its_fails_anew_and_strange_ids_are_ignored() -> None:
+def test_fails_of_unknown_and_of_acked_rows_are_ignored() -> None:
     """Unknown ids are ignored, and a fail after the ack has no effect (K4)."""
     rows = rows_of(ExponentialBackoff(max_retries=0))
     rows.done("strange")

@@ -60,7 +60,7 @@ def steps(story: Story) -> list[tuple[str, str, str | None, int]]:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_a_tree_that_times_out_says_who_has_held_it_and_for_how_long(workers: int) -> None:
+def test_the_story_of_a_timed_out_tree_names_its_holder_and_how_long_it_held(workers: int) -> None:
     """W4, W6, E10: nothing of it was recorded before."""
     rig = Rig(chain(keep, [(1,)]), workers, topology_message_timeout_secs=10, stormspark_story_sample=0)
     rig.batches(2)
@@ -192,7 +192,7 @@ def test_the_verdict_that_a_spout_hears_names_the_story() -> None:
     assert [root_text(verdict.root) for verdict in heard] == [story.root for story in stories(rig)]
 
 
-def test_failures_are_told_as_often_as_errors_and_written_so_often_a_second_and_the_rest_is_counted(
+def test_logged_failures_and_written_stories_have_a_limit_and_the_rest_is_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Logged failures and written stories are limited, and the next story counts those left out (W4, C4)."""
@@ -342,7 +342,7 @@ def test_a_long_story_is_cut_and_counted() -> None:
 
 
 @pytest.mark.parametrize(("sample", "expected"), [(0, 0), (1, 40), (7, 5), (40, 1), (41, 0)])
-def test_one_in_so_many_is_sampled(sample: int, expected: int) -> None:
+def test_one_in_n_is_sampled(sample: int, expected: int) -> None:
     conf = {**TRACE_ALL, "stormspark_story_sample": sample}
     rig = Rig(two(Collect(), [(n,) for n in range(40)]), 1, **conf)
     rig.batches(2)
@@ -355,7 +355,7 @@ def test_samples_are_limited_a_second() -> None:
     assert len(stories(rig)) == 5
 
 
-def test_a_spout_that_begins_anew_tells_nothing_of_its_old_trees() -> None:
+def test_a_restarted_spout_reports_nothing_of_its_old_trees() -> None:
     """B10: they were neither acked nor failed."""
 
     class Raises(Script):

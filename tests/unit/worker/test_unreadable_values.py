@@ -16,7 +16,7 @@ from stormspark.api.state import StatefulBolt
 from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.errors import SerializationError
 from stormspark.metrics import StateMetric
-from tests.unit.worker.components import Call, Collect, Script
+from tests.unit.worker.components import Call, Collect, Script, acks_of, fails_of
 from tests.unit.worker.rig import Rig, two
 from tests.unit.worker.unreadable import NeedsTwo, Raises
 
@@ -46,8 +46,8 @@ def test_its_tree_fails_with_the_reason_and_all_others_go_on(bad: str) -> None:
     rig.batches(6)
     (spout,), (bolt,) = rig.users("a"), rig.users("b")
     assert [value for _, value in bolt.seen] == [n for n in range(600) if n != 7]
-    assert sorted(heard[1] for heard in spout.heard if heard[0] == "ack") == [n for n in range(600) if n != 7]
-    ((_, failed, why),) = [heard for heard in spout.heard if heard[0] == "fail"]
+    assert sorted(acks_of(spout)) == [n for n in range(600) if n != 7]
+    ((failed, why),) = fails_of(spout)
     kind = (
         "tests.unit.worker.unreadable.NeedsTwo"
         if bad == "an exception"
@@ -83,7 +83,7 @@ def test_very_many_of_them_do_not_fill_the_log() -> None:
     rig = Rig(two(Collect(), Makes([(_needs_two,)] * 3000)), 2)
     rig.batches(20)
     (spout,) = rig.users("a")
-    assert [heard[0] for heard in spout.heard] == ["fail"] * 3000
+    assert len(spout.heard) == len(fails_of(spout)) == 3000
     assert rig.tasks("b")[0].counters.errors == 3000 and len(rig.errors) < 20
 
 
@@ -256,7 +256,7 @@ def test_a_record_of_the_durable_acker_that_can_not_be_read_is_a_dead_letter(tmp
     assert letters[0]["row"] == ["b'no pickle'"]
 
 
-def test_who_unpickles_without_an_end_is_named() -> None:
+def test_a_task_that_unpickles_without_an_end_is_named() -> None:
     """`busy` is what heartbeats tell; see `stormspark.stuck.timeout.secs`."""
     found: list[Any] = []
     rig = Rig(two(Collect(), Makes([(Looks,), (1,)])), 2)

@@ -17,11 +17,11 @@ from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker import departures
-from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.weights import weight
 from stormspark.worker.vectorised.lanes import BatchLanes, unpack_batches
 from stormspark.worker.vectorised.roots import BatchRoots
-from tests.unit.worker.components import Collect, Script
+from tests.unit.worker.components import Collect, Script, acks_of, fails_of
 from tests.unit.worker.rig import Rig, two
 
 _KB, _MB = 1024, 1024 * 1024
@@ -167,9 +167,10 @@ def test_a_tuple_beyond_the_limit_fails_with_the_reason_and_the_others_go(value:
     rig = Rig(two(Collect(), [(1,), (value,), (3,)]), 2, stormspark_tuple_max_bytes=50_000)
     rig.batches(3)
     assert [row[1] for row in rig.users("b")[0].seen] == [1, 3]
-    heard = {one[1]: one for one in rig.users("a")[0].heard}
-    assert [heard[number][0] for number in range(3)] == ["ack", "fail", "ack"]
-    for text in (heard[1][2], *rig.errors):
+    (spout,) = rig.users("a")
+    (fail,) = fails_of(spout)
+    assert (fail.message, sorted(acks_of(spout))) == (1, [0, 2])
+    for text in (fail.reason, *rig.errors):
         assert "stream 'default' of 'a' has 60,0" in text and "may have 50,000" in text
         assert "stormspark.tuple.max.bytes" in text and len(text) < 400
 

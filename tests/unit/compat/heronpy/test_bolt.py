@@ -153,7 +153,9 @@ class Logs(Bolt):
         self.log("by default")
         self.log("a warning", "warn")
         self.logger.error("an error")
-        with pytest.raises(ValueError, match="'loud' is not supported as logging level; there are trace"):
+        with pytest.raises(
+            ValueError, match="'loud' is not supported as logging level; the levels are trace"
+        ):
             self.log("x", "loud")
 
     def process(self, tup: Any) -> None: ...
@@ -280,7 +282,7 @@ def test_tracked_tuples_of_other_spouts_are_acked() -> None:
     """W23: stormspark's own spouts track what they emit, whatever Heron's mode is; their tuples don't time out."""
     SEEN.clear()
     builder = TopologyBuilder("mixed")
-    words = builder.add_spout("words", TestWordSpout(), 1)
+    words = builder.add_spout("words", TestWordSpout(limit=100), 1)
     builder.add_bolt("look", Look, 1, [words])
     rig = run(builder)
     rig.batches(3)

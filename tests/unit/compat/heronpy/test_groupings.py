@@ -76,7 +76,7 @@ def chooser(grouping: Any) -> Any:
 
 
 @pytest.mark.parametrize("given", [Own(), f"{__name__}.Own"])
-def test_a_grouping_of_ones_own(given: Any) -> None:
+def test_a_custom_grouping(given: Any) -> None:
     """D13: many tasks, or none; an id that is no target's is refused."""
     choose = chooser(Grouping.custom(given))
     assert (choose((2, "x")), choose((0, "x"))) == ([4, 5], [])

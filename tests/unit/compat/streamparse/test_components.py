@@ -502,7 +502,7 @@ def test_acking_that_is_off(caplog: pytest.LogCaptureFixture) -> None:
     assert sum("acking is off" in message for message in caplog.messages) == 1
 
 
-def test_a_direct_emit_to_who_does_not_want_it() -> None:
+def test_a_direct_emit_to_a_task_that_does_not_subscribe() -> None:
     """A34, B9, W24: it raises, and says what to do; ``topology.tasks`` says how many tasks there are."""
 
     class Picks(Bolt):

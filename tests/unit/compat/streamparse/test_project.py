@@ -200,7 +200,7 @@ def test_the_only_environment_is_taken(
     )
     assert load(file).conf["mine"] == 1
     (line,) = caplog.messages
-    assert line.startswith("environment 'prod' of config.json: nimbus, virtualenv_root mean nothing here")
+    assert line.startswith("environment 'prod' of config.json: nimbus, virtualenv_root have no effect here")
 
 
 @pytest.mark.parametrize(
@@ -277,6 +277,7 @@ def test_names_of_both_libraries(project: Callable[..., Path]) -> None:
     load(project(topologies__wordcount=whole(NAMES, SPOUT, BOLT, TOPOLOGY)))
 
 
+@pytest.mark.slow
 def test_a_component_run_alone(tmp_path: Path) -> None:
     """A37, B20: nothing hangs: the script is told how a topology is run."""
     script = tmp_path / "split.py"
@@ -322,6 +323,7 @@ def test_java_classes_that_a_project_registers(project: Callable[..., Path]) -> 
     assert load(file).components["words"].type_name == "TestWordSpout"
 
 
+@pytest.mark.slow
 def test_a_worker_needs_the_projects_modules_only(project: Callable[..., Path], tmp_path: Path) -> None:
     """W12: where stormspark and the project's src are, streamparse is found by itself."""
     file = project(
