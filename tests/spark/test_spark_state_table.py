@@ -84,7 +84,7 @@ def test_batches_in_order_and_once(spark: SparkSession, table: SparkStateTable, 
     assert state(successor) == {b"a": b"2"}
     assert state(successor, 0) == {b"a": b"1", b"b": b"1"}
     for txid in (2, 4):
-        with pytest.raises(CheckpointError, match="3 is next"):
+        with pytest.raises(CheckpointError, match="the next must be 3"):
             successor.commit(txid, [])
     with pytest.raises(CheckpointError, match="batch 2 of generation 3"):
         successor.commit(3, [rows(2, {b"a": b"9"}, generation=3)])

@@ -88,7 +88,7 @@ def test_only_what_was_prepared_is_committed(store, prepared):
     if prepared is not None:
         store.prepare_commit(prepared)
     with pytest.raises(
-        StateError, match=f"transaction 7 can't be committed, {str(prepared).lower()} is prepared"
+        StateError, match=f"transaction 7 can't be committed, because {str(prepared).lower()} is prepared"
     ):
         store.commit(7)
     store.rollback()

@@ -581,7 +581,7 @@ def test_another_delta_table_is_refused(tmp_path: Path) -> None:
 
 def test_changed_columns_are_refused(written: Path) -> None:
     DeltaTable(written).alter.add_columns([deltalake.Field("more", PrimitiveType("string"))])
-    with pytest.raises(CheckpointError, match=r"other columns .*more.*RESTORE"):
+    with pytest.raises(CheckpointError, match=r"does not have stormspark.s columns, .*more.*RESTORE"):
         StateTable(written).open(1)
 
 

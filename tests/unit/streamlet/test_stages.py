@@ -151,7 +151,7 @@ def test_split_streams_are_subscribed_to_by_name():
     components = builder.build("split").components
     assert list(components["log-1"].inputs) == [("split-1", "all")]
     assert list(components["union-1"].inputs) == [("split-1", "odd"), ("split-1", "all")]
-    with pytest.raises(InvalidTopologyError, match="no stream 'even' here; there are 'odd', 'all'"):
+    with pytest.raises(InvalidTopologyError, match="no stream 'even' here; the streams are 'odd', 'all'"):
         parts.with_stream("even")
 
 
