@@ -22,7 +22,7 @@ __all__ = ["is_flux", "read_flux"]
 
 
 def is_flux(text: str) -> bool:
-    r"""Whether a YAML text looks like a topology: whether one of its top-level keys is a key of Flux.
+    r"""Whether a YAML text looks like a topology: it has a top-level key ``spouts``, ``bolts`` or ``topologySource``.
 
     >>> is_flux("name: a\nspouts:\n- id: s\n"), is_flux("services:\n  db: {}\n")
     (True, False)

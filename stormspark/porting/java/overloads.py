@@ -26,9 +26,9 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 
 
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes these arguments, or this number of them. If ``arguments`` is None, the first method.
+    """The method that takes these arguments. For a number of arguments, the first method that takes so many; for None, the first.
 
-    None if no method fits. None too if several fit equally well: a guess could be wrong.
+    None if no method fits. None too if several methods fit the arguments equally well: a guess could be wrong.
     """
     if arguments is None:
         return methods[0] if methods else None
