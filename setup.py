@@ -10,12 +10,13 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-#: Each module that has a .pxd beside it, which tells the compiler the types that its source leaves open.
-#: One is C alone, for those that are compiled.
+#: These .pxd files have C code for the compiled modules. The Python beside them is never compiled.
+NEVER_COMPILED = {"edges", "recycling", "tuple_state"}
+#: Each other module that has a .pxd beside it, which tells the compiler the types that its source leaves open.
 SOURCES = sorted(
     path.with_suffix(".py").as_posix()
     for path in Path("stormspark").rglob("*.pxd")
-    if path.stem != "recycling"
+    if path.stem not in NEVER_COMPILED
 )
 
 

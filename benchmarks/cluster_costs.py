@@ -85,7 +85,8 @@ def frame_us(rounds: int) -> float:
     """CPU of a frame with one tuple, from lane to inbox: what all that is in a frame together pays."""
     from stormspark.acker import Ledger
     from stormspark.api import Fields, TupleSource
-    from stormspark.worker.tuples.lanes import Lanes, unpack
+    from stormspark.worker.tuples.lanes import Lanes
+    from stormspark.worker.tuples.unpacking import unpack
 
     random = Random(1)
     ledgers = [

@@ -427,7 +427,7 @@ def conf_problems(conf: Mapping[Any, Any]) -> list[str]:
     problems = []
     for key, value in conf.items():
         if not isinstance(key, str):
-            problems.append(f"a key must be a text, got {key!r} of type {type(key).__name__} (A24)")
+            problems.append(f"a key must be a string, got {key!r} of type {type(key).__name__} (A24)")
             continue
         setting = _SETTINGS.get(key)
         problem = storm_key_problem(key, value) if setting is None else _problem(setting, value)

@@ -121,15 +121,15 @@ def check_trusted(folder: str | Path) -> None:
         found = os.stat(folder)
     except FileNotFoundError:
         return
-    what = None
+    danger = None
     if found.st_uid not in (os.geteuid(), 0):
-        what = f"belongs to {user_name(found.st_uid)}"
+        danger = f"belongs to {user_name(found.st_uid)}"
     elif found.st_mode & stat.S_IWOTH:
-        what = f"can be written to by everybody (mode {stat.S_IMODE(found.st_mode):04o})"
-    if what is not None:
+        danger = f"can be written to by everybody (mode {stat.S_IMODE(found.st_mode):04o})"
+    if danger is not None:
         msg = (
-            f"the checkpoint folder {folder} {what}, and what is read from there runs as {user_name(os.geteuid())}: name "
-            f"another one, or, if all who can write to it may do that, set stormspark.checkpoint.shared to true"
+            f"the checkpoint folder {folder} {danger}, but code that is read from there runs as {user_name(os.geteuid())}: name "
+            f"another folder, or set stormspark.checkpoint.shared to true if everybody who can write to it may run such code"
         )
         raise UnsupportedEnvironmentError(msg)
 
@@ -152,7 +152,7 @@ def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise _refused(path, "is no regular file", "a file")
+            raise _refused(path, "is not a regular file", "a file")
         if found.st_uid != os.geteuid():
             raise _refused(path, f"belongs to {user_name(found.st_uid)}", "a file")
         if found.st_nlink > 1:
@@ -218,8 +218,8 @@ def _opened(path: Path) -> Iterator[int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            what = "is a link" if os.path.islink(path) else "is no folder"
-            raise _refused(path, what) from error
+            problem = "is a link" if os.path.islink(path) else "is not a folder"
+            raise _refused(path, problem) from error
         if error.errno == errno.EACCES and os.path.lexists(path):
             raise _refused(path, f"belongs to {user_name(os.lstat(path).st_uid)}") from error
         raise
@@ -232,10 +232,10 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _refused(path: str | Path, what: str, kind: str = "a folder") -> UnsupportedEnvironmentError:
+def _refused(path: str | Path, problem: str, kind: str = "a folder") -> UnsupportedEnvironmentError:
     me = user_name()
     expected = "0700" if kind == "a folder" else "0600"
     return UnsupportedEnvironmentError(
-        f"{path} {what}: expected {kind} of {me} that nobody else can use (mode {expected}); remove it, or name another folder "
-        f"(stormspark.log.dir, stormspark.dead.letter.dir; TMPDIR for all that has no name)"
+        f"{path} {problem}: expected {kind} of {me} that nobody else can use (mode {expected}); remove it, or name another "
+        f"folder (stormspark.log.dir, stormspark.dead.letter.dir; TMPDIR for the default folders)"
     )

@@ -47,14 +47,14 @@ def _are_registrations(value: object) -> bool:
 _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "any": (lambda value: True, "anything"),
     "bool": (lambda value: isinstance(value, bool), "true or false"),
-    "text": (lambda value: isinstance(value, str), "a text"),
-    "texts": (_are_texts, "a list of texts"),
-    "text(s)": (lambda value: isinstance(value, str) or _are_texts(value), "a text or a list of texts"),
+    "text": (lambda value: isinstance(value, str), "a string"),
+    "texts": (_are_texts, "a list of strings"),
+    "text(s)": (lambda value: isinstance(value, str) or _are_texts(value), "a string or a list of strings"),
     "list": (lambda value: isinstance(value, list | tuple), "a list"),
     "map": (lambda value: isinstance(value, Mapping), "a mapping"),
     "registrations": (
         _are_registrations,
-        "a list of mappings with a text 'class' and maybe a 'parallelism.hint' above 0",
+        "a list of mappings with a string 'class' and optionally a 'parallelism.hint' above 0",
     ),
     "int": (_is_int, "an integer"),
     "int>=0": (lambda value: _is_int(value) and value >= 0, "an integer of at least 0"),
@@ -71,23 +71,23 @@ _NO_WAITING = "no thread waits for a queue: a worker runs when there is a batch 
 _FRAMES = (
     "tuples travel in frames of about 500, which leave with their superstep; see stormspark.batch.target.ms"
 )
-_READ_ANEW = "what waits is read anew after every batch, and limits follow it; see docs/backpressure.md"
-_NO_SCHEDULER = "executors are dealt out to workers evenly"
+_READ_ANEW = "waiting tuples are counted after every round, and limits follow; see docs/backpressure.md"
+_NO_SCHEDULER = "executors are distributed evenly over the workers"
 _NO_USERS = "Spark and the file system decide who may do what"
 _EXACT = "every tuple is counted and timed, nothing is sampled"
 _NO_CONSUMERS = "metrics go into the statistics of the running topology, and into stormspark run --json"
 _NO_EVENTS = "there is no event logger; topology.debug logs every emit, ack and fail"
 _NO_NIMBUS = "Spark ships the code"
 _STATE = "state is committed with every batch, to the table beside the checkpoint; see docs/state.md"
-_SECONDS = "set topology.tick.tuple.freq.secs, which may be a part of a second"
+_SECONDS = "set topology.tick.tuple.freq.secs, which may be a fraction of a second"
 _NO_TRIDENT = "there is no Trident"
 _LOGGING = "logs are Python's, a file for each task; see stormspark.log.dir"
 _LEASE = "a worker without its driver ends after stormspark.worker.lease.secs"
-_NO_UPDATES = "a topology is not changed while it runs"
-_NO_RECEIVERS = "no thread receives: what comes for a worker is there when its superstep begins"
+_NO_UPDATES = "a running topology can't be changed"
+_NO_RECEIVERS = "no thread receives: a worker has its input when its superstep begins"
 _ACKERS_NOW = "it is topology.acker.executors since Storm 0.9"
 _LOAD_AWARE_NOW = "it is topology.disable.loadaware.messaging since Storm 1.0.3"
-_TIMESTAMPS_NOW = "a windowed bolt says it by with_timestamp_field, as since Storm 1.1"
+_TIMESTAMPS_NOW = "a windowed bolt sets it with with_timestamp_field, as since Storm 1.1"
 
 #: Why not -> type -> keys. The keys of the empty reason either mean something to a part of this package that
 #: reads them itself, or need no word.
@@ -263,7 +263,7 @@ def storm_key_problem(key: str, value: Any) -> str | None:
     """A sentence that says what is wrong with the value of one of Storm's keys, or None (J5).
 
     >>> storm_key_problem("topology.kryo.factory", 3)
-    'topology.kryo.factory must be a text, got 3 of type int'
+    'topology.kryo.factory must be a string, got 3 of type int'
     >>> storm_key_problem("topology.kryo.factory", "mine"), storm_key_problem("my.own", 3)
     (None, None)
     """

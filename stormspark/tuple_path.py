@@ -12,9 +12,9 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
-__all__ = ["MODULES", "compiled"]
+__all__ = ["MODULES", "NEVER_COMPILED", "compiled"]
 
-#: Each has a .pxd beside it, and says so in its first lines. `stormspark.spi.recycling` has one, too, with C code for these.
+#: Each has a .pxd beside it, and says so in its first lines.
 MODULES = (
     "stormspark.acker.ledger",
     "stormspark.acker.tree",
@@ -27,7 +27,15 @@ MODULES = (
     "stormspark.worker.tuples.execution",
     "stormspark.worker.tuples.lanes",
     "stormspark.worker.tuples.outlets",
+    "stormspark.worker.tuples.spout_collector",
+    "stormspark.worker.tuples.unpacking",
     "stormspark.worker.tuples.verdicts",
+)
+#: Each has a .pxd beside it, with C code that the modules above use in its place.
+NEVER_COMPILED = (
+    "stormspark.api.tuple_state",
+    "stormspark.spi.recycling",
+    "stormspark.worker.tuples.edges",
 )
 
 

@@ -29,13 +29,15 @@ def import_file(file: Path, project: Path | None = None) -> ModuleType:
     line as a note.
     """
     if not file.is_file():
-        what = "is a folder; name a file in it" if file.is_dir() else "does not exist"
-        msg = f"{file} {what}"
+        problem = "is a folder; name a file in it" if file.is_dir() else "does not exist"
+        msg = f"{file} {problem}"
         raise TopologyNotFoundError(msg)
     path = file.resolve()
     name = path.stem
     if path.suffix != ".py" or not name.isidentifier():
-        msg = f"{file} can't be imported, here or by a worker: call it something like {_importable(name)}.py"
+        msg = (
+            f"{file} can't be imported, here or by a worker: rename it, for example to {_importable(name)}.py"
+        )
         raise TopologyNotFoundError(msg)
     put_first(path.parent)
     project = path.parent if project is None else project.resolve()
@@ -75,7 +77,7 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
     try:
         inspect.signature(found).bind()
     except TypeError as error:
-        msg = f"{named} can't be called without arguments, {error}: give them defaults, or name another"
+        msg = f"{named} can't be called without arguments, {error}: give them defaults, or name another function"
         raise TopologyNotFoundError(msg) from error
     except ValueError:
         pass  # a function in C has no signature; calling it shows whether it takes no arguments

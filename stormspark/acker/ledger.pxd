@@ -6,7 +6,7 @@ cdef class Ledger:
     cdef public object worker
     cdef public dict parts_to_send
     cdef public Py_ssize_t frames
-    cdef public list asked
+    cdef public list wanted_stories
     cdef public object moving
     cdef object _trace
     cdef object _edge_ids

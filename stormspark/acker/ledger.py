@@ -70,17 +70,17 @@ class Parts:
     """The parts and requests that one worker sends to another.
 
     To a home worker go XOR parts as packed arrays, fails with their verdicts, and the roots of trees whose timeouts were
-    reset. A home worker sends ``asks``: the roots of failed trees whose stories it wants.
+    reset. A home worker sends ``wanted_stories``: the roots of failed trees whose stories it wants.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
     values: array[int] = field(default_factory=lambda: array("Q"))
     fails: list[tuple[int, Verdict]] = field(default_factory=list)
     resets: set[int] = field(default_factory=set)
-    asks: list[int] = field(default_factory=list)
+    wanted_stories: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.roots) + len(self.fails) + len(self.resets) + len(self.asks)
+        return len(self.roots) + len(self.fails) + len(self.resets) + len(self.wanted_stories)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Ledger:
         self.parts_to_send: dict[int, Parts] = {}
         #: The number of frames that have left. With it, branches know whether they are in the frame that is being packed.
         self.frames = 0
-        self.asked: list[int] = []  # roots of trees whose stories other workers want
+        self.wanted_stories: list[int] = []  # roots of trees whose stories other workers want
         #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over.
         self.moving = 0
         self._trace = trace
@@ -173,7 +173,7 @@ class Ledger:
 
         Parts of trees that have ended, or of an earlier incarnation of this worker, are ignored (E8, E33).
         """
-        self.asked += parts.asks
+        self.wanted_stories += parts.wanted_stories
         outside = self._outside
         for root, verdict in parts.fails:
             if (tree := outside.get(root)) is not None:
@@ -357,7 +357,7 @@ class Ledger:
     def ask(self, root: int, workers: Iterable[int]) -> None:
         """Request from other workers what they know of a tree that has failed."""
         for worker in workers:
-            self._parts_for(worker).asks.append(root)
+            self._parts_for(worker).wanted_stories.append(root)
 
     def new_root(self, *, traced: bool) -> int:
         """Return a root id for a tree that has not left its worker: even if the tree is traced, else odd."""

@@ -24,7 +24,7 @@ class ComponentConfiguration:
     Every method checks its arguments' types. It raises `InvalidTopologyError` with the user's line if one is wrong.
     """
 
-    _what: str  # "bolt 'count'"
+    _place: str  # "bolt 'count'"
 
     def __init__(self) -> None:
         self._conf: dict[str, Any] = {}
@@ -88,7 +88,9 @@ class ComponentConfiguration:
         """Set several resources of each instance. The values are kept and have no effect here (A9)."""
         for name, amount in amounts.items():
             if not isinstance(name, str) or not _is_amount(amount):
-                self._refuse(f"a resource is a name and a number of at least 0, got {name!r}: {amount!r}")
+                self._refuse(
+                    f"a resource must be a name and a number of at least 0, got {name!r}: {amount!r}"
+                )
         old = self._conf.get(_RESOURCES, {})
         return self.add_configuration(_RESOURCES, {**old, **{k: float(v or 0) for k, v in amounts.items()}})
 
@@ -102,11 +104,11 @@ class ComponentConfiguration:
             "off-heap-node": off_heap_node_mb,
         }
         if not isinstance(name, str) or not name or not all(map(_is_amount, request.values())):
-            self._refuse(f"shared memory is a name and numbers of at least 0, got {name!r}: {request!r}")
+            self._refuse(f"shared memory must be a name and numbers of at least 0, got {name!r}: {request!r}")
         return self.add_configuration(_SHARED_MEMORY, {**self._conf.get(_SHARED_MEMORY, {}), name: request})
 
     def _refuse(self, problem: str) -> None:
-        msg = f"{user_line()}: {self._what}: {problem}"
+        msg = f"{user_line()}: {self._place}: {problem}"
         raise InvalidTopologyError(msg)
 
 

@@ -139,7 +139,7 @@ class TopologyContext:
     @property
     def this_targets(self) -> Mapping[str, tuple[str, ...]]:
         """The components that subscribe to each of this component's streams."""
-        return {stream: tuple(who) for stream, who in self.targets(self.this_component_id).items()}
+        return {stream: tuple(targets) for stream, targets in self.targets(self.this_component_id).items()}
 
     def sources(self, component: str) -> Mapping[GlobalStreamId, Grouping]:
         """Return the streams that a component subscribes to, each with its grouping."""

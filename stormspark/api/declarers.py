@@ -82,7 +82,7 @@ class Declarer(ComponentConfiguration):
         self._id = component_id
         self._component = component
         self._kind = "spout" if isinstance(component, Spout | SourceSpout) else "bolt"
-        self._what = f"{self._kind} {component_id!r}"
+        self._place = f"{self._kind} {component_id!r}"
         self._parallelism = parallelism
         self._declared_at = declared_at
         self._inputs: dict[GlobalStreamId, Grouping] = {}
@@ -128,17 +128,17 @@ class Declarer(ComponentConfiguration):
     def _own_conf(self) -> Mapping[str, Any]:
         given = self._ask("get_component_configuration", self._component.get_component_configuration)
         if given is not None and not isinstance(given, Mapping):
-            msg = f"{self._declared_at}: {self._what}: get_component_configuration must return a mapping or None, got {given!r}"
+            msg = f"{self._declared_at}: {self._place}: get_component_configuration must return a mapping or None, got {given!r}"
             raise InvalidTopologyError(msg)
         return given or {}
 
-    def _ask(self, what: str, ask: Callable[[], Any]) -> Any:
+    def _ask(self, method: str, ask: Callable[[], Any]) -> Any:
         """Call code of the user's component. The message of an exception begins with the line that raised it."""
         try:
             return ask()
         except Exception as error:
-            told = str(error) if isinstance(error, StormsparkError) else f"{type(error).__name__}: {error}"
-            msg = f"{raised_at(error) or self._declared_at}: {self._what}: {what} raised {told}"
+            reason = str(error) if isinstance(error, StormsparkError) else f"{type(error).__name__}: {error}"
+            msg = f"{raised_at(error) or self._declared_at}: {self._place}: {method} raised {reason}"
             raise InvalidTopologyError(msg) from error
 
 
@@ -213,16 +213,16 @@ class BoltDeclarer(Declarer):
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
         """Subscribe by the given grouping."""
         where = user_line()
-        for what, name in (("component", source), ("stream", stream)):
+        for kind, name in (("component", source), ("stream", stream)):
             if not isinstance(name, str) or not name:
-                msg = f"{where}: {self._what} subscribes to a {what} without a name: {name!r} (A6)"
+                msg = f"{where}: {self._place} subscribes to a {kind} without a name: {name!r} (A6)"
                 raise InvalidTopologyError(msg)
         if not isinstance(grouping, Grouping):
-            msg = f"{where}: {self._what}: a grouping must be a Grouping, got {described(grouping)} (A6)"
+            msg = f"{where}: {self._place}: a grouping must be a Grouping, got {described(grouping)} (A6)"
             raise InvalidTopologyError(msg)
         pickled(
             grouping,
-            f"{where}: {self._what}: the {grouping.kind} grouping",
+            f"{where}: {self._place}: the {grouping.kind} grouping",
             "make what it needs where it is prepared",
         )
         key = GlobalStreamId(source, stream)

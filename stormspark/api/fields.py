@@ -28,13 +28,13 @@ class Fields(Sequence[str]):
             flat.extend(name if isinstance(name, Iterable) and not isinstance(name, str) else [name])
         for name in flat:
             if not isinstance(name, str) or not name:
-                msg = f"a field's name must be a text that is not empty, got {name!r} in {flat!r}"
+                msg = f"a field's name must be a string that is not empty, got {name!r} in {flat!r}"
                 raise InvalidTopologyError(msg)
         self._names = tuple(flat)
         self._index = {name: position for position, name in enumerate(flat)}
         if len(self._index) < len(flat):
             twice = sorted({name for name in flat if flat.count(name) > 1})
-            msg = f"field names must differ, {', '.join(map(repr, twice))} stands more than once in {flat!r} (A11)"
+            msg = f"field names must differ, but {', '.join(map(repr, twice))} occurs more than once in {flat!r} (A11)"
             raise InvalidTopologyError(msg)
 
     def index_of(self, name: str) -> int:

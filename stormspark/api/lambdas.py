@@ -119,7 +119,7 @@ def _check(function: Callable[..., Any], arguments: tuple[str, ...], rule: str) 
         ("an asynchronous generator function", inspect.isasyncgenfunction),
     ):
         if is_kind(function) or is_kind(called):
-            msg = f"{name} is {kind}, so to call it runs nothing of it; write it without yield and async"
+            msg = f"{name} is {kind}, so a call would not run it; write it without yield and async"
             raise InvalidTopologyError(msg)
     try:
         inspect.signature(function).bind(*arguments)

@@ -130,11 +130,11 @@ class TopologyBuilder:
 
     def _checked(self, component_id: str, parallelism: int, where: str) -> int:
         if not isinstance(component_id, str) or not component_id:
-            msg = f"{where}: a component's id must be a text that is not empty, got {component_id!r}"
+            msg = f"{where}: a component's id must be a string that is not empty, got {component_id!r}"
             raise InvalidTopologyError(msg)
         if component_id in self._declarers:
             first = self._declarers[component_id]._declared_at
-            msg = f"{where}: the id {component_id!r} is in use already, declared at {first} (A2); choose another one"
+            msg = f"{where}: the id {component_id!r} is already in use, declared at {first} (A2); choose another one"
             raise InvalidTopologyError(msg)
         if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
             msg = f"{where}: Parallelism must be positive (A2): {component_id!r} has {parallelism!r}"

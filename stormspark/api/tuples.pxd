@@ -1,3 +1,5 @@
+from stormspark.api cimport tuple_state
+
 cdef class TupleSource:
     cdef public str component
     cdef public object task

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from stormspark.api import tuple_state
 from stormspark.api.fields import Fields
 from stormspark.api.streams import SYSTEM_COMPONENT, TICK_STREAM
 
@@ -47,14 +48,14 @@ class Tuple:
     """
 
     # `roots` and `state` belong to the acker. `roots`: the trees that this tuple's edge belongs to (None, one, or a tuple of
-    # several). `state`: whether the edge is open (0), acked or failed (1), or held by its bolt beyond an execute (2).
+    # several). `state`: `OPEN`, `SETTLED` or `HELD` of `stormspark.api.tuple_state`.
     __slots__ = ("__weakref__", "_source", "roots", "state", "values")
 
     def __init__(self, values: tuple[Any, ...], source: TupleSource, roots: Any = None) -> None:
         self.values = values
         self._source = source
         self.roots = roots
-        self.state = 0
+        self.state: int = tuple_state.OPEN
 
     def __getitem__(self, key: int | str) -> Any:
         """Return a value by position or by field name; raise IndexError, or a KeyError that lists the fields."""

@@ -101,7 +101,10 @@ class PersistentTupleWindow(TupleWindow):
         return f"TupleWindow({len(self.tuples)} tuples, ({self.start_timestamp}, {self.end_timestamp}])"
 
 
-_NOT_KNOWN = "which tuples of a window are {} is not known with_persistence(), as in Storm (C41): leave that away, or iterate"
+_NOT_KNOWN = (
+    "which tuples of a window are {} is not known with_persistence(), as in Storm (C41): "
+    "remove with_persistence(), or iterate over the window"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ class WindowedBolt(Component, ABC):
         A tuple whose timestamp is not an integer fails and is reported as an error.
         """
         if not isinstance(name, str) or not name:
-            msg = f"{_name(self)}.with_timestamp_field: a field's name must be a text that is not empty, got {name!r}"
+            msg = f"{_name(self)}.with_timestamp_field: a field's name must be a string that is not empty, got {name!r}"
             raise InvalidTopologyError(msg)
         self._once_timestamped()
         self._timestamp_field = name
@@ -205,7 +208,7 @@ class WindowedBolt(Component, ABC):
         which is acked. Without such a stream, late tuples are logged and acked.
         """
         if not isinstance(stream, str) or not stream:
-            msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a text that is not empty, got {stream!r}"
+            msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a string that is not empty, got {stream!r}"
             raise InvalidTopologyError(msg)
         return self._with_settings({settings.LATE_TUPLE_STREAM: stream})
 
@@ -215,8 +218,8 @@ class WindowedBolt(Component, ABC):
         Each bolt may set its own interval. On a Storm cluster a bolt's interval seems to have no effect, because only
         the topology's is kept (A22).
         """
-        what = f"{_name(self)}.with_watermark_interval: interval"
-        return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, what, least=1).value})
+        name = f"{_name(self)}.with_watermark_interval: interval"
+        return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, name, least=1).value})
 
     def with_message_id_field(self, name: str) -> Self:
         """Name the field with an integer that grows from tuple to tuple of each stream of each task (C25, C41).
@@ -226,7 +229,7 @@ class WindowedBolt(Component, ABC):
         worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
-            msg = f"{_name(self)}.with_message_id_field: a field's name must be a text that is not empty, got {name!r}"
+            msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"
             raise InvalidTopologyError(msg)
         return self._with_settings({MESSAGE_ID_FIELD: name})
 
@@ -271,7 +274,7 @@ class WindowedBolt(Component, ABC):
 
     def _once_timestamped(self) -> None:
         if self.window_time.event:
-            msg = f"{_name(self)} is already configured with a timestamp field or extractor; it can have one only"
+            msg = f"{_name(self)} is already configured with a timestamp field or extractor; it can have only one"
             raise InvalidTopologyError(msg)
 
 

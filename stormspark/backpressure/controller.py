@@ -12,8 +12,8 @@ What could break it, and why it does not:
 
 - *Overshoot*. The cost of a small round is mostly overhead, so its prediction per tuple is too high and never too low. A
   limit grows by at most target / overhead per round, some ten times.
-- *Oscillation*. `Drift` tells noise from change. A limit that is wrong by a large factor is corrected at once, and one that
-  is wrong by a half when that has lasted.
+- *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once, and
+  one that is wrong by a half when that has lasted.
 - *A spiral*. If rounds are long for other reasons, fewer tuples per round make it worse. So a limit falls only if bolts
   are at fault, and a round is never planned shorter than three times its unavoidable overhead (`_longest`).
 - *A permanent stall* (W1). Everything is computed anew from each round's figures. There is no message "go on" that could be
@@ -541,7 +541,7 @@ class Controller:
         # All tasks share what none of them wants, in case they have more next time.
         spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
-    # -- what it says ----------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------
 
     @property
     def limits(self) -> Limits:

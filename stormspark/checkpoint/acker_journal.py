@@ -123,8 +123,8 @@ class _Head(NamedTuple):
     @classmethod
     def read(cls, data: bytes) -> _Head:
         with pa.ipc.open_stream(data) as stream:
-            said = (stream.schema.metadata or {})[_METADATA].decode().split()
-        return cls(int(said[0]), int(said[1]), said[2], int(said[3]), float(said[4]))
+            fields = (stream.schema.metadata or {})[_METADATA].decode().split()
+        return cls(int(fields[0]), int(fields[1]), fields[2], int(fields[3]), float(fields[4]))
 
 
 class AckerJournal:
@@ -151,7 +151,10 @@ class AckerJournal:
         if not self._numbers:
             return
         if head.format > _FORMAT:
-            msg = f"the durable acker's journal {files} was written by a newer stormspark (format {head.format}): use that one"
+            msg = (
+                f"the durable acker's journal {files} was written by a newer stormspark (format {head.format}): "
+                f"use that version"
+            )
             raise CheckpointError(msg)
         self.last_time, self.delay = head.at, head.delay
 
@@ -174,10 +177,10 @@ class AckerJournal:
         tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
         rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)
         self._writer = uuid.uuid4().hex
-        said = " ".join(map(str, _Head(_FORMAT, self._generation, self._writer, at, self.delay)))
+        head = " ".join(map(str, _Head(_FORMAT, self._generation, self._writer, at, self.delay)))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(
-            sink, self._schema.with_metadata({_METADATA: said}), options=_OPTIONS
+            sink, self._schema.with_metadata({_METADATA: head}), options=_OPTIONS
         ) as stream:
             stream.write_table(rows.cast(self._schema), max_chunksize=_ROWS_AT_ONCE)
         data = sink.getvalue().to_pybytes()
@@ -220,15 +223,16 @@ class AckerJournal:
             return True
         if head.generation == self._generation:
             msg = (
-                f"the durable acker's journal {self.files} has got its file {number} late: to write it had failed, it was not "
-                f"there, and what it says was told again since. This driver stops, since it would count that twice: start the "
-                f"topology again, it goes on from here"
+                f"the durable acker's journal {self.files} received its file {number} late: the write had failed, the file "
+                f"was missing, and its changes were reported again. This driver stops, because it would count them twice: start "
+                f"the topology again, and it continues from here"
             )
             raise FencedError(msg)
         if head.generation > self._generation:
             msg = (
-                f"the durable acker's journal {self.files} belongs to another driver now: one of generation "
-                f"{head.generation} has written to it, this one's is {self._generation}. This one stops; end one of the two"
+                f"the durable acker's journal {self.files} belongs to another driver now: a driver of generation "
+                f"{head.generation} has written to it, and this driver is of generation {self._generation}. This driver stops; "
+                f"run only one of the two"
             )
             raise FencedError(msg)
         return False
@@ -238,7 +242,7 @@ class AckerJournal:
         try:
             return _Head.read(data)
         except (pa.ArrowException, LookupError, ValueError) as error:
-            msg = f"the durable acker's journal {self.files} can't be read, in its file {number}: {error}"
+            msg = f"file {number} of the durable acker's journal {self.files} can't be read: {error}"
             raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> int:

@@ -111,7 +111,7 @@ class BatchCommits:
         self._forgot = -1
         self._tidied = time.monotonic()
         self._tidying = Tidying(f"the state table {location}")
-        self._told = False  # whether the table has the current numbers of tasks
+        self._describes_tasks = False  # whether the table has the current numbers of tasks
 
     @property
     def last(self) -> int:
@@ -128,9 +128,9 @@ class BatchCommits:
         self._table.open(self.generation, last_offsets + 1)
         if not last_offsets <= self.last <= last_offsets + 1:
             msg = (
-                f"the state table {self.location} has committed batch {self.last}, and Spark's own checkpoint beside it "
-                f"batch {last_offsets}: they do not belong together. One of them was deleted or brought back from a copy: bring "
-                f"both back from the same moment, or begin with a new checkpoint folder"
+                f"the state table {self.location} has committed batch {self.last}, but Spark's own checkpoint beside it has "
+                f"committed batch {last_offsets}: they do not fit together. One of them was deleted, or restored from a copy: "
+                f"restore both as of the same moment, or begin with a new checkpoint folder"
             )
             raise CheckpointError(msg)
         self._check_tasks()
@@ -147,30 +147,32 @@ class BatchCommits:
     def commit(self, txid: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit batch ``txid`` for good. Raises `CheckpointError` and `FencedError`."""
         reached("driver.before_commit")
-        self._table.commit(txid, files, None if self._told else self._metadata)
-        self._told = True
+        self._table.commit(txid, files, None if self._describes_tasks else self._metadata)
+        self._describes_tasks = True
         reached("driver.committed")
 
-    def announce(self, txid: int, said: Mapping[str, bytes]) -> None:
+    def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
         """Keep what another attempt at batch ``txid`` has to know, by component and index of task, before committers act.
 
         Raises `CheckpointError` and `FencedError`. Then no committer may act.
         """
         reached("driver.before_announcement")
-        self._table.announce(txid, {place.encode(): pickled for place, pickled in said.items()})
+        self._table.announce(txid, {place.encode(): pickled for place, pickled in announcement.items()})
         reached("driver.announced")
 
     def announced(self) -> tuple[int, Mapping[str, bytes]]:
         """The number of the batch that was announced and is not committed, and its announcement; -1 and nothing if none."""
         if not self._plan.announces:
             return -1, {}
-        txid, told = self._table.announced()
-        said = {place.decode(): pickled for place, pickled in told.items()}
+        txid, stored = self._table.announced()
+        announced = {place.decode(): pickled for place, pickled in stored.items()}
         # Nobody can repeat the announcement of a component that the topology no longer has.
-        said = {
-            place: one for place, one in said.items() if place.rpartition("/")[0] in self._plan.components
+        announced = {
+            place: one
+            for place, one in announced.items()
+            if place.rpartition("/")[0] in self._plan.components
         }
-        return (txid, said) if said else (-1, {})
+        return (txid, announced) if announced else (-1, {})
 
     def tidy(self) -> None:
         """Merge and delete files for a moment, if it is time for that.
@@ -223,13 +225,13 @@ class BatchCommits:
 
     def _check_tasks(self) -> None:
         known = self._table.metadata() if self.last >= 0 else {}
-        self._told = self._metadata.items() <= known.items()
+        self._describes_tasks = self._metadata.items() <= known.items()
         for name, before in component_states(known).items():
             component = self._plan.components.get(name)
             if component is None or not component.kind_of_state:
                 _log.warning(
-                    "the state of %r in %s belongs to no component of %s: it stays there, and nobody has it. If the "
-                    "component was renamed, give it its id again",
+                    "the state of %r in %s belongs to no component of %s: it stays in the table, unused. If the component "
+                    "was renamed, give it its old id again",
                     name,
                     self.location,
                     self._plan.topology,
@@ -239,15 +241,16 @@ class BatchCommits:
                 continue
             if keys_are_of_grouping(component):
                 _log.warning(
-                    "%s has %d tasks, and had %d: its state is dealt out anew with the first batch",
+                    "%s has %d tasks and had %d before: its state is dealt out anew with the first batch",
                     component.place,
                     len(component.tasks),
                     before.tasks,
                 )
                 continue
             msg = (
-                f"{component.place} has {len(component.tasks)} tasks, and its state in {self.location} is of {before.tasks}: it "
-                f"goes by task (C36). Give it {before.tasks} tasks again, or begin with a new checkpoint folder; where its keys "
-                f"are the values of its fields groupings, say so by stormspark.state.keys: grouping, and they are dealt out anew"
+                f"{component.place} has {len(component.tasks)} tasks, but its state in {self.location} is of {before.tasks} "
+                f"tasks, and each task has its own state (C36). Give it {before.tasks} tasks again, or begin with a new "
+                f"checkpoint folder. If the keys of its state are the values of its fields groupings, set stormspark.state.keys "
+                f"to grouping, and the keys are dealt out anew"
             )
             raise CheckpointError(msg)

@@ -2,8 +2,8 @@
 
 ``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes it
 atomically, before it uses the new generation. If the driver dies between the two, one generation is never used, which harms
-nothing. If a driver used a generation before writing it, its successor could get the same one, and workers could not tell
-the two drivers apart.
+nothing. If a driver used a generation before writing it, its successor could get the same one, and workers could not
+distinguish the two drivers.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def _check_owner(before: Control, topology: str, components: tuple[str, ...], fi
     if before.topology != topology:
         msg = (
             f"the checkpoint folder {file} belongs to the topology {before.topology!r}, "
-            f"not to {topology!r}: give another"
+            f"not to {topology!r}: give another folder"
         )
         raise CheckpointError(msg)
     if not set(before.components) & set(components):
         msg = (
             f"the checkpoint folder {file} belongs to another topology called {topology!r}, with the "
-            f"components {', '.join(before.components)} instead of {', '.join(components)}: give another"
+            f"components {', '.join(before.components)} instead of {', '.join(components)}: give another folder"
         )
         raise CheckpointError(msg)
 
@@ -132,10 +132,10 @@ def _check_sources(before: Control, plan: PhysicalPlan, file: ControlFile) -> No
             )
     if changes:
         msg = (
-            f"the checkpoint folder {file} holds the offsets of other sources of {plan.topology!r}: {'; '.join(changes)}. "
-            f"Spark keeps offsets by position, so sources can't come, go or change there. Work off the old topology "
-            f"(--trigger available-now), then begin with a new checkpoint folder: a KafkaSpout goes on where its group has "
-            f"committed (K3). All else, bolts, groupings, parallelism and workers, may change"
+            f"the checkpoint folder {file} has the offsets of other sources of {plan.topology!r}: {'; '.join(changes)}. "
+            f"Spark keeps offsets by position, so its sources can't be added, removed or changed. Run the old topology to "
+            f"its end (--trigger available-now), then begin with a new checkpoint folder: a KafkaSpout continues where its "
+            f"group has committed (K3). Everything else may change: bolts, groupings, parallelism and workers"
         )
         raise CheckpointError(msg)
 
@@ -158,7 +158,7 @@ def _parsed(data: bytes, file: ControlFile) -> Control:
     if control.format > _FORMAT:
         msg = (
             f"the checkpoint folder {file} was written by a newer stormspark "
-            f"(format {control.format}, this one knows {_FORMAT})"
+            f"(format {control.format}, this one knows {_FORMAT}): use that version"
         )
         raise CheckpointError(msg)
     return control

@@ -199,7 +199,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
             self.prepare_commit(-1 if self._txid is None else self._txid)
         elif txid != self._txid:
             found = "none" if self._txid is None else str(self._txid)
-            msg = f"{self._owner}: transaction {txid} can't be committed, {found} is prepared; prepare it first (C35)"
+            msg = f"{self._owner}: transaction {txid} can't be committed, because {found} is prepared; prepare it first (C35)"
             raise StateError(msg)
         recent, size = self._recent, self._recent_size
         for data, value in self._prepared.items():
@@ -298,7 +298,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         except Exception as error:
             msg = (
                 f"{self._owner}: the value of key {decode_key(data)!r} can't be unpickled, {type(error).__name__}: {error}; put "
-                f"plain data, or let its class say how it is made again (__reduce__)"
+                f"plain data, or define __reduce__ in its class"
             )
             raise SerializationError(msg) from error
 

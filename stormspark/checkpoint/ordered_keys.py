@@ -71,7 +71,7 @@ def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any
     """
     key, end = _read(data, 0, loads)
     if end != len(data):
-        msg = f"{data[:40]!r} is no key of a state: {len(data) - end} bytes follow its end"
+        msg = f"{data[:40]!r} is not a key of a state: {len(data) - end} bytes follow its end"
         raise ValueError(msg)
     return key
 
@@ -89,7 +89,7 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
     [True, True, False, False]
     """
     if type(prefix) not in {str, bytes, tuple}:
-        msg = f"a prefix of keys is a text, bytes or a tuple, got {prefix!r}"
+        msg = f"a prefix of keys must be a string, bytes or a tuple, got {prefix!r}"
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
@@ -171,8 +171,8 @@ def _pickled(key: Any) -> bytes:
         _WithoutMemo(out).dump(key)
     except Exception as error:
         msg = (
-            f"{key!r}, of type {type(key).__qualname__}, can't be a key of a state: {error}; keys are texts, numbers, "
-            "bytes, tuples of these, or objects that can be hashed and pickled and whose class stands in a module (C35)"
+            f"{key!r}, of type {type(key).__qualname__}, can't be a key of a state: {error}; keys are strings, "
+            "numbers, bytes, tuples of these, or objects that can be hashed and pickled and whose class is in a module (C35)"
         )
         raise SerializationError(msg) from error
     return out.getvalue()
@@ -201,7 +201,7 @@ def _read(data: bytes, at: int, loads: Callable[[bytes], Any]) -> tuple[Any, int
     if code == _PICKLED:
         pickled, at = _read_until_end(data, at)
         return loads(pickled), at
-    msg = f"{data[:40]!r} is no key of a state: no type has the code {code:#x}"
+    msg = f"{data[:40]!r} is not a key of a state: no type has the code {code:#x}"
     raise ValueError(msg)
 
 

@@ -19,5 +19,5 @@ def part_of_zone(owner: object, name: str) -> Any:
     """
     if owner is ZoneInfo and name == "_unpickle":
         return ZoneInfo._unpickle  # type: ignore[attr-defined]
-    msg = f"{name!r} of {owner!r:.100} is no plain data"
+    msg = f"{name!r} of {owner!r:.100} is not plain data"
     raise pickle.UnpicklingError(msg)

@@ -60,7 +60,7 @@ class _PlainData(pickle.Unpickler):
             return part_of_zone
         if (module, name) in _PLAIN:
             return super().find_class(module, name)
-        msg = f"{module}.{name} is no plain data"
+        msg = f"{module}.{name} is not plain data"
         raise pickle.UnpicklingError(msg)
 
     def persistent_load(self, name: str) -> Any:
@@ -143,11 +143,11 @@ class StateOfComponent:
             if self.kind == "pickle" and name == _ATTRIBUTES:
                 attributes = plain_value(plain_value(value))
             if isinstance(attributes, Mapping):
-                for attribute, what in attributes.items():
+                for attribute, content in attributes.items():
                     yield Entry(
                         task,
                         encode_key(attribute) if raw_keys else attribute,
-                        pickle.dumps(what, 5) if raw_values else what,
+                        pickle.dumps(content, 5) if raw_values else content,
                     )
             else:
                 yield Entry(task, key if raw_keys else name, value if raw_values else plain_value(value))
@@ -183,7 +183,7 @@ def state_in(table: ReadableTable, component: str, txid: int | None = None) -> S
     known = component_states(table.metadata(as_of))
     found = known.get(component)
     if found is None:
-        names = ", ".join(sorted(known)) or "nobody's"
-        msg = f"the state table {location} has no state of {component!r} as of batch {as_of}; it has that of {names}"
+        names = ", ".join(sorted(known)) or "no component"
+        msg = f"the state table {location} has no state of {component!r} as of batch {as_of}; it has the state of {names}"
         raise CheckpointError(msg)
     return StateOfComponent(component, as_of, found.tasks, found.kind, restore)

@@ -166,7 +166,7 @@ class InputFiles:
 
     def plan(self, generation: int) -> bytes:
         """The plan that ran as this generation. Raises `CheckpointError` if it is not there."""
-        return self._read(f"inputs/plan-{generation}", "what ran")
+        return self._read(f"inputs/plan-{generation}", "the plan that ran")
 
     def of_batch(self, txid: int) -> list[str]:
         """The files of a committed batch. Raises `CheckpointError` if it was not recorded."""
@@ -179,8 +179,8 @@ class InputFiles:
                     paths += row["value"].decode().split()
         if not paths:
             msg = (
-                f"of batch {txid} no inputs are kept in {self.location}: its topology ran without stormspark.record.inputs, or "
-                f"no bolt executed anything in it"
+                f"{self.location} has no recorded inputs of batch {txid}: the topology ran without stormspark.record.inputs, or "
+                f"no bolt executed a tuple in that batch"
             )
             raise CheckpointError(msg)
         return paths
@@ -214,13 +214,13 @@ class InputFiles:
             if generation < max(plans) and generation not in kept:
                 self.folder.delete(path)
 
-    def _read(self, path: str, what: str) -> bytes:
+    def _read(self, path: str, content: str) -> bytes:
         try:
             with self.folder.read(path) as source:
                 data: bytes = source.read()
                 return data
         except OSError as error:
-            msg = f"{path} of the state table {self.location}, {what}, can't be read: {error}"
+            msg = f"{path} of the state table {self.location}, {content}, can't be read: {error}"
             raise CheckpointError(msg) from error
 
 

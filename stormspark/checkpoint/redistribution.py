@@ -54,7 +54,7 @@ def task_index_of(key: Any, width: int, tasks: int, ints: str = "long") -> int:
     if width == 1:
         return fields_task_index((key,), tasks, ints)
     if type(key) is not tuple or len(key) != width:
-        msg = f"the key {key!r} is no tuple of the {width} values that its groupings go by"
+        msg = f"the key {key!r} is not a tuple of the {width} values by which its groupings group"
         raise ValueError(msg)
     return fields_task_index(key, tasks, ints)
 
@@ -83,7 +83,7 @@ def deal(
                 index = task_index_of(decode_key(key), width, len(component.tasks), plan.settings.fields_ints)
             except (ValueError, TypeError) as error:
                 msg = (
-                    f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be "
+                    f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
                     f"dealt out to them (stormspark.state.keys: grouping): {error}. Give it as many tasks as before"
                 )
                 raise CheckpointError(msg) from error
@@ -94,10 +94,10 @@ def deal(
         for one, other in pairwise(moved):
             if one.key == other.key:
                 msg = (
-                    f"{component.place} has {len(component.tasks)} tasks now, and its state in {table.location} can't be "
+                    f"{component.place} has {len(component.tasks)} tasks now, but its state in {table.location} can't be "
                     f"dealt out to them (stormspark.state.keys: grouping): tasks {one.before} and {other.before} both have the "
-                    f"key {decode_key(one.key)!r}, and one task would have it now. A fields grouping tells 0.0 and -0.0 apart, "
-                    f"as Storm's does, and a state does not. Give it as many tasks as before"
+                    f"key {decode_key(one.key)!r}, and now one task would get both values. Like Storm's, a fields grouping "
+                    f"distinguishes 0.0 and -0.0, but a state does not. Give it as many tasks as before"
                 )
                 raise CheckpointError(msg)
     return dealt

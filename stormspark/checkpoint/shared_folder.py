@@ -26,12 +26,12 @@ _TOKEN = "token"
 class SharedFolder:
     """The driver's side of the check, for one topology.
 
-    ``folder`` is local. ``otherwise`` tells users what they can do instead of sharing it. Raises OSError.
+    ``folder`` is local. ``otherwise`` is what users can do instead of sharing it. Raises OSError.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
     >>> shared.problem_with(show_that_it_is_seen(shared.place)), shared.problem_with("nothing")
-    (None, 'what it has written there the driver does not see')
+    (None, 'the driver does not see what was written there')
     >>> shared.close()
     """
 
@@ -54,8 +54,8 @@ class SharedFolder:
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:
-            return "what it has written there the driver does not see"
-        return None if found == self._token else "it has read there what the driver has not written"
+            return "the driver does not see what was written there"
+        return None if found == self._token else "what was read there was not written by the driver"
 
     def is_away(self) -> bool:
         """Whether the driver itself can't read its token, because its storage is away."""
@@ -64,10 +64,10 @@ class SharedFolder:
         except OSError:
             return True
 
-    def error(self, who: str, problem: str) -> UnsupportedEnvironmentError:
-        """The error about somebody who does not see the folder."""
+    def error(self, process: str, problem: str) -> UnsupportedEnvironmentError:
+        """The error about a process that does not see the folder. ``process`` names it."""
         return UnsupportedEnvironmentError(
-            f"{who} does not see the folder {self._folder} of the driver on {socket.gethostname()}, so what it keeps there would "
+            f"{process} does not see the folder {self._folder} of the driver on {socket.gethostname()}, so its files there would "
             f"be lost: {problem}. Give a checkpoint folder that all hosts share, mounted or by a URL, or {self._otherwise}"
         )
 

@@ -413,7 +413,10 @@ def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
     for one in sorted(changes, key=attrgetter("component", "task", "kind")):
         group = (one.component, one.task, one.kind)
         if group in seen:
-            msg = f"changes of {one.component}[{one.task}] ({one.kind}) came twice in batch {txid}: one part a task and kind"
+            msg = (
+                f"changes of {one.component}[{one.task}] ({one.kind}) came twice in batch {txid}; expected one part per task and "
+                f"kind"
+            )
             raise ValueError(msg)
         seen.add(group)
         pairs = sorted(dict(one.items).items(), key=itemgetter(0))
@@ -551,7 +554,7 @@ def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator
     except (OSError, pa.ArrowException, TypeError) as error:
         msg = (
             f"{file.path} of the state table {folder.location} is damaged: {error}. It has changes of the batches "
-            f"{file.batches[0]} to {file.batches[1]}; bring the file back from a copy, or begin with a new checkpoint folder"
+            f"{file.batches[0]} to {file.batches[1]}; restore the file from a copy, or begin with a new checkpoint folder"
         )
         raise CheckpointError(msg) from error
 
@@ -564,5 +567,5 @@ def missing(location: str, files: list[FileDescription]) -> str:
     first, last = min(file.batches[0] for file in files), max(file.batches[1] for file in files)
     return (
         f"the state table {location} lacks {names}, with changes of the batches {first} to {last}: somebody deleted or "
-        f"vacuumed what it needs. Bring the files back from a copy, or begin with a new checkpoint folder"
+        f"vacuumed files that it needs. Restore the files from a copy, or begin with a new checkpoint folder"
     )

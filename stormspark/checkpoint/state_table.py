@@ -179,7 +179,7 @@ class StateTable:
         # The files that were last searched for something to merge.
         self._seen: dict[str, FileDescription] | None = None
 
-    # -- what the table says ---------------------------------------------------------------------
+    # -- what is in the table --------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Read what is committed. The driver that writes does not need this.
@@ -219,8 +219,9 @@ class StateTable:
         txid = found.last_txid if as_of is None else as_of
         if as_of is not None and not found.oldest_txid <= as_of <= found.last_txid:
             msg = (
-                f"the state table {self.location} can give the batches {found.oldest_txid} to {found.last_txid}, not {as_of}: "
-                f"older ones are kept by retain_txids ({self._retain_txids}) and retain_hours ({self._retain_hours:g})"
+                f"the state table {self.location} has the batches {found.oldest_txid} to {found.last_txid}, but not batch "
+                f"{as_of}; retain_txids ({self._retain_txids}) and retain_hours ({self._retain_hours:g}) decide how many "
+                f"batches are kept"
             )
             raise CheckpointError(msg)
         wanted = Wanted(component, task, kind, txid)
@@ -264,7 +265,7 @@ class StateTable:
         self._refused = "could not be opened"
         found = self._read() or self._create()
         if found.generation > generation or (found.generation == generation != self._generation):
-            why = f"a driver of generation {found.generation} has opened it, this one's is {generation}"
+            why = f"a driver of generation {found.generation} has opened it, and this driver is of generation {generation}"
             raise self._fenced(why)
         self._check_files(found)
         self._found, self._refused = found, None
@@ -340,7 +341,7 @@ class StateTable:
         assert generation is not None
         self._check_order(txid, found.last_txid)
         if found.announced_txid == txid:
-            msg = f"batch {txid} was announced already to {self.location}: what was announced holds for every attempt at it"
+            msg = f"batch {txid} is announced already in {self.location}, and its announcement is the same for every attempt"
             raise CheckpointError(msg)
         file = write_changes(
             self.location,
@@ -446,7 +447,7 @@ class StateTable:
             '"stormspark"' in e.get("userMetadata", "") for e in table.history(10)
         ):
             msg = (
-                f"the state table {self.location} was written through Spark (stormspark.state.table): go on with the setting "
+                f"the state table {self.location} was written by Spark (stormspark.state.table): keep the setting "
                 f"spark, or give another checkpoint folder"
             )
             raise WrittenBySparkError(msg)
@@ -456,12 +457,12 @@ class StateTable:
         if int(written_as) > _FORMAT:
             msg = (
                 f"the state table {self.location} was written by a newer stormspark (format {written_as}, this one knows "
-                f"{_FORMAT}): use that one"
+                f"{_FORMAT}): use that version"
             )
             raise CheckpointError(msg)
         if schema != _DELTA_SCHEMA:
             msg = (
-                f"the state table {self.location} has other columns than stormspark gives it, {schema.to_json()}: somebody "
+                f"the state table {self.location} does not have stormspark's columns, but {schema.to_json()}: somebody "
                 f"changed it. Use Delta's RESTORE to the version before"
             )
             raise CheckpointError(msg)
@@ -487,20 +488,20 @@ class StateTable:
             try:
                 size = (self._folder.local / file.path).stat().st_size
             except OSError as error:
-                found = f"is not to be seen ({error})"
+                found = f"is missing ({error})"
             else:
                 found = f"has {size} bytes instead of {file.size}"
                 if size == file.size:
                     continue
             msg = (
                 f"{file.path} of the state table {self.location}, which a worker has written for batch {txid}, {found} where the "
-                f"driver looks, so the batch is not committed: have all hosts share the folder, and delete nothing in it"
+                f"driver looks, so the batch is not committed: let all hosts share the folder, and delete nothing in it"
             )
             raise CheckpointError(msg)
 
     def _damaged(self, why: str) -> CheckpointError:
         return CheckpointError(
-            f"the log of the state table {self.location} can't be read: {why}. Bring _delta_log back from a copy, or "
+            f"the log of the state table {self.location} can't be read: {why}. Restore _delta_log from a copy, or "
             f"begin with a new checkpoint folder"
         )
 
@@ -513,7 +514,7 @@ class StateTable:
         if cut:
             msg = (
                 f"{cut[0].path} of the state table {self.location} has {there[cut[0].path]} bytes instead of {cut[0].size}: it "
-                f"was cut or changed. Bring the file back from a copy, or begin with a new checkpoint folder"
+                f"was cut or changed. Restore the file from a copy, or begin with a new checkpoint folder"
             )
             raise CheckpointError(msg)
 
@@ -543,25 +544,29 @@ class StateTable:
         if isinstance(self._refused, FencedError):
             raise self._refused
         if self._refused is not None:
-            msg = f"the state table {self.location} {self._refused}: open it"
+            msg = f"the state table {self.location} {self._refused}: open it first"
             raise CheckpointError(msg)
         return self._known()
 
     def _fenced(self, why: str) -> FencedError:
         self._abandon_merges()
         self._refused = FencedError(
-            f"the state table {self.location} belongs to another driver now: {why}. This one stops; end one of the two"
+            f"the state table {self.location} belongs to another driver now: {why}. This driver stops; run only one of the two"
         )
         return self._refused
 
     def _check_order(self, txid: int, last: int) -> None:
         if txid <= last:
-            msg = f"batch {txid} is committed already to {self.location} (the last is {last}): it must not run again"
+            msg = (
+                f"batch {txid} is committed already to {self.location} (the last committed batch is {last}): it must not run "
+                f"again"
+            )
             raise CheckpointError(msg)
         if txid != last + 1:
             msg = (
-                f"batch {txid} can't be committed to {self.location}: the last is {last}, so {last + 1} is next. What came "
-                f"between is lost, or this is another topology's table: begin with a new checkpoint folder"
+                f"batch {txid} can't be committed to {self.location}: the last committed batch is {last}, so the next must be "
+                f"{last + 1}. The batches between are lost, or this is the table of another topology: begin with a new "
+                f"checkpoint folder"
             )
             raise CheckpointError(msg)
 
@@ -586,21 +591,21 @@ class StateTable:
             table.update_incremental()
             if table.version() == expected:
                 return
-            why = f"version {table.version()} came right after our {expected}"
+            why = f"version {table.version()} came right after version {expected} of this driver"
         except Exception as error:
             self._refused = f"could not be written to ({_first_line(error)})"
-            written_by = self._who_wrote(expected)
+            written_by = self._token_of(expected)
             if written_by is None:
-                msg = f"the state table {self.location} can't be written to, and version {expected} is not there: {error}"
+                msg = f"the state table {self.location} can't be written to, and version {expected} does not exist: {error}"
                 raise CheckpointError(msg) from error
             if written_by == token:
                 self._reload(expected)
                 self._refused = None
                 return
-            why = f"version {expected} of it is not ours"
+            why = f"this driver did not write version {expected} of it"
         raise self._fenced(why)
 
-    def _who_wrote(self, version: int) -> str | None:
+    def _token_of(self, version: int) -> str | None:
         """The token in the log entry of a version; "" if the entry has none, and None if there is no such version."""
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
@@ -609,7 +614,10 @@ class StateTable:
             entries = {entry["version"]: entry for entry in table.history(table.version() - version + 1)}
             return str(entries.get(version, {}).get(_COMMIT, ""))
         except Exception as error:
-            msg = f"the state table {self.location} can't be read after a commit that failed, so nobody knows of it: {error}"
+            msg = (
+                f"the state table {self.location} can't be read after an error in a commit, so it is unknown whether the commit "
+                f"was written: {error}"
+            )
             raise CheckpointError(msg) from error
 
     def _reload(self, version: int) -> None:
@@ -621,7 +629,7 @@ class StateTable:
             msg = f"version {version} of the state table {self.location} was written, but can't be read or kept: {error}"
             raise CheckpointError(msg) from error
         if table.version() != version:
-            why = f"version {table.version()} came right after our {version}"
+            why = f"version {table.version()} came right after version {version} of this driver"
             raise self._fenced(why)
         self._found = replace(self._known(), table=table)
 
@@ -676,9 +684,9 @@ class StateTable:
         except BaseException as error:
             self._abandon_merges()
             next_version = found.table.version() + 1
-            if isinstance(error, (OSError, CheckpointError)) and self._who_wrote(next_version) is not None:
+            if isinstance(error, (OSError, CheckpointError)) and self._token_of(next_version) is not None:
                 # The driver that has taken over may have merged and deleted the files that this merge reads.
-                why = f"version {next_version} of it is not ours"
+                why = f"this driver did not write version {next_version} of it"
                 raise self._fenced(why) from error
             if isinstance(error, OSError):
                 msg = f"the state table {self.location} can't be compacted: {error}"

@@ -42,8 +42,8 @@ class TableOfSpark:
             self._table = DeltaTable(
                 location, storage_options=dict(storage_options) if storage_options else None
             )
-            said = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
-            stands = [one for one in said if one is not None]
+            found = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
+            stands = [one for one in found if one is not None]
             # The entry of an opening may lag behind the entry before it.
             stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
@@ -53,7 +53,7 @@ class TableOfSpark:
             msg = f"the log of the state table {location} has no entry of a topology's driver"
             raise CheckpointError(msg)
         if stand["format"] > FORMAT:
-            msg = f"the state table {location} was written by a newer stormspark (format {stand['format']}): use that one"
+            msg = f"the state table {location} was written by a newer stormspark (format {stand['format']}): use that version"
             raise CheckpointError(msg)
         self.last_txid, self.oldest_txid = stand["txid"], stand["oldest"]
 
@@ -67,7 +67,7 @@ class TableOfSpark:
         """Read the newest rows into memory. See `StateTable.plan_restore`."""
         txid = self.last_txid if as_of is None else as_of
         if not self.oldest_txid <= txid <= self.last_txid:
-            msg = f"the state table {self.location} can give the batches {self.oldest_txid} to {self.last_txid}, not {txid}"
+            msg = f"the state table {self.location} has the batches {self.oldest_txid} to {self.last_txid}, but not batch {txid}"
             raise CheckpointError(msg)
         wanted = (("component", "=", component), ("task", "=", task), ("kind", "=", kind))
         filters = [("txid", "<=", txid), *(one for one in wanted if one[2] is not None)]

@@ -16,11 +16,11 @@ __all__ = ["Tidying"]
 _log = logging.getLogger(__name__)
 
 #: The warning is logged after this many failures in a row, and each time that their number has doubled.
-_TOLD_AFTER = 10
+_WARNED_AFTER = 10
 
 
 class Tidying:
-    """The counter of failures in a row to tidy ``what``.
+    """The counter of failures in a row to tidy something. ``name`` names it in warnings.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():
@@ -29,9 +29,9 @@ class Tidying:
     1
     """
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, name: str) -> None:
         self.failures = 0
-        self._what, self._tell_at = what, _TOLD_AFTER
+        self._name, self._warn_at = name, _WARNED_AFTER
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -40,16 +40,15 @@ class Tidying:
             yield
         except (OSError, CheckpointError) as error:
             self.failures += 1
-            if self.failures >= self._tell_at:
-                self._tell_at = 2 * self.failures
+            if self.failures >= self._warn_at:
+                self._warn_at = 2 * self.failures
                 _log.warning(
-                    "%s could not be tidied %d times in a row: what is not needed any more takes more and more room, until "
-                    "this is mended: %s",
-                    self._what,
+                    "%s could not be tidied %d times in a row, so it takes more and more space: %s",
+                    self._name,
                     self.failures,
                     error,
                 )
         else:
-            if self.failures >= _TOLD_AFTER:
-                _log.warning("%s is tidied again", self._what)
-            self.failures, self._tell_at = 0, _TOLD_AFTER
+            if self.failures >= _WARNED_AFTER:
+                _log.warning("%s could be tidied again", self._name)
+            self.failures, self._warn_at = 0, _WARNED_AFTER

@@ -159,14 +159,14 @@ def main() -> None:
     "--checkpoint",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="The folder with everything that a restart needs. Run again with the same folder to go on.",
+    help="The folder with everything that a restart needs. Run again with the same folder to continue.",
 )
 @click.option(
     "--json",
     "json_to",
     metavar="OUT",
     callback=_json_file,
-    help="Write the figures as JSON into this file; - is standard output.",
+    help="Write the figures as JSON into this file; - means standard output.",
 )
 @click.option("--master", metavar="URL", help="The Spark master, for example local[2].")
 @click.option(
@@ -174,7 +174,7 @@ def main() -> None:
     type=click.Choice(["continuous", "available-now"]),
     default="continuous",
     show_default=True,
-    help="available-now: process what the sources have at this moment, then end.",
+    help="available-now: process the rows that the sources have at the start, then end.",
 )
 @_refusing
 def run(
@@ -237,8 +237,8 @@ def explain(
 ) -> None:
     """Print the plan of a topology; run nothing.
 
-    The plan is its tasks, the workers that they live in, what crosses between workers, and the supersteps of
-    a batch. NAME is a variable of FILE that is a topology, or a function that gives one; by default it is
+    The plan is its tasks, the workers that host them, the subscriptions that cross workers, and the supersteps of
+    a batch. NAME is a variable of FILE that holds a topology, or a function that returns one; the default is
     build.
     """
     plan = _planned(target, workers, conf, front_end, phases=phases)
@@ -272,7 +272,7 @@ def explain(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one story per line.")
 @_refusing
 def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json: bool) -> None:
-    """Show what became of tuples of the topology NAME.
+    """Show what happened to tuples of the topology NAME.
 
     ROOT is the root of a tuple tree as logs and verdicts name it, the beginning of one, or a message id. With ROOT, the command
     shows who emitted the message, where its tuples went, how long each step took, and who has not acked. Without ROOT, it
@@ -328,7 +328,7 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="Show at most this many keys; 0 is all.",
+    help="Show at most this many keys; 0 means all.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one key per line.")
 @_refusing
@@ -358,7 +358,7 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="Show at most this many inputs; 0 is all.",
+    help="Show at most this many inputs; 0 means all.",
 )
 @click.option(
     "-c",
@@ -366,7 +366,7 @@ def state(topology: str, component: str, txid: int | None, limit: int, as_json: 
     multiple=True,
     metavar="KEY=VALUE",
     callback=_assignments,
-    help="With FILE, a setting as it was given to run. May be repeated.",
+    help="With FILE, a setting that was given to run. May be repeated.",
 )
 @_refusing
 def replay(
@@ -412,7 +412,7 @@ def replay(
 )
 @_refusing
 def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
-    """Report what of a legacy project runs here, what needs a change, and what could not be made out.
+    """Report which parts of a legacy project run here, which need a change, and which could not be made out.
 
     PATH is a file or a folder with topologies for streamparse, heronpy, Flux or Java, also of several kinds. The command reads
     the project and runs none of it, unless --import is given. Each statement of the report says how it was checked.

@@ -39,8 +39,8 @@ def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing:
     for file in written:
         click.echo(f"wrote {file}")
     if out is None:
-        what = ", and a Python skeleton for each Java topology" if skeletons else ""
-        click.echo(f"--out DIR writes the whole report{what}.")
+        more = ", and a Python skeleton for each Java topology" if skeletons else ""
+        click.echo(f"--out DIR writes the whole report{more}.")
 
 
 def _written(path: Path, text: str) -> Path:
@@ -71,6 +71,6 @@ def _print_statements(console: Console, name: str, statements: list[Statement]) 
         return
     table = Table(title=name, title_justify="left", show_header=False)
     for one in shown:
-        what = f"{one.text}: {one.todo}" if one.todo else one.text
-        table.add_row(one.kind, str(one.place or ""), escape(what), one.grade)
+        text = f"{one.text}: {one.todo}" if one.todo else one.text
+        table.add_row(one.kind, str(one.place or ""), escape(text), one.grade)
     console.print(table)

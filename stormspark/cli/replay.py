@@ -15,7 +15,8 @@ from stormspark.cli.output import wide_enough
 from stormspark.errors import CheckpointError
 from stormspark.plan import plan_topology
 from stormspark.state_reading import state_table_of
-from stormspark.worker.replays.replay import Change, Replay, plan_that_ran, replay
+from stormspark.worker.replays.replay import plan_that_ran, replay
+from stormspark.worker.replays.result import Change, Replay
 
 __all__ = ["parse_task", "replay_task"]
 
@@ -33,7 +34,7 @@ def parse_task(text: str) -> tuple[str, int]:
     """
     found = _TASK.fullmatch(text)
     if found is None:
-        msg = f"a task is written as component[index], for example count[2] for the third task of 'count'; got {text!r}"
+        msg = f"a task must be written as component[index], such as count[2] for the third task of 'count', got {text!r}"
         raise CheckpointError(msg)
     return found[1], int(found[2])
 
@@ -69,7 +70,7 @@ def _print(done: Replay, limit: int) -> None:
         console.print(Text(text))
 
     emitted = sum(len(one.emitted) for one in done.inputs) + len(done.outside)
-    acked, failed = (sum(getattr(one, what) for one in done.inputs) for what in ("acked", "failed"))
+    acked, failed = (sum(getattr(one, count) for one in done.inputs) for count in ("acked", "failed"))
     say(
         f"{done.component}[{done.task}], batch {done.batch}: {len(done.inputs):,} inputs, {emitted:,} emits, {acked:,} acks, "
         f"{failed:,} fails, {len(done.changes):,} keys changed"
@@ -85,7 +86,7 @@ def _print(done: Replay, limit: int) -> None:
     if limit and len(done.inputs) > limit:
         say(f"        ... and {len(done.inputs) - limit:,} more (--limit)")
     for emit in done.outside:
-        say(f"        emitted outside of execute {_short(emit.values)} on {emit.stream}")
+        say(f"        emitted {_short(emit.values)} on {emit.stream}, outside of execute")
     for change in done.changes[: limit or None]:
         say(f" state  {_short(change.key)}: {_value(change.before)} -> {_value(change.after)}")
     if limit and len(done.changes) > limit:

@@ -24,7 +24,7 @@ __all__ = ["ENGINES", "Run", "run_topology"]
 #: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it, for which shells use 130.
 _OK, _FAILED, _KILLED = 0, 1, 130
 
-#: How many lines of a long error are shown: its last ones, because the end of a traceback says what was wrong.
+#: How many lines of a long error are shown: its last ones, because the end of a traceback has the error.
 _ERROR_LINES = 12
 
 

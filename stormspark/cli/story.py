@@ -49,8 +49,10 @@ def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -
         return _OK if chosen else _NONE
     console = Console(highlight=False)
     if not chosen:
-        what = f"there is no story of {root}" if root is not None else "there are no stories"
-        console.print(Text(f"{what} in {folder}: none was written, or it was rotated away"), soft_wrap=True)
+        missing = f"there is no story of {root}" if root is not None else "there are no stories"
+        console.print(
+            Text(f"{missing} in {folder}: none was written, or it was rotated away"), soft_wrap=True
+        )
         return _NONE
     if root is None:
         console.print(_table(chosen, console))
@@ -104,7 +106,7 @@ def _lines(story: Story, every: Iterable[Story]) -> Iterator[str]:
     if story.omitted:
         yield f"{story.omitted:,} more tuples moved, but these moves were not recorded."
     if story.outcome is None:
-        yield "Its end is not in these files: the tree is open, or its end was rotated away or is on another host."
+        yield "These files do not have its end: the tree is open, or its end was rotated away or is on another host."
     if len(story.hosts) > 1:
         yield f"Workers on {len(story.hosts)} hosts recorded this story: times between hosts are as exact as the hosts' clocks."
     others = [
@@ -118,7 +120,7 @@ def _lines(story: Story, every: Iterable[Story]) -> Iterator[str]:
         traced = ", traced" if one.traced else ""
         yield f"The same message: {one.root} {one.outcome or 'unknown'}{traced}."
     if len(others) > _OTHERS:
-        yield f"{len(others) - _OTHERS} more stories are of the same message."
+        yield f"{len(others) - _OTHERS} more stories are about the same message."
 
 
 def timeline(story: Story) -> Iterator[str]:

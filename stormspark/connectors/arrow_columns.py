@@ -64,7 +64,10 @@ def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
     for name in names:
         values = [value for tup in tuples if (value := tup.get(name)) is not None]
         if not values:
-            msg = f"the type of {name!r} can't be told, it is None in all of the first {len(tuples)} tuples: give a schema"
+            msg = (
+                f"the type of field {name!r} is unknown, because it is None in all of the first {len(tuples)} tuples: give a "
+                f"schema"
+            )
             raise ValueError(msg)
         try:
             types.append((name, pa.array(values).type))
@@ -95,19 +98,19 @@ class _Place:
         try:
             column = pa.array([value], self.field.type)
         except Exception:  # pyarrow raises half a dozen kinds
-            return f"field {self.name!r} is {_shown(value)}, which is no {self.field.type}"
+            return f"field {self.name!r} is {_shown(value)}, but the column's type is {self.field.type}"
         why = self.why_not_all(column)
         return None if why is None else f"field {self.name!r} is {_shown(value)}, {why}"
 
     def why_not_all(self, column: pa.Array | pa.ChunkedArray) -> str | None:
         """Return why one of these values, which have the column's type, can't be here, or None if all can."""
         if self._looks_inside and _has_null_inside(column):
-            return f"which has None inside, where {self.field.type} has none"
+            return f"which contains None where {self.field.type} allows none"
         if self.is_key and not is_in_years(column):
             return f"{BEYOND}, and it is part of the key"
         if self.is_partition:
             why = why_no_partition(column, nullable=self.field.nullable)
-            return None if why is None else f"{why}, which the table is partitioned by"
+            return None if why is None else f"{why}, but the table is partitioned by it"
         return None
 
 
@@ -121,7 +124,7 @@ class Fit:
     >>> for values in ("a", 1), ("a", 128), (None, 1):
     ...     print(fit.why_not(make_tuple(values, fields=["word", "n"])))
     None
-    field 'n' is 128, which is no int8
+    field 'n' is 128, but the column's type is int8
     field 'word' is None, and it is part of the key
     """
 
@@ -198,7 +201,11 @@ def _has_null_inside(column: pa.Array | pa.ChunkedArray) -> bool:
 
 def _unknown(tup: Tuple, schema: pa.Schema) -> str | None:
     unknown = [name for name in tup.fields if name not in schema.names]
-    return f"field {unknown[0]!r} is no column of it; it has {', '.join(schema.names)}" if unknown else None
+    return (
+        f"field {unknown[0]!r} is not a column of it; its columns are {', '.join(schema.names)}"
+        if unknown
+        else None
+    )
 
 
 def _easy(type: pa.DataType) -> Callable[[Any], bool]:

@@ -80,16 +80,18 @@ class DeltaBolt(TransactionalSink, Bolt):
         self.interval_secs, self.retry_count = interval_secs, max(1, retry_count)
         self.storage_options = dict(storage_options or {})
         self.configuration = dict(configuration or {})
-        for what, wanted in ("partition_by", self.partition_by), ("merge_on", self.merge_on):
+        for option, wanted in ("partition_by", self.partition_by), ("merge_on", self.merge_on):
             missing = [name for name in wanted if schema is not None and name not in schema.names]
             if missing:
                 names = ", ".join(schema.names) if schema is not None else ""
-                msg = f"DeltaBolt: {what} has {missing[0]!r}, which is no column of its schema ({names})"
+                msg = (
+                    f"DeltaBolt: {option} names {missing[0]!r}, which is not a column of its schema ({names})"
+                )
                 raise InvalidTopologyError(msg)
         if schema is not None and (why := why_no_key(schema, self.merge_on)) is not None:
             raise InvalidTopologyError(why)
         if delete_on is not None and not self.merge_on:
-            msg = f"DeltaBolt: delete_on={delete_on!r} deletes the row of a key, and no merge_on says what the key is"
+            msg = f"DeltaBolt: delete_on={delete_on!r} deletes the row of a key, but merge_on names no key: give merge_on"
             raise InvalidTopologyError(msg)
         if interval_secs <= 0:
             msg = f"DeltaBolt commits every interval_secs, which must be more than 0, got {interval_secs!r}"
@@ -200,7 +202,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         rows, unfit = columns_of(waiting, self._fit.schema, self.merge_on, self._fit.partitions)
         if unfit:
             # The tuple was acked before there was a table. When the batch runs again, there is one, and the tuple fails alone.
-            msg = f"{unfit[0][0]} does not fit the table {self.table}, which the first tuples made: {unfit[0][1]}"
+            msg = f"{unfit[0][0]} does not fit the table {self.table}, whose columns come from the first tuples: {unfit[0][1]}"
             raise ValueError(msg)
         self._columns.append(self._newest(rows) if self.merge_on else rows)
 
@@ -222,7 +224,7 @@ class DeltaBolt(TransactionalSink, Bolt):
                     raise
                 time.sleep(random.uniform(0, 0.05 * attempt))
 
-    # -- batches that are none -------------------------------------------------------------------------------
+    # -- batches that are not transactions -------------------------------------------------------------------
 
     @property
     def _tries(self) -> int:

@@ -64,18 +64,18 @@ def schema_change(error: str, now: Sequence[str]) -> str | None:
     if [column.name for column in other] != list(now):
         return None
     before, after = {column.key: column for column in one}, {column.key: column for column in other}
-    said = []
+    changes = []
     for key, old in before.items():
         new = after.get(key)
         if new is None:
-            said.append(f"{old.name!r} is gone")
+            changes.append(f"{old.name!r} is gone")
         elif new.name != old.name:
-            said.append(f"{old.name!r} is called {new.name!r}")
+            changes.append(f"{old.name!r} is now called {new.name!r}")
         elif new.type != old.type:
-            said.append(f"{old.name!r} was {old.type}")
-    said += [f"{column.name!r} is new" for key, column in after.items() if key not in before]
+            changes.append(f"{old.name!r} was {old.type}")
+    changes += [f"{column.name!r} is new" for key, column in after.items() if key not in before]
     version = re.search(r"schema change in version (\d+)", error)
-    return (", ".join(said) or "their order or properties") + (
+    return (", ".join(changes) or "their order or properties") + (
         f", in version {version[1]}" if version else ""
     )
 

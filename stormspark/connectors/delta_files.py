@@ -134,14 +134,14 @@ def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = Tru
     >>> why_no_partition(pa.array([2_932_897], pa.date32()))
     'beyond the years 1 to 9999'
     >>> why_no_partition(pa.array([""])), why_no_partition(pa.array([""]), nullable=False)
-    (None, 'null in a partition, which may not be null')
+    (None, 'null in a partition, which must not be null')
     """
     if not is_in_years(column):
         return BEYOND
     if not nullable and pa.types.is_string(column.type) and pc.any(pc.equal(column, "")).as_py():
-        return "null in a partition, which may not be null"
+        return "null in a partition, which must not be null"
     if pa.types.is_decimal(column.type) and (least := pc.min(column).as_py()) is not None and least < 0:
-        return "negative, which delta-rs can't read there"
+        return "negative, which delta-rs can't read in a partition"
     return None
 
 

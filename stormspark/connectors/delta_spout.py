@@ -53,7 +53,7 @@ class DeltaSpout(SourceSpout):
     ) -> None:
         super().__init__(fields, translator, retry)
         if translator is not None and columns is None:
-            msg = "DeltaSpout: give the columns that its translator gets, such as columns=['id', 'price']"
+            msg = "DeltaSpout: its translator needs columns: give them, such as columns=['id', 'price']"
             raise InvalidTopologyError(msg)
         self.table = str(table)
         self.columns = list(self.fields if columns is None else columns)
@@ -78,8 +78,8 @@ class DeltaSpout(SourceSpout):
         missing = [name for name in self.columns if name not in there]
         if missing:
             msg = (
-                f"the Delta table {self.table} has no column {missing[0]!r}, was it renamed or dropped? It has "
-                f"{', '.join(there)}. Give the spout the columns as they are called now"
+                f"the Delta table {self.table} has no column {missing[0]!r}; its columns are {', '.join(there)}. If the column "
+                f"was renamed or dropped, give the spout the present names"
             )
             raise InvalidTopologyError(msg)
         return rows.select(*(f"`{name.replace('`', '``')}`" for name in self.columns))
@@ -94,8 +94,8 @@ class DeltaSpout(SourceSpout):
             if self._location(spark) not in error:
                 return None
             return (
-                f"rows of the Delta table {self.table} were deleted or changed, and a stream reads what is added: give the "
-                f"option skipChangeCommits to go on without them ({first})"
+                f"rows of the Delta table {self.table} were deleted or changed, but a stream reads only rows that are added: "
+                f"give the option skipChangeCommits to continue without them ({first})"
             )
         if "schema" not in error:
             return None
@@ -108,9 +108,9 @@ class DeltaSpout(SourceSpout):
         if change is None:
             return None
         return (
-            f"the columns of the Delta table {self.table} have changed: {change}. Delta reads no further over that. Start the "
-            f"topology with a new checkpoint and the option startingVersion, or, where columns were renamed or dropped, give the "
-            f"spout over_column_changes=True: it reads all rows by today's names ({first})"
+            f"the columns of the Delta table {self.table} have changed: {change}. Delta's stream does not read on after such a "
+            f"change. Start the topology with a new checkpoint folder and the option startingVersion. If columns were renamed or "
+            f"dropped, you can give the spout over_column_changes=True instead: it reads all rows by the present names ({first})"
         )
 
     def _load(self, reader: Any) -> Any:

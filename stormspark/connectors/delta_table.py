@@ -82,7 +82,7 @@ class SinkTable:
     def _is_the_same(self) -> bool:
         """Whether the table is still the one that was opened.
 
-        A table may have been removed and created again, and have as many versions by now. delta-rs takes it for the old one,
+        A table may have been removed and made again, and have as many versions by now. delta-rs takes it for the old one,
         with the old columns and partitions.
         """
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
@@ -136,29 +136,29 @@ class SinkTable:
             found += [f"{name} of {field.name}" for name in _NEEDS_A_WRITER if name in field.metadata]
         found += [f"NOT NULL in {name}" for name in _never_null_inside(self._columns())]
         if self._merge_on and configuration.get("delta.appendOnly", "false").lower() == "true":
-            found.append("delta.appendOnly, where rows replace others")
+            found.append("delta.appendOnly, but merge_on replaces rows")
         if configuration.get("delta.columnMapping.mode", "none") != "none":
             found.append("delta.columnMapping.mode")
         if found:
             msg = (
-                f"DeltaBolt: the table {self.location} has {found[0]}, and this topology's batches are transactions: rows that "
-                f"are committed with a batch can't be refused later. Check them in a bolt before and drop it from the table, or "
-                f"write in a topology whose batches are none"
+                f"DeltaBolt: the table {self.location} has {found[0]}, but this topology's batches are transactions, and "
+                f"the table must not reject rows whose batch is committed. Remove that from the table and check rows in a bolt "
+                f"before this one, or write in a topology whose batches are not transactions"
             )
             raise InvalidTopologyError(msg)
         partitions = self._handle.metadata().partition_columns
         fields = self._handle.schema().fields
-        what = ""
+        problem = ""
         if len(partitions) == len(fields):
-            what = "partition columns only, so that its files would have no columns"
+            problem = "only partition columns, so its files would have no columns"
         elif bytes_in := [
             f.name for f in fields if f.name in partitions and str(f.type) == 'PrimitiveType("binary")'
         ]:
-            what = f"the partition column {bytes_in[0]!r} of bytes, which need not be a text"
-        if what:
+            problem = f"the partition column {bytes_in[0]!r} of bytes, which may not be valid text"
+        if problem:
             msg = (
-                f"DeltaBolt: the table {self.location} has {what}, and this topology's batches are transactions, which write "
-                f"files by themselves. Change its partitions, or write in a topology whose batches are none"
+                f"DeltaBolt: the table {self.location} has {problem}, and this topology's batches are transactions, which write "
+                f"the table's files directly. Change its partitions, or write in a topology whose batches are not transactions"
             )
             raise InvalidTopologyError(msg)
 
@@ -174,10 +174,10 @@ class SinkTable:
         wanted = [*(self._schema.names if self._schema is not None else ()), *self._merge_on]
         missing = [name for name in wanted if name not in names]
         if missing:
-            what = "merge_on" if missing[0] in self._merge_on else "its schema"
+            option = "merge_on" if missing[0] in self._merge_on else "schema"
             msg = (
-                f"DeltaBolt: the table {self.location} has no column {missing[0]!r}, which {what} has; it has "
-                f"{', '.join(names)}. Add the column to the table, or take it out of {what.removeprefix('its ')}"
+                f"DeltaBolt: the table {self.location} has no column {missing[0]!r}, which {option} names; its columns are "
+                f"{', '.join(names)}. Add the column to the table, or remove it from {option}"
             )
             raise InvalidTopologyError(msg)
         columns = pa.schema(table.schema().to_arrow())
@@ -232,9 +232,9 @@ class SinkTable:
             self.check_for_transactions()
             if (path := rows.missing(self.location, self._options)) is not None:
                 msg = (
-                    f"the file {path}, with rows of batch {version} for the table {self.location}, is gone, or not as it was "
-                    f"written: was the table removed and made again, or vacuumed, while they waited? Bring the file back; else "
-                    f"these rows are lost, and only a new checkpoint folder goes on without them"
+                    f"the file {path}, with rows of batch {version} for the table {self.location}, is gone or changed, perhaps "
+                    f"because the table was vacuumed, or deleted and made again, while the rows waited. Restore the file; "
+                    f"without it the rows are lost, and the topology can only begin with a new checkpoint folder"
                 )
                 raise ValueError(msg)
             self._check_staged(rows)
@@ -276,8 +276,8 @@ class SinkTable:
             if there == field.type or field.name == self._delete_on or (self._merge_on and there is not None):
                 continue  # a merge casts
             msg = (
-                f"the table {self.location} was changed while rows waited for it: column {field.name!r} was {field.type}, "
-                f"and is {there or 'gone'}: change it back until they are delivered"
+                f"the table {self.location} was changed while rows waited for it: column {field.name!r} was {field.type} "
+                f"and is {there or 'gone'} now. Undo the change until the rows are delivered"
             )
             raise ValueError(msg)
         never_null = [field.name for field in now if not field.nullable]
@@ -288,8 +288,8 @@ class SinkTable:
         for name in never_null:
             if found.column(name).null_count:
                 msg = (
-                    f"the table {self.location} was changed while rows waited for it: column {name!r} may not be null any more, "
-                    f"and in some of them it is: let it be null until they are delivered"
+                    f"the table {self.location} was changed while rows waited for it: column {name!r} must not be null any "
+                    f"more, but is null in some of these rows. Allow null until the rows are delivered"
                 )
                 raise ValueError(msg)
 
@@ -328,8 +328,8 @@ def why_no_key(columns: pa.Schema, merge_on: Sequence[str]) -> str | None:
     for name in merge_on:
         if name in columns.names and pa.types.is_nested(kind := columns.field(name).type):
             return (
-                f"DeltaBolt: merge_on has {name!r}, which is of type {kind}: a key is made of plain values, so merge on columns "
-                f"of texts, numbers or times"
+                f"DeltaBolt: merge_on names {name!r} of type {kind}, but a key must consist of plain values: merge on columns of "
+                f"strings, numbers or times"
             )
     return None
 

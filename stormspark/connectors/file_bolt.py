@@ -137,9 +137,9 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         self._waiting: list[Tuple] = []
         self._writers: dict[str, _Writer] = {}  # by partition, the most recently used last
         # If an earlier instance of this task raised an exception, this one takes over its files.
-        mine = f"files of FileBolt {context.this_task_id}"
-        before: dict[str, _Writer] = context.get_executor_data(mine) or {}
-        context.set_executor_data(mine, self._writers)
+        own_files = f"files of FileBolt {context.this_task_id}"
+        before: dict[str, _Writer] = context.get_executor_data(own_files) or {}
+        context.set_executor_data(own_files, self._writers)
         self._files = 0  # made so far; the number distinguishes files of several partitions
         self._folder = self._path.rstrip("/")
         if self._filesystem is None:
@@ -154,7 +154,9 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                     end = getattr(self._record, "record_end", None)
                     record_end = end.encode() if isinstance(end, str) else end
                     for path in finish_abandoned(Path(self._folder), self._owner, record_end):
-                        context.logger.info("%s was left by an earlier life, it is done now", path)
+                        context.logger.info(
+                            "%s was left unfinished by an earlier worker, and is finished now", path
+                        )
                         self._act(path)
         for partition, writer in before.items():
             self._writers[partition] = writer
@@ -180,7 +182,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             data = record.encode() if isinstance(record, str) else bytes(record)
             partition = self._partitioner(tup).strip("/")
             if ".." in partition.split("/"):
-                msg = f"the partitioner gave {partition!r}, which leads out of {self._folder}"
+                msg = f"the partitioner returned {partition!r}, which is outside of {self._folder}"
                 raise ValueError(msg)
         except Exception as error:  # the user's code, or a tuple that does not fit it
             self._collector.report_error(error)
@@ -243,7 +245,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 return file
             except FileExistsError as error:
                 if name == tried:
-                    msg = f"{path} is there already: the file name format must give other names, by task and time"
+                    msg = f"{path} exists already: the file name format must return a new name for each task and time"
                     raise FileExistsError(msg) from error
             time_ms, tried = time_ms + 1, name
 

@@ -48,6 +48,6 @@ def bounded(options: Mapping[str, Any], spout: SourceSpout) -> dict[str, Any]:
 def _number(option: str, value: Any) -> int:
     found = _SIZE.fullmatch(str(value).strip())
     if found is None or not int(found[1]):
-        msg = f"{option} must be a positive number, or one such as '10m', got {value!r}"
+        msg = f"{option} must be a positive number, or a size such as '10m', got {value!r}"
         raise InvalidTopologyError(msg)
     return int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")

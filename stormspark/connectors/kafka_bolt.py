@@ -212,7 +212,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._message_bytes = serializer("value.serializer", self._properties)
         if self._selector is None:
             if not isinstance(conf.get("topic"), str):
-                msg = "KafkaBolt does not know its topic: give it one by with_topic_selector, or the configuration 'topic' (K8)"
+                msg = "KafkaBolt has no topic: give it one with with_topic_selector, or set 'topic' in the configuration (K8)"
                 raise InvalidTopologyError(msg)
             self._selector = _DefaultTopicSelector(conf["topic"])
         timeout_ms = int(context.max_topology_message_timeout * 1000)
@@ -298,7 +298,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         if self._batches.delivered < known and self._batches.find(self._marked_at) < known:
             self._collector.report_error(
                 f"Kafka has forgotten that batch {known} was delivered (offsets.retention.minutes, or topic {self._marked_at!r} "
-                f"was deleted): messages of the batch after it may come twice"
+                f"was deleted): messages of the next batch may come twice"
             )
         self._batches.deliver(txid, messages, self._marked_at, self._callback)
 
@@ -334,7 +334,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
 
     def _keep(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> None:
         if (size := len(key or b"") + len(message or b"")) > self._most_bytes:
-            reason = f"Kafka: its message has {size} bytes, more than message.max.bytes, {self._most_bytes}"
+            reason = f"its message has {size} bytes, but message.max.bytes allows only {self._most_bytes}"
             self._collector.report_error(reason)
             self._collector.fail(tup, reason)
             return
@@ -366,7 +366,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 if time.monotonic() >= wait_until:
                     reason = (
                         f"the producer's queue has been full for {self._block_secs:g} s (max.block.ms): "
-                        "does the broker answer?"
+                        "check whether the broker answers"
                     )
                     self._collector.report_error(reason)
                     self._collector.fail(tup, reason)

@@ -136,11 +136,11 @@ class TransactionalProducer:
         callback: Callable[[Any, Any], None] | None,
     ) -> None:
         producer = self._producer
-        refused: list[str] = []
+        errors: list[str] = []
 
         def delivered(error: Any, message: Any) -> None:
-            if error is not None and not refused:
-                refused.append(f"not delivered to topic {message.topic()!r}: {error}")
+            if error is not None and not errors:
+                errors.append(f"not delivered to topic {message.topic()!r}: {error}")
             if callback is not None:
                 callback(error, message)
 
@@ -162,9 +162,9 @@ class TransactionalProducer:
             )
             producer.commit_transaction(self._deliver_secs)
         except self._kafka.KafkaException as error:
-            if refused:
+            if errors:
                 raise OSError(
-                    refused[0]
+                    errors[0]
                 ) from error  # the cause, and not only that the transaction can't be committed
             raise
 

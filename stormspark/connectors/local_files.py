@@ -47,9 +47,9 @@ class LocalFiles:
         self._glob = str(options.get("pathGlobFilter", "*"))
         self._read = _reader(format, schema, options)
         if "://" in self._path:
-            _refuse(f"reads files of this host, not {path}")
+            _refuse(f"reads only files of this host, got {path}")
         if not glob.has_magic(self._path) and not os.path.exists(self._path):
-            _refuse(f"finds no folder {path}")
+            _refuse(f"finds no file or folder {path}")
         self._seen: set[str] = set()
         self._found: list[str] = []  # files to read, the next one last
         self._listed_at = -1
@@ -86,7 +86,7 @@ class LocalFiles:
         try:
             rows = list(islice(self._rows, most))
         except FileNotFoundError:
-            _log.warning("%s is gone before it was read", self._file)
+            _log.warning("%s was deleted before it was read", self._file)
             rows = []
         if len(rows) < most:
             self._rows = None
@@ -127,7 +127,7 @@ def _changed(path: str) -> int:
 def _reader(format: str, schema: str | None, options: Mapping[str, Any]) -> Callable[[str], Iterator[Row]]:
     readers = {"text": _text, "json": _json, "csv": _csv, "parquet": _parquet}
     if format not in readers:
-        _refuse(f"reads files of format {', '.join(readers)}, not {format!r}")
+        _refuse(f"reads files of the formats {', '.join(readers)}, got {format!r}")
     known = {"maxFilesPerTrigger", "pathGlobFilter"} | (
         {"header", "sep", "delimiter"} if format == "csv" else set()
     )

@@ -92,8 +92,8 @@ class Outbox(Generic[P]):
                     self._sleep(_LOOK_SECS)
             if self._over(size):
                 msg = (
-                    f"outputs of {self.waiting} batches, {sum(self._sizes.values()):,} bytes, wait for their delivery, and no "
-                    f"more may: the destination refuses them, as was told at the end of each batch"
+                    f"outputs of {self.waiting} batches, {sum(self._sizes.values()):,} bytes, wait for delivery, and no more "
+                    f"may wait: the destination rejects them, and an error at the end of each batch has the reason"
                 )
                 raise UnavailableError(msg)
         if self._state.get(_NAME) is None:

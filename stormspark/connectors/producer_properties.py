@@ -26,8 +26,8 @@ _REFUSED = {
     "sasl.jaas.config": "give sasl.username and sasl.password",
     "ssl.truststore.location": "give ssl.ca.location, a PEM file",
     "ssl.truststore.password": "give ssl.ca.location, a PEM file",
-    "transactional.id": "give with_transactions(its beginning): each task has an id of its own",
-    "interceptor.classes": "interceptors are Java classes; give with_producer_callback a function",
+    "transactional.id": "give its prefix to with_transactions: each task has an id of its own",
+    "interceptor.classes": "interceptors are Java classes; give a function to with_producer_callback",
     "metric.reporters": "reporters are Java classes; librdkafka has statistics.interval.ms",
     "partitioner.class": "give partitioner, by default murmur2_random: the partitions that Java's producer chooses",
 }
@@ -56,8 +56,8 @@ def _as_bytes(value: Any) -> bytes | None:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     msg = (
-        f"KafkaBolt writes strings and bytes, got {value!r:.100} of type {type(value).__name__}: give it a mapper that makes "
-        f"bytes of it, or the property value.serializer (K8)"
+        f"KafkaBolt writes strings and bytes, got {value!r:.100} of type {type(value).__name__}: give it a mapper that returns "
+        f"bytes, or the property value.serializer (K8)"
     )
     raise TypeError(msg)
 
@@ -72,7 +72,10 @@ def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
         if name in ("key.serializer", "value.serializer"):
             known = {"StringSerializer", "ByteArraySerializer", *_SERIALIZERS}
             if not callable(value) and str(value).rpartition(".")[2] not in known:
-                msg = f"KafkaBolt: {name} is a function to bytes or one of Java's {', '.join(sorted(known))}, got {value!r} (K8)"
+                msg = (
+                    f"KafkaBolt: {name} must be a function that returns bytes, or one of Java's {', '.join(sorted(known))}, got "
+                    f"{value!r} (K8)"
+                )
                 raise InvalidTopologyError(msg)
         elif name == "buffer.memory":
             found["queue.buffering.max.kbytes"] = max(1, int(value) // 1024)

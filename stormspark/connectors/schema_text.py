@@ -82,7 +82,7 @@ def read_schema(text: str) -> list[Column]:
         kind = _SAME.get(base, base) + kind[len(base) :]
         if found is None or not _is_known(kind):
             msg = (
-                f"the schema {text!r} has {text[at:].strip()!r}, which is not of a type that is read without Spark: string, "
+                f"the schema {text!r} has {text[at:].strip()!r}, whose type can't be read without Spark: use string, "
                 f"boolean, tinyint, smallint, int, bigint, float, double, decimal, date, timestamp"
             )
             raise InvalidTopologyError(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 
-from stormspark.worker.sources.source_rows import comparable
+from stormspark.worker.sources.rows import comparable
 
 __all__ = ["FailedRows"]
 

@@ -2,7 +2,7 @@
 
 A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed. The workers find
 that out themselves, within the round: each one that has work left in superstep S sends all others a frame, so either all of
-them prepare in the superstep after it, or none does (`WorkerTransaction.tell_if_unsettled`). Most batches need one round.
+them prepare in the superstep after it, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
 Loops that cross workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
 
 Some bolts are called at the end of a batch (`PhysicalPlan.ends_of_batches`). If any of them takes part in this batch, the
@@ -146,33 +146,33 @@ class Transaction:
 
     def observe(self, reports: Iterable[WorkerReport]) -> None:
         """Take in the workers' reports at the end of a round, and enter the state that follows from them."""
-        told = [report.transaction for report in reports if report.transaction is not None]
+        reported = [report.transaction for report in reports if report.transaction is not None]
         self.rounds += 1
-        self._take_in(told)
-        self._enter(self._next_state(told))
+        self._take_in(reported)
+        self._enter(self._next_state(reported))
         if self.state is _ENDING:
             self._ended += 1
-        self.announcement = self._announced(told) if self._precedes_committers else {}
+        self.announcement = self._announced(reported) if self._precedes_committers else {}
 
     def committed(self) -> None:
         """Note that the driver has committed the batch, so that none of its rows comes again."""
         self._enter(_COMMITTED)
         self.failed_rows = {}
 
-    def _take_in(self, told: Sequence[TransactionReport]) -> None:
-        aborted = [one for one in told if one.aborts is not None]
+    def _take_in(self, reported: Sequence[TransactionReport]) -> None:
+        aborted = [one for one in reported if one.aborts is not None]
         self.aborts = aborted[0].aborts if aborted else None
         self.aborted_outside = bool(aborted) and all(one.outside for one in aborted)
-        self.failed_rows = {task: rows for one in told for task, rows in one.failed_rows.items()}
-        self.files = [one.file for one in told]
-        self.left = sum(one.left for one in told)
-        self.held = sum(one.held for one in told)
-        self._begun = any(one.begun for one in told)
+        self.failed_rows = {task: rows for one in reported for task, rows in one.failed_rows.items()}
+        self.files = [one.file for one in reported]
+        self.left = sum(one.left for one in reported)
+        self.held = sum(one.held for one in reported)
+        self._begun = any(one.begun for one in reported)
 
-    def _next_state(self, told: Sequence[TransactionReport]) -> TransactionState:
+    def _next_state(self, reported: Sequence[TransactionReport]) -> TransactionState:
         if self.aborts is not None:
             return _ABORTED
-        if all(one.prepared for one in told):
+        if all(one.prepared for one in reported):
             return _PREPARED
         if self._repeats and not self._begun:
             return _WORKING
@@ -185,8 +185,8 @@ class Transaction:
         """Whether committers act in the next round, and the announcements that they act on are not stored yet."""
         return self._announces and not self._repeats and self.state is _ENDING and self.may_prepare
 
-    def _announced(self, told: Sequence[TransactionReport]) -> Mapping[str, bytes]:
-        return {place: said for one in told for place, said in (one.announced or {}).items()}
+    def _announced(self, reported: Sequence[TransactionReport]) -> Mapping[str, bytes]:
+        return {place: pickled for one in reported for place, pickled in (one.announced or {}).items()}
 
     def _enter(self, state: TransactionState) -> None:
         if state not in TRANSITIONS[self.state]:

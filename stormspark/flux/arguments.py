@@ -102,7 +102,7 @@ def _as(hint: Any, value: Any) -> Any:
 
 
 _CHECKED: dict[type, str] = {
-    str: "a text",
+    str: "a string",
     int: "a whole number",
     float: "a number",
     bool: "true or false",

@@ -36,19 +36,19 @@ def register(class_name: str, factory: Factory | str) -> None:
     True
     """
     if not isinstance(class_name, str) or not class_name:
-        msg = f"register takes the name of a Java class, got {class_name!r} (K23)"
+        msg = f"register needs the name of a Java class, got {class_name!r} (K23)"
         raise InvalidTopologyError(msg)
     if not callable(factory) and not isinstance(factory, str):
-        msg = f"register({class_name!r}, ...) takes a class, a function, or the dotted path of one, got {factory!r} (K23)"
+        msg = f"register({class_name!r}, ...) needs a class, a function, or the dotted path of one, got {factory!r} (K23)"
         raise InvalidTopologyError(msg)
     _registered[class_name] = factory
 
 
-def class_named(class_name: str, told: str, own: Mapping[str, str] | None = None) -> Factory | ModuleType:
+def class_named(class_name: str, place: str, own: Mapping[str, str] | None = None) -> Factory | ModuleType:
     """Return the class, function or module that stands for ``class_name``.
 
     ``own`` are the class names of the file itself. They come first, then registered names, then Storm's, then dotted paths of
-    Python. ``told`` begins the error messages: it says which part of the file has the name, and where.
+    Python. ``place`` begins the error messages: the line in the file, and the part that has the name.
 
     Raises `InvalidTopologyError` if nothing is found.
 
@@ -64,13 +64,13 @@ def class_named(class_name: str, told: str, own: Mapping[str, str] | None = None
         mapped = class_name
     elif callable(mapped):
         return mapped
-    found = _imported(mapped, told, class_name)
+    found = _imported(mapped, place, class_name)
     if found is not None:
         return found
     if mapped is not class_name:
-        msg = f"{told}: {class_name} stands for {mapped}, which is not there (K23)"
+        msg = f"{place}: {mapped} stands for {class_name}, but can't be found (K23)"
     else:
-        msg = f"{told}: no Python is known for the class {class_name} (K23). {_advice(class_name, name)}"
+        msg = f"{place}: no Python is known for the class {class_name} (K23). {_advice(class_name, name)}"
     raise InvalidTopologyError(msg)
 
 
@@ -79,13 +79,13 @@ def known_class_names() -> list[str]:
     return sorted({*STORM_CLASSES, *_registered})
 
 
-def _imported(path: str, told: str, class_name: str) -> Factory | ModuleType | None:
+def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | None:
     """Return the object at a dotted path, such as ``package.module.Class``, or None if there is none."""
     parts = path.replace(":", ".").replace("$", ".").split(".")
     if not all(part.isidentifier() for part in parts):
         return None
     for count in range(len(parts), 0, -1):
-        module = _module(".".join(parts[:count]), told, class_name)
+        module = _module(".".join(parts[:count]), place, class_name)
         if module is None:
             continue
         found: Any = module
@@ -96,25 +96,25 @@ def _imported(path: str, told: str, class_name: str) -> Factory | ModuleType | N
         if callable(found):
             return cast(Factory, found)
         if found is not None:
-            msg = f"{told}: {path} is neither a class nor a function (K23), but {found!r:.80} of type {type(found).__name__}"
+            msg = f"{place}: {path} must be a class or a function (K23), got {found!r:.80} of type {type(found).__name__}"
             raise InvalidTopologyError(msg)
         if path != class_name or count == len(parts) - 1:
-            _refuse_missing(module, parts, count, told, path)
+            _refuse_missing(module, parts, count, place, path)
         return None
     return None
 
 
-def _refuse_missing(module: ModuleType, parts: list[str], count: int, told: str, path: str) -> None:
+def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str, path: str) -> None:
     """Raise for a module that exists but lacks the name: most likely a typing mistake."""
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""
-    msg = f"{told}: {path}: the module {module.__name__} has no {parts[count]}{asked} (K23)"
+    msg = f"{place}: {path}: the module {module.__name__} has no {parts[count]}{asked} (K23)"
     raise InvalidTopologyError(msg)
 
 
-def _module(name: str, told: str, class_name: str) -> ModuleType | None:
-    """Import a module, or return None if there is none of this name. If its own code raises, the error says so."""
+def _module(name: str, place: str, class_name: str) -> ModuleType | None:
+    """Import a module, or return None if there is none of this name. If its own code raises, the error names that."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -127,7 +127,7 @@ def _module(name: str, told: str, class_name: str) -> ModuleType | None:
         problem = error
     line = raised_at(problem)
     at = f"\n  at {line}" if line else ""
-    msg = f"{told}: importing {name} for {class_name} raised {type(problem).__name__}: {problem}{at}"
+    msg = f"{place}: importing {name} for {class_name} raised {type(problem).__name__}: {problem}{at}"
     raise InvalidTopologyError(msg) from problem
 
 
@@ -162,6 +162,6 @@ def _advice(class_name: str, name: str) -> str:
 
 def _how_to_register(class_name: str) -> str:
     return (
-        f"say which one stands for it: stormspark.flux.register({class_name!r}, YourClass) in a file flux_classes.py beside the "
-        f"YAML, or a line {class_name}: your_module.YourClass under classNames: in it"
+        f"map the name to one: with stormspark.flux.register({class_name!r}, YourClass) in a file flux_classes.py beside the "
+        f"YAML, or with a line {class_name}: your_module.YourClass under classNames: in it"
     )

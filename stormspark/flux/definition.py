@@ -334,7 +334,7 @@ def _grouping(part: Located, named: str) -> Grouping:
     kind = keys["type"].text("type").upper()
     if kind not in GROUPING_TYPES:
         keys["type"].refuse(
-            f"{named}: there is no grouping {kind!r} (K16); it is one of {', '.join(GROUPING_TYPES)}"
+            f"{named}: there is no grouping {kind!r} (K16); choose one of {', '.join(GROUPING_TYPES)}"
         )
     args = keys["args"].items(f"{named}: args") if "args" in keys else None
     if kind in ("FIELDS", "PARTIAL_KEY") and args is None:

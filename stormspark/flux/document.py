@@ -38,16 +38,16 @@ def parsed(text: str, file: str) -> Located:
         mark = error.problem_mark or error.context_mark
         where = f"{file}:{mark.line + 1}" if mark else file
         context = f" ({error.context})" if error.context else ""
-        msg = f"{where}: this is no YAML: {error.problem}{context}"
+        msg = f"{where}: this is not YAML: {error.problem}{context}"
         raise InvalidTopologyError(msg) from error
     except yaml.YAMLError as error:  # a character that YAML does not allow
-        msg = f"{file}: this is no YAML: {str(error).splitlines()[0]}"
+        msg = f"{file}: this is not YAML: {str(error).splitlines()[0]}"
         raise InvalidTopologyError(msg) from error
     except RecursionError as error:
         msg = f"{file}: this YAML is nested too deeply to be a topology"
         raise InvalidTopologyError(msg) from error
     if node is None:
-        msg = f"{file}: the file is empty; a topology has a name, spouts, bolts and streams (K13)"
+        msg = f"{file}: the file is empty; a topology needs a name, spouts, bolts and streams (K13)"
         raise InvalidTopologyError(msg)
     return Located(file, node)
 
@@ -57,14 +57,14 @@ def _check(
 ) -> None:
     """Reject everything that is not plain data, and resolve merge keys (``<<``)."""
     if node in within:
-        msg = f"{_line(file, node)}: an alias stands inside of what it stands for"
+        msg = f"{_line(file, node)}: an alias is inside the value that it stands for"
         raise InvalidTopologyError(msg)
     if id(node) in done:
         return
     done.add(id(node))
     if node.tag not in _PLAIN_TAGS:
         tag = node.tag.replace(_YAML, "!!")
-        msg = f"{_line(file, node)}: the tag {tag} is refused: a topology is plain YAML, classes are named by className"
+        msg = f"{_line(file, node)}: the tag {tag} is not allowed: a topology is plain YAML, and className names a class"
         raise InvalidTopologyError(msg)
     within = (*within, node)
     if isinstance(node, yaml.SequenceNode):
@@ -77,7 +77,7 @@ def _check(
             if isinstance(key, yaml.ScalarNode):
                 before = first.setdefault(key.value, key)
                 if before is not key:
-                    msg = f"{_line(file, key)}: the key {key.value!r} stands in line {before.start_mark.line + 1} already"
+                    msg = f"{_line(file, key)}: line {before.start_mark.line + 1} has the key {key.value!r} already"
                     raise InvalidTopologyError(msg)
             _check(loader, value, file, done, within)
         loader.flatten_mapping(node)
@@ -132,7 +132,7 @@ class Located:
     def text(self, what: str) -> str:
         """Return a scalar as it is written. As in Storm, 7 is the string "7" here."""
         if not isinstance(self._node, yaml.ScalarNode) or self.is_null or not self._node.value:
-            self.refuse(f"{what} must be a text, got {self._described()}")
+            self.refuse(f"{what} must be a string, got {self._described()}")
         return str(self._node.value)
 
     def whole(self, what: str) -> int:
@@ -189,7 +189,7 @@ class Located:
         entries = {}
         for key, value in self._node.value:
             if not isinstance(key, yaml.ScalarNode):
-                msg = f"{_line(self._file, key)}: a key of {what} must be a text"
+                msg = f"{_line(self._file, key)}: a key of {what} must be a string"
                 raise InvalidTopologyError(msg)
             entries[str(key.value)] = Located(self._file, value), _line(self._file, key)
         return entries

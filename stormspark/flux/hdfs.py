@@ -112,7 +112,9 @@ def _time_format(java: str) -> str:
             return found["quoted"].replace("%", "%%")
         if found[0] not in _LETTERS:
             known = ", ".join(_LETTERS)
-            msg = f"the time format {java!r} has {found[0]}; here there are {known} and text in quotes (K10)"
+            msg = (
+                f"the time format {java!r} has {found[0]}; it may only have {known} and text in quotes (K10)"
+            )
             raise InvalidTopologyError(msg)
         return _LETTERS[found[0]]
 
@@ -190,7 +192,7 @@ class HdfsBolt(Unfinished):
         """Set the folder and the names of files. Raises `InvalidTopologyError` for a format without a folder."""
         if not isinstance(names, _Path):
             msg = (
-                f"withFileNameFormat takes a DefaultFileNameFormat or a SimpleFileNameFormat, got {names!r:.80} (K10); with "
+                f"withFileNameFormat needs a DefaultFileNameFormat or a SimpleFileNameFormat, got {names!r:.80} (K10); with "
                 f"names of your own, use stormspark.connectors.FileBolt"
             )
             raise InvalidTopologyError(msg)
@@ -202,11 +204,11 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_record_format(record))
 
     def with_rotation_policy(self, policy: FileRotationPolicy) -> Self:
-        """Set the policy that says when a file is done."""
+        """Set the policy that decides when a file is done."""
         return self._later(lambda bolt: bolt.with_rotation_policy(policy))
 
     def with_sync_policy(self, policy: SyncPolicy) -> Self:
-        """Set the policy that says when to sync and ack."""
+        """Set the policy that decides when to sync and ack."""
         return self._later(lambda bolt: bolt.with_sync_policy(policy))
 
     def add_rotation_action(self, action: Callable[[str], Any]) -> Self:
@@ -232,7 +234,9 @@ class HdfsBolt(Unfinished):
     def finished(self) -> FileBolt:
         """Return the bolt. Raises `InvalidTopologyError` without a file name format, as Storm does."""
         if self._names is None:
-            msg = "HdfsBolt needs a config method withFileNameFormat (K10): it says which folder files are in"
+            msg = (
+                "HdfsBolt needs a config method withFileNameFormat (K10), which names the folder of the files"
+            )
             raise InvalidTopologyError(msg)
         bolt = FileBolt(_url(self._url, self._names.path)).with_file_name_format(self._names.names())
         for call in self._calls:

@@ -50,9 +50,8 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    name = str(
-        file.absolute()
-    )  # absolute, as the paths of Python files in errors are; workers get these places of components, too
+    # Absolute, as the paths of Python files in errors are. Workers get these places of components, too.
+    name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 
 
@@ -66,14 +65,14 @@ def _found(include: Include, file: Path) -> Path:
     if include.resource:
         name = include.file.lstrip("/")
         tried = [folder / name for folder in (here, *here.parents, Path.cwd())]
-        told = f"in {here}, in the folders above it or in {Path.cwd()}"
+        places = f"in {here}, in the folders above it or in {Path.cwd()}"
     else:
         tried = [here / include.file, Path(include.file)]
-        told = "at " + " or ".join(dict.fromkeys(str(path.absolute()) for path in tried))
+        places = "at " + " or ".join(dict.fromkeys(str(path.absolute()) for path in tried))
     for path in tried:
         if path.is_file():
             return path
-    msg = f"{include.where}: the included file {include.file!r} is not {told} (K17)"
+    msg = f"{include.where}: the included file {include.file!r} is not {places} (K17)"
     raise InvalidTopologyError(msg)
 
 
@@ -108,7 +107,7 @@ def _merge(what: str, mine: dict[str, _T], added: Mapping[str, _T], include: Inc
             mine[key] = value
         else:
             _log.warning(
-                "%s: the %s %r of %s is ignored, it is defined already (K17); override: true would replace it",
+                "%s: the %s %r of %s is ignored, because it is defined already (K17): override: true would replace it",
                 include.where,
                 what,
                 key,

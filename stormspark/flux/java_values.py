@@ -148,7 +148,7 @@ class Duration:
         """Parse a duration of ISO 8601, such as PT8H6M12.5S."""
         found = Duration._ISO.fullmatch(text)
         if found is None or not any(found.groups()):
-            msg = f"a duration is written as in PT8H6M12.5S, got {text!r}"
+            msg = f"a duration must be written like PT8H6M12.5S, got {text!r}"
             raise InvalidTopologyError(msg)
         days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
         return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)

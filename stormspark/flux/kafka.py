@@ -52,13 +52,13 @@ class KafkaSpoutConfigBuilder(_Builder):
 
     def set_tuple_listener(self, listener: object) -> KafkaSpoutConfigBuilder:
         """Raise `InvalidTopologyError`: there are no tuple listeners."""
-        msg = "there are no tuple listeners here (K1): give a subclass of KafkaSpout that has open, ack and fail"
+        msg = "there are no tuple listeners here (K1): use a subclass of KafkaSpout with open, ack and fail"
         raise InvalidTopologyError(msg)
 
 
 def _constant(kind: Any, name: str) -> Any:
     if name not in kind.__members__:
-        msg = f"there is no {kind.__name__} {name!r}; there are {', '.join(kind.__members__)}"
+        msg = f"there is no {kind.__name__} {name!r}; choose one of {', '.join(kind.__members__)}"
         raise InvalidTopologyError(msg)
     return kind[name]
 
@@ -66,7 +66,7 @@ def _constant(kind: Any, name: str) -> Any:
 def kafka_spout_config(builder: _Builder) -> KafkaSpoutConfig:
     """Stand in for the constructor of Java's KafkaSpoutConfig, which takes the builder."""
     if not isinstance(builder, _Builder):
-        msg = f"KafkaSpoutConfig takes a KafkaSpoutConfig$Builder, as a ref: to a component; got {builder!r:.80} (K1)"
+        msg = f"KafkaSpoutConfig needs a KafkaSpoutConfig$Builder, as a ref: to a component, got {builder!r:.80} (K1)"
         raise InvalidTopologyError(msg)
     return builder.build()
 

@@ -62,8 +62,8 @@ def _refuse_halves(definition: TopologyDefinition) -> None:
     problem = None
     if source is not None and of_dsl:
         problem = (
-            f"{source.where}: topologySource makes a whole topology; {' and '.join(of_dsl)} can't be there too (K13): remove one "
-            f"or the other"
+            f"{source.where}: topologySource makes a whole topology, so the file can't have {' and '.join(of_dsl)} too (K13): "
+            f"remove one or the other"
         )
     elif source is None and "spouts" not in of_dsl:
         lacking = "spouts" if of_dsl else "neither spouts, bolts and streams nor a topologySource"
@@ -72,7 +72,7 @@ def _refuse_halves(definition: TopologyDefinition) -> None:
         problem = f"{definition.file}: the topology needs a name: a line name: my-topology (K13)"
     elif twice := next((id_ for id_ in definition.bolts if id_ in definition.spouts), None):
         spout, bolt = definition.spouts[twice].object, definition.bolts[twice].object
-        problem = f"{bolt.where}: the id {twice!r} is that of a spout already, declared at {spout.where} (A2)"
+        problem = f"{bolt.where}: a spout has the id {twice!r} already, declared at {spout.where} (A2): choose another id"
     if problem is not None:
         raise InvalidTopologyError(problem)
 
@@ -86,7 +86,7 @@ def _checked(config: Mapping[str, Setting], what: str) -> dict[str, Any]:
 
 
 def _configure(declarer: _D, vertex: Vertex, resources: Mapping[str, Resources]) -> None:
-    """Set everything that the definition says of a component beside its object (K15)."""
+    """Set everything that the definition has for a component beside its object (K15)."""
     one = vertex.object
     if asked := resources.get(one.id):
         asked.apply(declarer)
@@ -137,7 +137,7 @@ def _refuse_unknown_ends(stream: Stream, definition: TopologyDefinition) -> None
     ids = [*definition.spouts, *definition.bolts]
     if stream.target not in definition.bolts:
         problem = (
-            f"a stream ends at bolts, and {stream.target!r} is a spout"
+            f"a stream must end at a bolt, and {stream.target!r} is a spout"
             if stream.target in definition.spouts
             else f"there is no bolt {stream.target!r}: {nearest(stream.target, definition.bolts)}"
         )
@@ -172,39 +172,39 @@ def _of_source(
 ) -> Topology:
     """Return the topology that a topology source makes (K21), with the name and the configuration of the YAML over its own."""
     made = objects.made(source, "topologySource")
-    told = f"{source.where}: topologySource: {source.class_name}"
+    place = f"{source.where}: topologySource: {source.class_name}"
     if not isinstance(made, Topology | TopologyBuilder):
-        made = _asked(made, definition.source_method, told, conf)
+        made = _call_source(made, definition.source_method, place, conf)
     name = definition.name
     if isinstance(made, TopologyBuilder):
         if name is None:
-            msg = f"{definition.file}: {source.class_name} gives no name, so the file must: name: my-topology (K13)"
+            msg = f"{definition.file}: {source.class_name} returns a builder, so the file needs a line name: my-topology (K13)"
             raise InvalidTopologyError(msg)
         made = made.create_topology(name)
     if not isinstance(made, Topology):
-        msg = f"{told} must give a Topology or a TopologyBuilder (K21), got {made!r:.80} of type {type(made).__name__}"
+        msg = f"{place} must return a Topology or a TopologyBuilder (K21), got {made!r:.80} of type {type(made).__name__}"
         raise InvalidTopologyError(msg)
     return replace(made, name=name or made.name, conf=merged(made.conf, conf))
 
 
-def _asked(source: object, method: str, told: str, conf: Mapping[str, Any]) -> object:
+def _call_source(source: object, method: str, place: str, conf: Mapping[str, Any]) -> object:
     for name in spellings(method):
         found = getattr(source, name, None)
         if callable(found):
             break
     else:
         others = [one for one in dir(source) if not one.startswith("_") and callable(getattr(source, one))]
-        msg = f"{told} has no method {method} (K21): {nearest(method, others)}"
+        msg = f"{place} has no method {method} (K21): {nearest(method, others)}"
         raise InvalidTopologyError(msg)
     try:
         inspect.signature(found).bind(conf)
     except TypeError:
-        msg = f"{told}: {name} must take one argument, the configuration (K21)"
+        msg = f"{place}: {name} must take one argument, the configuration (K21)"
         raise InvalidTopologyError(msg) from None
     try:
         return found(Config(conf))
     except Exception as error:
         what = str(error) if isinstance(error, StormsparkError) else f"{type(error).__name__}: {error}"
         line = raised_at(error)
-        msg = f"{told}: {name} raised {what}" + (f"\n  at {line}" if line else "")
+        msg = f"{place}: {name} raised {what}" + (f"\n  at {line}" if line else "")
         raise InvalidTopologyError(msg) from error

@@ -48,8 +48,8 @@ class Objects:
 
     def made(self, definition: ObjectDefinition, what: str) -> Any:
         """Make an object. Raises `InvalidTopologyError`, which names ``what``, its class, and the line of the mistake."""
-        told = f"{definition.class_where}: {what}"
-        found = class_named(definition.class_name, told, self._class_names)
+        place = f"{definition.class_where}: {what}"
+        found = class_named(definition.class_name, place, self._class_names)
         factory = definition.factory
         if factory is not None:
             made = self._call_method(found, factory, f"{what} ({definition.class_name})", "factory")
@@ -57,7 +57,7 @@ class Objects:
             name = f"{what}: {definition.class_name}"
             made = self._call(found, definition.constructor_args, f"{definition.where}: {name}")
         else:
-            msg = f"{told}: {definition.class_name} is a module (K23): name a class or a function in it, or a factory"
+            msg = f"{place}: {definition.class_name} is a module (K23): name a class or a function in it, or a factory"
             raise InvalidTopologyError(msg)
         for one in definition.properties:
             self._set(made, one, f"{what} ({definition.class_name})")
@@ -65,7 +65,7 @@ class Objects:
             self._call_method(made, method, f"{what} ({definition.class_name})", "config method")
         if not isinstance(made, Unfinished):
             return made
-        return _told(f"{definition.where}: {what}: {definition.class_name}", made.finished, [])
+        return _called(f"{definition.where}: {what}: {definition.class_name}", made.finished, [])
 
     def _call_method(self, owner: Any, method: Method, what: str, kind: str) -> Any:
         where = f"{method.where}: {what}"
@@ -76,14 +76,14 @@ class Objects:
         msg = f"{where} has no {kind} {method.name} (K14): {others}"
         raise InvalidTopologyError(msg)
 
-    def _call(self, function: Callable[..., Any], args: Sequence[Any], told: str) -> Any:
+    def _call(self, function: Callable[..., Any], args: Sequence[Any], place: str) -> Any:
         values = [self._resolved(arg) for arg in args]
         try:
             values = fitted(function, values)
         except Unfit as error:
-            msg = f"{told} {error} (K14)"
+            msg = f"{place} {error} (K14)"
             raise InvalidTopologyError(msg) from error
-        return _told(told, function, values)
+        return _called(place, function, values)
 
     def _set(self, made: Any, one: Property, what: str) -> None:
         where = f"{one.where}: {what}"
@@ -127,8 +127,8 @@ class Objects:
         if reference.id in self._all:
             declared = self._all[reference.id].where
             msg = (
-                f"{reference.where}: ref {reference.id!r} is declared at {declared}, after what refers to it (K14): move it "
-                f"further up; two components can't refer to each other"
+                f"{reference.where}: ref {reference.id!r} is declared at {declared}, after the component that refers to it "
+                f"(K14): move it further up; two components can't refer to each other"
             )
         else:
             others = nearest(reference.id, self._all)
@@ -136,7 +136,7 @@ class Objects:
         raise InvalidTopologyError(msg)
 
 
-def _told(told: str, function: Callable[..., Any], values: Sequence[Any]) -> Any:
+def _called(place: str, function: Callable[..., Any], values: Sequence[Any]) -> Any:
     """Call users' code. If it raises, the error names the line of the YAML and the line of the code."""
     try:
         return function(*values)
@@ -144,7 +144,7 @@ def _told(told: str, function: Callable[..., Any], values: Sequence[Any]) -> Any
         line = raised_at(error)
         at = f"\n  at {line}" if line and not isinstance(error, StormsparkError) else ""
         kind = "" if isinstance(error, StormsparkError) else f"{type(error).__name__}: "
-        msg = f"{told} raised {kind}{error}{at}"
+        msg = f"{place} raised {kind}{error}{at}"
         raise InvalidTopologyError(msg) from error
 
 

@@ -135,7 +135,7 @@ class StatefulWordCounter(StatefulBolt[KeyValueState[str, int]], Bolt):
 class TestWindowBolt(WindowedBolt):
     """A bolt that emits the number of tuples in each window."""
 
-    __test__ = False  # not a test case, whatever its name says
+    __test__ = False  # not a test case, despite its name
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Keep the collector."""

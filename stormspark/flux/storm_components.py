@@ -29,7 +29,7 @@ class TestWordSpout(Spout):
     ``stormspark.testing.TestWordSpout`` is one that is faster, ends, or is reliable.
     """
 
-    __test__ = False  # not a test case, whatever its name says
+    __test__ = False  # not a test case, despite its name
     WORDS = ("nathan", "mike", "jackson", "golda", "bertels")
     PERIOD_MS = 100
 
@@ -81,7 +81,7 @@ class NGrouping(CustomStreamGrouping):
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
         """Choose the first tasks. Raises `InvalidTopologyError` if there are fewer than ``number``."""
         if self.number > len(target_tasks):
-            msg = f"NGrouping({self.number}) needs so many tasks, and {context.consumer!r} has {len(target_tasks)}"
+            msg = f"NGrouping({self.number}) needs {self.number} tasks, but {context.consumer!r} has {len(target_tasks)}"
             raise InvalidTopologyError(msg)
         self._chosen = sorted(target_tasks)[: self.number]
 

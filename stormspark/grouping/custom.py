@@ -75,7 +75,7 @@ class CustomGrouping(Grouping):
         for method in ("prepare", "choose_tasks"):
             if not callable(getattr(grouping, method, None)):
                 msg = (
-                    f"a custom grouping has the methods prepare(context, stream, target_tasks) and choose_tasks(task, values), "
+                    f"a custom grouping needs the methods prepare(context, stream, target_tasks) and choose_tasks(task, values), "
                     f"but {grouping!r} of type {name} has no {method} (D13); derive it from CustomStreamGrouping"
                 )
                 raise InvalidTopologyError(msg)

@@ -139,11 +139,11 @@ def value_hasher(ints: str) -> Hasher:
     return hash_of
 
 
-def _not_hashable(what: str) -> ValueNotHashableError:
+def _not_hashable(type_name: str) -> ValueNotHashableError:
     return ValueNotHashableError(
-        f"a fields grouping can't route by a value of type {what}: it has no hash that is the same in every "
-        "process and in Java (D2). Put in the field what identifies it, as a str, an int, bytes or a tuple "
-        "of such: an id, enum.name, dataclasses.astuple(value), array.tolist()"
+        f"a fields grouping can't route by a value of type {type_name}: it has no hash that is the same in "
+        "every process and in Java (D2). Put its identity into the field, as a str, an int, bytes or a tuple "
+        "of these: an id, enum.name, dataclasses.astuple(value), array.tolist()"
     )
 
 
@@ -175,6 +175,6 @@ def _json_key(key: Any) -> Any:
 
 def _decimal_hash(number: Decimal) -> int:
     if not number.is_finite():
-        what = f"Decimal that is {number}"
-        raise _not_hashable(what)
+        type_name = f"Decimal that is {number}"
+        raise _not_hashable(type_name)
     return java_hash.big_decimal_hash(number)

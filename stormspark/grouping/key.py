@@ -75,8 +75,8 @@ def _position(field: str, kind: str, context: GroupingContext) -> int:
     if field not in context.fields:
         declared = ", ".join(map(repr, context.fields)) or "no fields"
         msg = (
-            f"a {kind} grouping takes field {field!r} of stream {context.stream!r} of {context.source!r}, "
-            f"which declares {declared} only"
+            f"a {kind} grouping uses field {field!r} of stream {context.stream!r} of {context.source!r}, "
+            f"which declares only {declared}"
         )
         raise InvalidTopologyError(msg)
     return context.fields.index(field)

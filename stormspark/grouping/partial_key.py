@@ -110,7 +110,7 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
 def _by_first_value(context: GroupingContext) -> Callable[[Sequence[Any]], tuple[int, int]]:
     place = f"stream {context.stream!r} of {context.source!r}"
     if not context.fields:
-        msg = f"a partial key grouping without fields takes the first value of {place}, which declares no fields"
+        msg = f"a partial key grouping without fields uses the first value of {place}, but that declares no fields"
         raise InvalidTopologyError(msg)
 
     def tasks_of(values: Sequence[Any]) -> tuple[int, int]:

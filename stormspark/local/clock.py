@@ -23,6 +23,6 @@ class SimulatedClock:
     def advance(self, seconds: float) -> None:
         """Let ``seconds`` pass. Raises ValueError for a negative number."""
         if seconds < 0:
-            msg = f"time does not go back: {seconds!r}"
+            msg = f"time can't go back, got {seconds!r}"
             raise ValueError(msg)
         self._seconds += seconds

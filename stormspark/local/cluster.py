@@ -87,7 +87,7 @@ class LocalCluster:
 
     def _advance(self, seconds: float, increment: float) -> None:
         if self._clock is None:
-            msg = "this cluster runs on real time; make it with LocalCluster(simulated_time=True)"
+            msg = "this cluster runs on real time; create it with LocalCluster(simulated_time=True)"
             raise TypeError(msg)
         for step in steps(seconds, increment):
             self._clock.advance(step)
@@ -116,7 +116,8 @@ class LocalCluster:
         try:
             return self._topologies[name]
         except KeyError:
-            msg = f"no topology named {name!r} runs here; there are {', '.join(map(repr, self._topologies)) or 'none'}"
+            others = ", ".join(map(repr, self._topologies)) or "none"
+            msg = f"no topology named {name!r} runs here; the running topologies are: {others}"
             raise TopologyNotAliveError(msg) from None
 
     def __enter__(self) -> Self:

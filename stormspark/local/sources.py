@@ -48,13 +48,13 @@ class LocalSources:
                 msg = f"{component.place}: its source raised {type(error).__name__}: {error}"
                 raise ComponentError(msg) from error
 
-    def told(
-        self, told: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
+    def observe(
+        self, reported: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
     ) -> None:
         """Report to the sources how far their tasks have come, merged over all workers, and how much they may emit next."""
         if not self._sources:
             return
-        progress = merge_progress(told)
+        progress = merge_progress(reported)
         for one in self._sources:
             component = one.component.id
             one.source.told(progress[component]._replace(limit=limit_of(component)))
@@ -65,7 +65,7 @@ class LocalSources:
             try:
                 one.source.close()
             except Exception:
-                _log.exception("%s: its source can't be closed", one.component.place)
+                _log.exception("%s: its source could not be closed", one.component.place)
 
 
 def _open(component: ComponentPlan) -> LocalSource:
@@ -76,6 +76,9 @@ def _open(component: ComponentPlan) -> LocalSource:
         msg = f"{component.place}: {error}"
         raise InvalidTopologyError(msg) from error
     if source is None:
-        msg = f"{component.place} is read by Spark: run the topology on Spark, or give complete_topology mocked tuples for it"
+        msg = (
+            f"{component.place} can be read only by Spark: run the topology on Spark, or give complete_topology mocked tuples "
+            f"for it"
+        )
         raise InvalidTopologyError(msg)
     return source

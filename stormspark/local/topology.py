@@ -153,7 +153,7 @@ class LocalTopology:
                 pending = statistics.total("pending")
                 msg = f"topology {self.name!r} was not idle after {timeout:g} s: {pending} trees pending"
                 for busy in filter(None, (worker.busy() for worker in self.workers.workers)):
-                    msg += f"; in the code of {busy.task} since {busy.seconds:.1f} s"
+                    msg += f"; it has been in the code of {busy.task} for {busy.seconds:.1f} s"
                 raise TimeoutError(msg)
 
     def advance_time(self, seconds: float) -> None:
@@ -171,7 +171,7 @@ class LocalTopology:
     def simulated_clock(self) -> SimulatedClock:
         """The clock that a test drives. Raises TypeError if time is real."""
         if not isinstance(self._clock, SimulatedClock):
-            msg = f"topology {self.name!r} runs on real time; make the cluster with LocalCluster(simulated_time=True)"
+            msg = f"topology {self.name!r} runs on real time; create the cluster with LocalCluster(simulated_time=True)"
             raise TypeError(msg)
         return self._clock
 
@@ -206,7 +206,7 @@ class LocalTopology:
 
     def _close(self) -> None:
         """End the topology gracefully. First report to the sources what their tasks have done since the last batch."""
-        self._sources.told((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
+        self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self.workers.close()
 
     def _finish(self) -> None:
@@ -227,10 +227,10 @@ class LocalTopology:
         throttle = self._throttle
         if self._thread is not None:
             reports = self.workers.run_batch(throttle.limits, throttle.round_target)
-            self._sources.told((report.sources for report in reports), throttle.limit_of)
+            self._sources.observe((report.sources for report in reports), throttle.limit_of)
         else:  # simulated batches take no time, so the throttle can learn nothing from them
             reports = self.workers.run_batch()
-            self._sources.told((report.sources for report in reports), _no_limit)
+            self._sources.observe((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)
@@ -259,8 +259,8 @@ class LocalTopology:
                 busy = worker.busy()
                 if busy is not None and busy.seconds > _STUCK_SECS:
                     _log.warning(
-                        "topology %s can't stop: it is in the code of %s since %.0f s; next_tuple, execute and the like must "
-                        "return soon (B1)",
+                        "topology %s can't stop: it has been in the code of %s for %.0f s; next_tuple, execute and the like "
+                        "must return soon (B1)",
                         self.name,
                         busy.task,
                         busy.seconds,

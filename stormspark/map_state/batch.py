@@ -32,7 +32,7 @@ class Batch(Generic[S]):
         """Write ``first`` and then all changes, and end the batch."""
         if not self._open or txid != self.txid:
             begun = f"batch {self.txid} has begun" if self._open else "none has begun"
-            msg = f"batch {txid} can't be committed, {begun}; call begin_commit({txid}) before its updates (G14)"
+            msg = f"batch {txid} can't be committed, because {begun}; call begin_commit({txid}) before its updates (G14)"
             raise StateError(msg)
         if self._changed:
             self._write({**first, **self._changed})
@@ -79,7 +79,7 @@ class Batch(Generic[S]):
 def raise_behind(key: Key, txid: int, stored: int) -> NoReturn:
     """Raise `StateError`, because a batch older than what is stored would be counted twice."""
     msg = (
-        f"batch {txid} is behind the state: key {key!r} was changed by batch {stored}. Does another topology write to this "
-        "store, or did this one begin anew on an old store? Give it a store of its own, or an empty one (G15)"
+        f"batch {txid} is behind the state: key {key!r} was changed by batch {stored}. Another topology writes to this "
+        "store, or this one began anew on an old store. Give it a store of its own, or an empty one (G15)"
     )
     raise StateError(msg)

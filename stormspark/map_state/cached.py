@@ -18,7 +18,7 @@ class LRU(MutableMapping[Key, V]):
 
     def __init__(self, size: int) -> None:
         if size < 1:
-            msg = f"a cache holds one entry at least, got size {size}"
+            msg = f"a cache must hold at least one entry, got size {size}"
             raise ValueError(msg)
         self._size = size
         self._entries: OrderedDict[Key, V] = OrderedDict()

@@ -115,7 +115,7 @@ class SqlBackingMap:
         if there != wanted:
             msg = (
                 f"table {table!r} has the columns {', '.join(sorted(there))}, but {kind.value} state has "
-                f"{', '.join(sorted(wanted))}; name another table, or the kind that this one was made for (G15)"
+                f"{', '.join(sorted(wanted))}; name another table, or the kind of state that this table has (G15)"
             )
             raise StateError(msg)
 
@@ -149,8 +149,8 @@ class SqlBackingMap:
             text = json.dumps(key, default=_key_as_hex, separators=(",", ":"))
         if len(text) > self._key_length:
             msg = (
-                f"key {key!r} has {len(text)} characters as JSON, and table {self._table.name!r} takes "
-                f"{self._key_length}; make the table with a greater key_length"
+                f"key {key!r} has {len(text)} characters as JSON, but table {self._table.name!r} allows "
+                f"{self._key_length}; create the table with a greater key_length"
             )
             raise SerializationError(msg)
         return text
@@ -167,8 +167,8 @@ class SqlBackingMap:
             row |= {"value": value}
         else:
             msg = (
-                f"table {self._table.name!r} holds {self._kind.value} state, and got a {type(value).__name__} for key "
-                f"{text}; the map in front of it and its StateType must be of one kind (G15)"
+                f"table {self._table.name!r} holds {self._kind.value} state, but got a {type(value).__name__} for key "
+                f"{text}; the map in front of it and its StateType must be of the same kind (G15)"
             )
             raise StateError(msg)
         for column in row.keys() & {"value", "previous"}:

@@ -1,4 +1,4 @@
-"""Answers to emits that a child gets before it asks for them (I8).
+"""Answers to emits that a child gets before it needs them (I8).
 
 Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, in which the
 child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py``

@@ -56,7 +56,7 @@ _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 class Child:
     """A running child process.
 
-    ``who`` names its task in errors. The attendant calls ``asks`` once per second, to ask the child for a sign of life.
+    ``label`` names its task in errors. The attendant calls ``send_heartbeat`` once per second, which asks for a sign of life.
 
     Code that adds to ``unsent`` must hold the ``lock``, because the attendant sends too. The next `flush` sends the bytes.
 
@@ -65,19 +65,19 @@ class Child:
 
     def __init__(
         self,
-        who: str,
+        label: str,
         command: Sequence[str],
         folder: str,
         environment: Mapping[str, str],
         messages: Messages,
         timeout_secs: float,
-        asks: Callable[[], None] = lambda: None,
+        send_heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        self._who, self._command, self._folder = who, command, folder
-        self._timeout, self._asks = timeout_secs, asks
+        self._label, self._command, self._folder = label, command, folder
+        self._timeout, self._send_heartbeat = timeout_secs, send_heartbeat
         self.messages = messages
         self.lock = threading.Lock()
-        #: The time of the oldest request that the child has not answered; None: it owes no answer.
+        #: The time of the oldest request that the child has not answered; None if it owes no answer.
         self.asked_at: float | None = None
         self._heard_at = time.monotonic()
         self._heard = False  # since the last beat
@@ -104,7 +104,7 @@ class Child:
             )
         except (OSError, ValueError) as error:
             shutil.rmtree(self.pid_folder, ignore_errors=True)
-            msg = f"{who}: its child can't be started: {self.shown_command} in {folder}: {error}"
+            msg = f"{label}: its child can't be started: {self.shown_command} in {folder}: {error}"
             raise MultilangError(msg) from error
         reaps.add(self._process.pid)
         assert self._process.stdin and self._process.stdout and self._process.stderr
@@ -149,16 +149,16 @@ class Child:
 
     def send(self, message: Any) -> None:
         """Send a message, as far as the pipe takes it. Raises what `Messages.encode` raises."""
-        self.say(self.messages.encode(message))
+        self.write(self.messages.encode(message))
 
-    def say(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         """Send bytes, as far as the pipe takes them."""
         with self.lock:
             if not self.unsent and not self.closed:  # as it mostly is
                 try:
                     written = os.write(self._input, data)
                 except OSError:
-                    written = 0  # `flush` finds out
+                    written = 0  # `flush` handles the error
                 self._sent += written
                 if written == len(data):
                     return
@@ -198,7 +198,7 @@ class Child:
     def receive(self) -> bytes | None:
         """Return the bytes that have arrived, or None if none have. Raises `MultilangError` if the child has ended."""
         if self.closed:
-            what = "was asked after its end"
+            what = "has ended already"
             raise self.failed(what)
         try:
             data = os.read(self._output, _CHUNK)
@@ -244,7 +244,7 @@ class Child:
     def died(self) -> MultilangError:
         """Return the error of a child that has closed its output. Kills the child and everything that it has forked."""
         if not self._ended.wait(_GRACE_SECS):
-            return self.failed("closed its output and went on")
+            return self.failed("closed its output, but did not end")
         if self._killed_because is not None:
             return self.failed(self._killed_because)
         code = self._process.returncode
@@ -258,11 +258,11 @@ class Child:
     def failed(self, what: str) -> MultilangError:
         """Kill the child, and return the error for ``what`` it has done."""
         self.kill()
-        msg = f"{self._who}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}"
+        msg = f"{self._label}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}"
         if unfinished := self.messages.unfinished.strip():
-            msg += f"\nwhat it has begun to say: {unfinished}"
+            msg += f"\nthe beginning of its unfinished message: {unfinished}"
         if last := self._stderr.last:
-            msg += "\nwhat it said last on stderr:\n" + "\n".join(f"  {line}" for line in last)
+            msg += "\nits last lines on stderr:\n" + "\n".join(f"  {line}" for line in last)
         return MultilangError(msg)
 
     # -- the attendant ---------------------------------------------------------------------------------------
@@ -312,12 +312,12 @@ class Child:
             if silent > self._timeout:
                 self._killed_because = (
                     f"gave no sign of life for {silent:.0f} s and was killed (topology.subprocess.timeout.secs is "
-                    f"{self._timeout:g}; nothing that it does may last so long without a word)"
+                    f"{self._timeout:g}: raise it if a step of the child takes longer)"
                 )
                 kill_session(self.pid)
                 return
         if asked_at is None:
-            self._asks()
+            self._send_heartbeat()
 
 
 class _Lines:

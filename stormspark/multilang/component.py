@@ -46,11 +46,11 @@ class ShellComponent(Component, LivesOutside):
     ) -> None:
         self._declared_at = user_line()
         if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
-            self._refuse(f"a command is a list of words, as ['python3', 'split.py'], got {command!r}")
+            self._refuse(f"a command must be a list of words, as ['python3', 'split.py'], got {command!r}")
         self._command = list(command)
         if isinstance(outputs, str):
             self._refuse(
-                f"outputs are the fields of the default stream, as ['word'], or those of each stream, got {outputs!r}"
+                f"outputs must be the fields of the default stream, as ['word'], or those of each stream by name, got {outputs!r}"
             )
         self._outputs = outputs
         self._env: dict[str, str] = {}
@@ -67,7 +67,7 @@ class ShellComponent(Component, LivesOutside):
         """
         for name, value in env.items():
             if not isinstance(name, str) or not isinstance(value, str):
-                self._refuse(f"env are texts by name, got {name!r}: {value!r}")
+                self._refuse(f"env must map names to strings, got {name!r}: {value!r}")
         self._env = dict(env)
         return self
 
@@ -104,8 +104,8 @@ class ShellComponent(Component, LivesOutside):
                 return str(folder.resolve())
         tried = ", ".join(str(folder.absolute()) for folder in candidates)
         msg = (
-            f"there is no folder for the child to start in on this host: {tried}. Ship the scripts with the topology "
-            f"(spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
+            f"the child has no folder to start in, because none of these is on this host: {tried}. Ship the scripts with the "
+            f"topology (spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
         )
         raise MultilangError(msg)
 

@@ -57,14 +57,14 @@ class Conversation:
         context: TopologyContext,
         collector: OutputCollector | SpoutOutputCollector,
     ) -> None:
-        self.who = (
+        self.label = (
             f"{self.kind} {context.this_component_id!r}, task {context.this_task_id} "
             f"({context.this_component_id}[{context.this_task_index}])"
         )
         if conf.get("topology.state.pickle"):
             msg = (
-                f"{self.who}: topology.state.pickle is true, and what a child keeps is in the child's memory, where nobody can "
-                f"pickle it. Keep state in a bolt written here, or in a database of the child's own"
+                f"{self.label}: topology.state.pickle is true, but a child keeps its state in its own memory, where it can't be "
+                f"pickled. Keep the state in a bolt in Python, or let the child keep it in a database"
             )
             raise InvalidTopologyError(msg)
         self._collector = collector
@@ -80,13 +80,13 @@ class Conversation:
             or _DEFAULT_TIMEOUT_SECS
         )
         self.child = Child(
-            self.who,
+            self.label,
             surroundings.command,
             surroundings.folder,
             surroundings.environment,
             messages_for(conf.get("topology.multilang.serializer")),
             self._timeout,
-            self.ask,
+            self.send_heartbeat,
         )
         try:
             self._shake_hands(conf, context)
@@ -95,7 +95,7 @@ class Conversation:
             raise
         context.set_timer(_LOOK_SECS, self.log_lines)
 
-    def ask(self) -> None:
+    def send_heartbeat(self) -> None:
         """Ask the child for a sign of life. The attendant's thread calls this once per second."""
 
     def _shake_hands(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
@@ -110,13 +110,13 @@ class Conversation:
                 if type(message) is dict and isinstance(message.get("pid"), int):
                     self._logger.info("child %s runs: %s", message["pid"], child.shown_command)
                     answered = True
-                elif type(message) is not dict or not self._said(message):
-                    self.broken(message, 'expected its process id first, as {"pid": 1234} (I2)')
+                elif type(message) is not dict or not self._handle_common(message):
+                    self.broken(message, 'its first message must be its process id, as {"pid": 1234} (I2)')
         child.asked_at = None
 
-    # -- what both kinds of children say -----------------------------------------------------------------------
+    # -- messages of both kinds of children --------------------------------------------------------------------
 
-    def _said(self, message: dict[str, Any]) -> bool:
+    def _handle_common(self, message: dict[str, Any]) -> bool:
         """Handle a log, error or metrics message. Return false for any other message."""
         command = message.get("command")
         if command == "log":
@@ -124,7 +124,7 @@ class Conversation:
             known = type(level) is int and 0 <= level < len(_LEVELS)
             self._logger.log(_LEVELS[level] if known else logging.INFO, "%s", message.get("msg"))
         elif command == "error":
-            self._collector.report_error(f"{self.who}: its child reports: {message.get('msg')}")
+            self._collector.report_error(f"{self.label}: its child reports: {message.get('msg')}")
         elif command == "metrics":
             self._count(message)
         else:
@@ -134,15 +134,15 @@ class Conversation:
     def _count(self, message: dict[str, Any]) -> None:
         name, params = message.get("name"), message.get("params")
         if not isinstance(name, str) or not name:
-            self.broken(message, "a metric has a name (I11)")
+            self.broken(message, "a metric must have a name (I11)")
         metric = self._metrics.get(name)
         if metric is not None:
             _update(metric, params)
             return
         if name not in self._unregistered:
             self._logger.warning(
-                "%s: metric %r is not among the metrics=... of its component; its last value is in the metric 'multilang' (I11)",
-                self.who,
+                "%s: metric %r is not in metrics=... of its component, so its last value goes to the metric 'multilang' (I11)",
+                self.label,
                 name,
             )
         self._unregistered[name] = params
@@ -156,20 +156,20 @@ class Conversation:
         if more:
             self._logger.info("stderr: (%s more lines, too many to log)", f"{more:,}")
 
-    # -- what goes wrong ---------------------------------------------------------------------------------------
+    # -- failures ----------------------------------------------------------------------------------------------
 
     def broken(self, message: Any, why: str, cause: Exception | None = None) -> NoReturn:
         """Kill the child, which has sent ``message``, and raise `MultilangError`."""
         if type(message) is Unreadable:
-            what = f"said {message.quoted!r}: {message.why}. Its stdout is for messages alone (I1); print to stderr, or log"
+            what = f"sent {message.quoted!r}: {message.why}. Its stdout is only for messages (I1): print to stderr, or log"
         else:
             if isinstance(message, msgspec.Struct):
                 message = msgspec.to_builtins(message)
             try:
-                said = json.dumps(message)
+                shown = json.dumps(message)
             except (TypeError, ValueError):
-                said = repr(message)
-            what = f"said {said if len(said) <= _QUOTED else said[:_QUOTED] + '...'}: {why}"
+                shown = repr(message)
+            what = f"sent {shown if len(shown) <= _QUOTED else shown[:_QUOTED] + '...'}: {why}"
         raise self.child.failed(what) from cause
 
     @classmethod
@@ -177,7 +177,7 @@ class Conversation:
         """Return the values, the stream and the task of an emit (I5, I7). Raises ValueError if they have the wrong form."""
         values = message.get("tuple")
         if type(values) is not list:
-            msg = f"a tuple is a list of values, got {values!r}"
+            msg = f"a tuple must be a list of values, got {values!r}"
             raise ValueError(msg)
         return cls.target_of(tuple(values), message.get("stream"), message.get("task"))
 
@@ -185,7 +185,7 @@ class Conversation:
     def target_of(values: tuple[Any, ...], stream: Any, task: Any) -> tuple[Any, str, int]:
         """Return the same for these parts of an emit. Without a task, or with task 0, the emit is not direct (I9)."""
         if type(task or 0) is not int:
-            msg = f"a task is a number, got {task!r} (I9)"
+            msg = f"a task must be a number, got {task!r} (I9)"
             raise ValueError(msg)
         return values, DEFAULT_STREAM if stream is None else stream, task or 0
 
@@ -201,5 +201,7 @@ def _update(metric: Metric, params: Any) -> None:
             if hasattr(metric, name):
                 getattr(metric, name)(*([] if params is None else [params]))
                 return
-        msg = f"a child can't update {type(metric).__name__}; use one with update, inc or mark"
+        msg = (
+            f"a child can't update a metric of type {type(metric).__name__}: use one with update, inc or mark"
+        )
         raise MultilangError(msg)

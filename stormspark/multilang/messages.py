@@ -2,7 +2,7 @@
 
 Messages to a child are written by Python's own JSON encoder, except strings and integers, the most frequent values of tuples,
 which are written without one. The most frequent messages of a bolt's child are read by msgspec, directly into an object, with
-their types checked. Everything that msgspec rejects is read by Python's own JSON decoder, which says what is wrong with it. So
+their types checked. Everything that msgspec rejects is read by Python's own JSON decoder, which has better errors. So
 the result is always that of Python's decoder, and tests check that. Another library, orjson, silently turns integers beyond 64
 bits into floats, and NaN into null.
 """
@@ -120,7 +120,7 @@ class Json:
     >>> messages.feed(b'{"command": "sync"}\nend\n{"comm'), messages.unfinished
     ([{'command': 'sync'}], '{"comm')
     >>> Json().feed(b'hello\n')
-    [Unreadable(quoted='hello', why='it is no JSON')]
+    [Unreadable(quoted='hello', why='it is not JSON')]
     """
 
     name = "JSON"
@@ -128,7 +128,7 @@ class Json:
     def __init__(self) -> None:
         self._encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
         #: Fast encoders by exact type. Subclasses of these types go to the general encoder.
-        self._says: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
+        self._encoders: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
         # Without its wrapper: raw_decode adds a call and nothing else.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
@@ -143,15 +143,15 @@ class Json:
     def tuple_message(self, number: str, source: TupleSource, values: Iterable[Any]) -> bytes:
         """See `Messages`."""
         head = self._heads.get(source) or self._head(source)
-        says, encode = self._says, self._encode
-        said = ",".join([says.get(type(value), encode)(value) for value in values])
-        return f'{{"id":"{number}{head}{said}]}}\nend\n'.encode()
+        encoders, encode = self._encoders, self._encode
+        encoded = ",".join([encoders.get(type(value), encode)(value) for value in values])
+        return f'{{"id":"{number}{head}{encoded}]}}\nend\n'.encode()
 
     def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
         """See `Messages`."""
         names: list[str] = []
         texts: list[str] = []
-        says, encode, quoted = self._says, self._encode, encode_basestring_ascii
+        encoders, encode, quoted = self._encoders, self._encode, encode_basestring_ascii
         last, head, prefix = None, "", ""
         try:
             for values, source, _ in given:
@@ -161,11 +161,11 @@ class Json:
                     prefix = _prefix(source)
                     last = source
                 if len(values) == 1 and type(values[0]) is str:
-                    said = quoted(values[0])
+                    encoded = quoted(values[0])
                 else:
-                    said = ",".join([says.get(type(value), encode)(value) for value in values])
+                    encoded = ",".join([encoders.get(type(value), encode)(value) for value in values])
                 name = f"{prefix}{number}"
-                texts.append(f'{{"id":"{name}{head}{said}]}}\nend\n')
+                texts.append(f'{{"id":"{name}{head}{encoded}]}}\nend\n')
                 names.append(name)
         except (TypeError, ValueError, OverflowError, RecursionError):
             if not names:
@@ -174,8 +174,8 @@ class Json:
 
     def _head(self, source: TupleSource) -> str:
         """Return the part between the id and the values, which is the same for all tuples of one source."""
-        told = {"comp": source.component, "stream": source.stream, "task": source.task}
-        head = self._heads[source] = f'",{self._encode(told)[1:-1]},"tuple":['
+        origin = {"comp": source.component, "stream": source.stream, "task": source.task}
+        head = self._heads[source] = f'",{self._encode(origin)[1:-1]},"tuple":['
         return head
 
     def task_ids(self, tasks: list[int]) -> bytes:
@@ -254,7 +254,7 @@ class Json:
         line, newline, _ = bytes(rest[:_LONGEST_NOISE]).lstrip().partition(b"\n")
         if newline and not line.startswith((b"{", b"[")):
             # The rest of the message may never arrive, so don't wait for it.
-            messages.append(Unreadable(_shown(line), "it is no JSON"))
+            messages.append(Unreadable(_shown(line), "it is not JSON"))
         return messages
 
     @property
@@ -323,7 +323,7 @@ class Json:
         except (ValueError, RecursionError) as error:
             first, _, more = data.partition(b"\n")
             quoted = first if more and not first.lstrip().startswith((b"{", b"[")) else data
-            return Unreadable(_shown(quoted), f"it is no JSON: {error}")
+            return Unreadable(_shown(quoted), f"it is not JSON: {error}")
 
 
 class Msgpack:
@@ -358,16 +358,16 @@ class Msgpack:
     def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
         """See `Messages`."""
         names: list[str] = []
-        said: list[bytes] = []
+        encoded: list[bytes] = []
         try:
             for values, source, _ in given:
                 name = f"{_prefix(source)}{number + len(names) + 1}"
-                said.append(self.tuple_message(name, source, values))
+                encoded.append(self.tuple_message(name, source, values))
                 names.append(name)
         except (TypeError, ValueError, OverflowError, RecursionError):
             if not names:
                 raise
-        return names, b"".join(said)
+        return names, b"".join(encoded)
 
     def task_ids(self, tasks: list[int]) -> bytes:
         """See `Messages`."""
@@ -385,7 +385,7 @@ class Msgpack:
             self._unpacker.feed(data)
             messages.extend(self._unpacker)
         except Exception as error:  # msgpack's errors have no common base class
-            messages.append(Unreadable(_shown(data), f"it is no msgpack: {type(error).__name__}: {error}"))
+            messages.append(Unreadable(_shown(data), f"it is not msgpack: {type(error).__name__}: {error}"))
         return messages
 
     hear = feed
@@ -427,7 +427,7 @@ def _prefix(source: TupleSource) -> str:
 
 
 def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is no number in JSON"
+    msg = f"{name} is not a number in JSON"
     raise ValueError(msg)
 
 

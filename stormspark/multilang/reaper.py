@@ -77,13 +77,13 @@ class Reaper:
         """Kill this session when this process ends."""
         with self._lock:
             self._sessions.add(session)
-            self._tell("+", session)
+            self._notify("+", session)
 
     def remove(self, session: int) -> None:
         """Forget a session that has ended."""
         with self._lock:
             self._sessions.discard(session)
-            self._tell("-", session)
+            self._notify("-", session)
 
     def close(self) -> None:
         """Kill the sessions that are left, now."""
@@ -98,8 +98,8 @@ class Reaper:
                 watchman.wait()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _tell(self, what: str, session: int) -> None:
-        told = f"{what} {session}\n"
+    def _notify(self, what: str, session: int) -> None:
+        lines = f"{what} {session}\n"
         for _ in range(2):
             if self._watchman is None:
                 self._watchman = subprocess.Popen(
@@ -111,11 +111,11 @@ class Reaper:
                     bufsize=0,
                     cwd="/",
                 )
-                told = "".join(f"+ {one}\n" for one in sorted(self._sessions))
+                lines = "".join(f"+ {one}\n" for one in sorted(self._sessions))
             assert self._watchman.stdin is not None
             try:
-                self._watchman.stdin.write(told.encode())
-            except BrokenPipeError:  # somebody has killed it
+                self._watchman.stdin.write(lines.encode())
+            except BrokenPipeError:  # the watchman was killed
                 with contextlib.suppress(OSError):
                     self._watchman.stdin.close()
                 self._watchman.wait()

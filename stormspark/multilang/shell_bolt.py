@@ -123,9 +123,9 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
             self._talk.child.flush()
 
     @property
-    def asks(self) -> bool:
+    def waits_for_answer(self) -> bool:
         """Whether the child waits for task ids (I8)."""
-        return self._talk is not None and self._talk.asks
+        return self._talk is not None and self._talk.waits_for_answer
 
     def take_in(self) -> int:
         """Handle the child's messages. Return how many tuples are done."""
@@ -151,8 +151,8 @@ class _BoltConversation(Conversation):
         self._held: dict[str, _Kept] = {}
         # When tuples were sent: for each lot, the number of its first tuple, and the time.
         self._lots: list[tuple[int, float]] = []
-        #: Whether the child waits for answers: it asks for the task ids of its emits, and gets no answers ahead.
-        self.asks = False
+        #: Whether the child waits for the task ids of its emits, because it gets no answers ahead.
+        self.waits_for_answer = False
         self._only_answer = (
             only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
         )
@@ -200,13 +200,13 @@ class _BoltConversation(Conversation):
         try:
             names, data = child.messages.tuple_messages(self._number, given)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ReportedFailedException(self._unspeakable(Tuple(*given[0]), error)) from error
+            raise ReportedFailedException(self._encoding_problem(Tuple(*given[0]), error)) from error
         if not before_it and not self._held:
             self._lots.clear()
         self._lots.append((self._number + 1, now))
         before_it.update(zip(names, given, strict=False))
         self._number += len(names)
-        child.say(data)
+        child.write(data)
         return len(names)
 
     def give(self, tup: Tuple) -> None:
@@ -221,7 +221,7 @@ class _BoltConversation(Conversation):
         try:
             data = child.messages.tuple_message(name, tup._source, tup.values)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ReportedFailedException(self._unspeakable(tup, error)) from error
+            raise ReportedFailedException(self._encoding_problem(tup, error)) from error
         with child.lock:
             self._number = number
             child.unsent += data
@@ -239,7 +239,7 @@ class _BoltConversation(Conversation):
                 kept.append((given, self._lots[lot][1]))
         return kept
 
-    def _unspeakable(self, tup: Tuple, error: Exception) -> str:
+    def _encoding_problem(self, tup: Tuple, error: Exception) -> str:
         name, why = self.child.messages.name, str(error)
         for field, value in zip(tup.fields, tup.values, strict=True):
             try:
@@ -248,11 +248,11 @@ class _BoltConversation(Conversation):
                 why = f"the value of its field {field!r}, {str(value)[:100]!r} of type {type(value).__name__}: {culprit}"
                 break
         return (
-            f"{self.who}: {tup.source_component!r} has sent a tuple on stream {tup.source_stream!r} that can't be told to the "
-            f"child in {name}: {why}. Emit what {name} has"
+            f"{self.label}: {tup.source_component!r} has sent a tuple on stream {tup.source_stream!r} that can't be sent to the "
+            f"child in {name}: {why}. Emit values that {name} has"
         )
 
-    def ask(self) -> None:
+    def send_heartbeat(self) -> None:
         """Send a heartbeat, unless one is unanswered. The child answers it after the tuples before it (I13)."""
         child = self.child
         if self._heartbeat is None:
@@ -276,7 +276,7 @@ class _BoltConversation(Conversation):
         data = child.receive()
         if data is None:
             if self.before_it:
-                self.ask()
+                self.send_heartbeat()
             return 0
         before_it, ways = self.before_it, self._ways
         acked: list[_Kept] = []
@@ -295,8 +295,8 @@ class _BoltConversation(Conversation):
                                 if message.need_task_ids is not False:
                                     self._answer(tasks, message.need_task_ids, answers)
                                 continue
-                        said = (message.values, message.stream, message.task)
-                        self._emit(*self.target_of(*said), ids, message.need_task_ids, answers)
+                        target = self.target_of(message.values, message.stream, message.task)
+                        self._emit(*target, ids, message.need_task_ids, answers)
                     elif kind is Ack and (kept := before_it.pop(message.id, None)) is not None:
                         acked.append(kept)
                     else:
@@ -311,7 +311,7 @@ class _BoltConversation(Conversation):
                 self._done += len(acked)
                 self._ack_all(acked)
         if answers:
-            child.say(b"".join(answers))
+            child.write(b"".join(answers))
         return self._done - done
 
     def _hear(self, data: bytes, acked: list[_Kept]) -> list[Any]:
@@ -345,10 +345,10 @@ class _BoltConversation(Conversation):
         elif kind is Sync or command == "sync":
             self._got_through()
         elif command == "emit":
-            said = message.get("anchors"), message.get("need_task_ids")
-            self._emit(*self.emit_of(message), *said, answers)
-        elif command is None or not self._said(message):
-            self.broken(message, "a bolt says emit, ack, fail, log, error, metrics or sync (I12)")
+            ids, need_task_ids = message.get("anchors"), message.get("need_task_ids")
+            self._emit(*self.emit_of(message), ids, need_task_ids, answers)
+        elif command is None or not self._handle_common(message):
+            self.broken(message, "a bolt may send emit, ack, fail, log, error, metrics or sync (I12)")
 
     def _emit(
         self, values: Any, stream: str, task: int, ids: Any, need_task_ids: Any, answers: list[bytes]
@@ -368,7 +368,7 @@ class _BoltConversation(Conversation):
             answer = self.child.messages.task_ids(tasks)
             answers.append(answer)
             if self._only_answer is None:
-                self.asks = True
+                self.waits_for_answer = True
             elif not self._answers_ahead:
                 self._answers_ahead = True
                 answers.append(answer * AHEAD)
@@ -385,7 +385,7 @@ class _BoltConversation(Conversation):
             if kept is not None:
                 anchors.append(_as_tuple(kept))
             elif not one.startswith(TICK):
-                msg = f"there is no tuple {one!r} to anchor to, or it was acked or failed already (I12); emit first, then ack"
+                msg = f"there is no tuple {one!r} to anchor to, or it was acked or failed already (I12): emit first, then ack"
                 raise ValueError(msg)
         return anchors[0] if len(anchors) == 1 else anchors
 

@@ -100,12 +100,12 @@ class _SpoutConversation(Conversation):
     def _ask(self, command: str, message_id: Hashable) -> None:
         if self.child.closed:
             return
-        said = json.loads(message_id.text) if type(message_id) is _ComposedId else message_id
+        own_id = json.loads(message_id.text) if type(message_id) is _ComposedId else message_id
         child, done = self.child, False
         self._busy = True
         try:
             child.asked_at = time.monotonic()
-            child.send({"command": command, "id": said})
+            child.send({"command": command, "id": own_id})
             while (message := self._next())["command"] != "sync":
                 self._do(message)
             child.asked_at = None
@@ -123,7 +123,7 @@ class _SpoutConversation(Conversation):
             self._heard.extend(self.child.read() or ())
         message = self._heard.popleft()
         if type(message) is not dict or "command" not in message:
-            self.broken(message, 'a message is an object with a "command"')
+            self.broken(message, 'a message must be an object with a "command"')
         return message
 
     def _do(self, message: dict[str, Any]) -> None:
@@ -137,8 +137,8 @@ class _SpoutConversation(Conversation):
             except Exception as error:
                 self.broken(message, str(error), error)
             self.child.asked_at = time.monotonic()
-        elif not self._said(message):
-            self.broken(message, "a spout says emit, log, error, metrics or sync (I12)")
+        elif not self._handle_common(message):
+            self.broken(message, "a spout may send emit, log, error, metrics or sync (I12)")
 
     def _emit(self, message: dict[str, Any]) -> None:
         values, stream, task = self.emit_of(message)

@@ -92,7 +92,7 @@ def _of_loops(plan: PhysicalPlan) -> Iterator[str]:
     for loop in _loops(plan.components, plan.edges):
         crosses = any(edge.crosses and edge.source in loop and edge.target in loop for edge in plan.edges)
         yield (
-            f"{' -> '.join(map(repr, loop))} is a loop, which is legal (A15): a tree that never leaves it times out"
+            f"{' -> '.join(map(repr, loop))} is a loop, which is legal (A15); a tree that never leaves it times out"
             + (", and each round after the first waits for the next batch" if crosses else "")
         )
 
@@ -132,8 +132,8 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
         place = f"spout {component.id!r}: topology.max.spout.pending is {limit}"
         if not settings.enable_message_timeouts:
             yield (
-                f"{place} and message timeouts are off: one tuple that is never acked or failed stalls the spout for ever "
-                f"(W15); set topology.enable.message.timeouts to true"
+                f"{place}, but message timeouts are off: a tuple that is never acked or failed counts for ever, and enough of "
+                f"them stop the spout (W15); set topology.enable.message.timeouts to true"
             )
         if not settings.acking:
             yield f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
@@ -141,8 +141,8 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
             batch = settings.batch_target_ms / 1000
             rate = limit * len(component.tasks) / batch
             yield (
-                f"{place}, and trees that cross workers end with their batch: that bounds the rate to some {rate:,.0f} tuples/s "
-                f"at batches of {batch:g} s; {50_000 * batch:,.0f} or more would not be felt"
+                f"{place}, and trees that cross workers end with their batch: that limits the rate to about {rate:,.0f} tuples/s "
+                f"at batches of {batch:g} s; a limit of {50_000 * batch:,.0f} or more does not slow the spout down"
             )
 
 
@@ -151,19 +151,20 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
         yield (
-            "topology.backpressure.enable is false, but here spouts are slowed down while their bolts are behind (F7); to have "
-            "tuples dropped or failed instead set stormspark.backpressure.strategy to drop or fail"
+            "topology.backpressure.enable is false, but spouts are slowed down all the same while their bolts are behind (F7); "
+            "to drop or fail tuples instead, set stormspark.backpressure.strategy to drop or fail"
         )
     limit = plan.conf.get("topology.executor.overflow.limit")
     if strategy == "slow" and limit:
         yield (
-            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped here: spouts are slowed down (F5); to drop "
-            f"what does not fit set stormspark.backpressure.strategy to drop and stormspark.queue.high.mark.tuples to {limit}"
+            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped: spouts are slowed down instead (F5); to "
+            f"drop tuples that do not fit, set stormspark.backpressure.strategy to drop and stormspark.queue.high.mark.tuples "
+            f"to {limit}"
         )
     if strategy == "fail" and not plan.settings.acking:
         yield (
-            "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout hears of what "
-            "fails, so it is dropped and counted (X51)"
+            "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout is informed "
+            "of failed tuples, so they are dropped and counted (X51)"
         )
 
 

@@ -48,8 +48,8 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
         loop = sorted(one for one in looped if group_of[one] == group_of[bolt.id])
         if loop:
             msg = (
-                f"{_place(bolt)} hears when its batch has ended, and it is in a loop of {', '.join(map(repr, loop))}, in which a "
-                f"batch has no end (G7): take it out of the loop, or make it an ordinary bolt"
+                f"{_place(bolt)} is a batch bolt in a loop of {', '.join(map(repr, loop))}, and a batch in a loop has no end "
+                f"(G7): take the bolt out of the loop, or make it an ordinary bolt"
             )
             raise InvalidTopologyError(msg)
         for later in after[bolt.id]:
@@ -59,9 +59,8 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
             between = sorted(one for one in looped & after[bolt.id] if later in after[one])
             if between:
                 msg = (
-                    f"{_place(component)} hears when its batch has ended, and it comes after a loop of "
-                    f"{', '.join(map(repr, between))} that the batch bolt {bolt.id!r} feeds: nobody could tell when that is over "
-                    f"(G7). Make one of the two an ordinary bolt"
+                    f"{_place(component)} is a batch bolt after a loop of {', '.join(map(repr, between))} that the batch bolt "
+                    f"{bolt.id!r} feeds, and a batch in a loop has no end (G7): make one of the two an ordinary bolt"
                 )
                 raise InvalidTopologyError(msg)
     return plan

@@ -25,7 +25,7 @@ __all__ = [
 
 def of_rules(plan: PhysicalPlan) -> str:
     """Describe the decision of `check_rules`."""
-    return f"topology {plan.topology!r} breaks none of Storm's rules"
+    return f"topology {plan.topology!r} follows all of Storm's rules"
 
 
 def of_components(plan: PhysicalPlan) -> str:
@@ -48,13 +48,13 @@ def of_transactions(plan: PhysicalPlan) -> str:
 def of_windows(plan: PhysicalPlan) -> str:
     """Describe the decision of `check_windows`."""
     kept = [component.id for component in plan.components.values() if component.windowed]
-    return f"every window can work; bolts whose windows are state: {_listed(kept)}"
+    return f"every window is valid; bolts whose windows are state: {_listed(kept)}"
 
 
 def of_batch_bolts(plan: PhysicalPlan) -> str:
     """Describe the decision of `check_batches`."""
-    told = [one.id for one in plan.components.values() if one.kind_of_batch not in ("", "part")]
-    return f"every batch has an end; bolts that hear of it: {_listed(told)}"
+    informed = [one.id for one in plan.components.values() if one.kind_of_batch not in ("", "part")]
+    return f"every batch has an end; batch bolts: {_listed(informed)}"
 
 
 def of_load(plan: PhysicalPlan) -> str:
@@ -95,7 +95,7 @@ def of_ends(plan: PhysicalPlan) -> str:
         f"{bolt} in superstep {superstep} of round {number}"
         for bolt, (number, superstep) in plan.ends_of_batches.items()
     ]
-    return f"bolts that hear of the end of a batch: {_listed(ends)}"
+    return f"batch bolts are informed of the end of a batch: {_listed(ends)}"
 
 
 def _edges(edges: Iterable[EdgePlan]) -> str:

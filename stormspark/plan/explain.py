@@ -39,10 +39,10 @@ def explain_text(plan: PhysicalPlan) -> str:
     for worker in range(plan.workers):
         hosted = [f"{plan.tasks[t.id].component}[{t.index}]={t.id}" for t in plan.tasks_of_worker(worker)]
         lines.append(f"  worker {worker}: {', '.join(hosted) or 'nothing'}")
-    asked = "rows of Spark's sources come, spouts are asked" if plan.sources else "spouts are asked"
-    lines += ["", "a batch", f"  superstep 0: {asked}; tuples run on inside their worker"]
+    spouts = "rows of Spark's sources arrive, spouts emit" if plan.sources else "spouts emit"
+    lines += ["", "a batch", f"  superstep 0: {spouts}; tuples travel on inside their worker"]
     for superstep in range(1, plan.last_superstep + 1):
-        home = " (acks come home, the report goes to the driver)" if superstep == plan.last_superstep else ""
+        home = " (acks come home, the reports go to the driver)" if superstep == plan.last_superstep else ""
         lines.append(f"  repartitionById({plan.workers}, worker) -> superstep {superstep}{home}")
     return "\n".join(lines)
 

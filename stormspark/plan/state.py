@@ -57,8 +57,8 @@ def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
     settings = plan.settings
     if settings.exactly_once is not None:
         return settings.exactly_once
-    asked = settings.reliability_mode == "EFFECTIVELY_ONCE"
-    return asked or knows_batches(topology) or any(_with_state(plan, topology))
+    by_heron = settings.reliability_mode == "EFFECTIVELY_ONCE"
+    return by_heron or knows_batches(topology) or any(_with_state(plan, topology))
 
 
 def _check_without_transactions(plan: PhysicalPlan, topology: Topology) -> None:
@@ -68,14 +68,14 @@ def _check_without_transactions(plan: PhysicalPlan, topology: Topology) -> None:
     with_state = list(_with_state(plan, topology))
     if with_state:
         msg = (
-            f"{_place(with_state[0])} has state, and stormspark.exactly.once is false: a state that is committed batch by batch "
-            f"needs batches that are. Leave the setting away"
+            f"{_place(with_state[0])} has state, but stormspark.exactly.once is false, and only transactions commit state: "
+            f"remove the setting"
         )
         raise InvalidTopologyError(msg)
     if knows_batches(topology):
         msg = (
-            f"topology {topology.name!r} has batch bolts or a transactional spout, and stormspark.exactly.once is false: "
-            f"its batches are transactions (G3). Leave the setting away"
+            f"topology {topology.name!r} has batch bolts or a transactional spout, so its batches are transactions (G3), "
+            f"but stormspark.exactly.once is false: remove the setting"
         )
         raise InvalidTopologyError(msg)
 
@@ -84,14 +84,14 @@ def _check_transactions(settings: Settings) -> None:
     """Raise `InvalidTopologyError` for settings with which a batch can't be a transaction."""
     if not settings.acking:
         msg = (
-            "topology.acker.executors is 0, and this topology's batches are transactions (stormspark.exactly.once), which can't "
-            "tell without trees which rows have failed: set topology.acker.executors to 1, or leave it away"
+            "topology.acker.executors is 0, but this topology's batches are transactions (stormspark.exactly.once), and only "
+            "acking shows which rows have failed: remove topology.acker.executors, or set it to 1"
         )
         raise InvalidTopologyError(msg)
     if settings.backpressure_strategy != "slow":
         msg = (
-            f"stormspark.backpressure.strategy is {settings.backpressure_strategy}, and this topology's batches are transactions "
-            f"(stormspark.exactly.once), in which nothing may be dropped: leave it at slow"
+            f"stormspark.backpressure.strategy is {settings.backpressure_strategy}, but this topology's batches are transactions "
+            f"(stormspark.exactly.once), in which no tuple may be dropped: set it to slow, or remove it"
         )
         raise InvalidTopologyError(msg)
 
@@ -105,33 +105,33 @@ def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None
     if keys is None:
         return
     if keys != "grouping":
-        msg = f"{_place(component)}: stormspark.state.keys is {keys!r}; it may be grouping, or is left away"
+        msg = f"{_place(component)}: stormspark.state.keys must be grouping, got {keys!r}; set it to grouping, or remove it"
         raise InvalidTopologyError(msg)
     if component.window_time is not None:
         msg = (
-            f"{_place(component)} has stormspark.state.keys: grouping, and windows, which have all keys of a task mixed and so "
-            f"can't be dealt out (C34): leave the setting away, and give the bolt as many tasks each time"
+            f"{_place(component)} has windows, and stormspark.state.keys is grouping: a window holds tuples of all keys, so it "
+            f"can't be distributed by keys (C34). Remove the setting, and don't change the bolt's number of tasks"
         )
         raise InvalidTopologyError(msg)
     if component.kind_of_state not in ("storm", "heron"):
         msg = (
-            f"{_place(component)} has stormspark.state.keys: grouping, and no state with keys: make it a StatefulBolt, or leave "
-            f"the setting away"
+            f"{_place(component)} has no state with keys, but stormspark.state.keys is grouping: make it a StatefulBolt, or "
+            f"remove the setting"
         )
         raise InvalidTopologyError(msg)
     widths = set()
     for (source, stream), grouping in component.inputs.items():
         if not isinstance(grouping, FieldsGrouping) or not grouping.fields:
             msg = (
-                f"{_place(component)} has stormspark.state.keys: grouping, and subscribes to stream {stream!r} of {source!r} by "
-                f"{grouping.describe()}: all of its groupings must be by fields. Leave the setting away, or group by fields"
+                f"{_place(component)} subscribes to stream {stream!r} of {source!r} by {grouping.describe()}, but "
+                f"stormspark.state.keys is grouping, so it must group by fields: group by fields, or remove the setting"
             )
             raise InvalidTopologyError(msg)
         widths.add(len(grouping.fields))
     if len(widths) != 1:
         msg = (
-            f"{_place(component)} has stormspark.state.keys: grouping, and its groupings go by {sorted(widths)} fields: which of "
-            f"them a key of its state stands for must be clear. Group by as many fields everywhere, or leave the setting away"
+            f"{_place(component)} groups by {' and by '.join(map(str, sorted(widths)))} fields, but stormspark.state.keys is "
+            f"grouping, so all its groupings must have the same number of fields: change them, or remove the setting"
         )
         raise InvalidTopologyError(msg)
 

@@ -49,11 +49,11 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
     r"""Yield every rule that ``topology`` breaks, as a sentence.
 
     >>> list(problems(Topology("a.b", {}), {}))  # doctest: +NORMALIZE_WHITESPACE
-    ["a topology's name must not be empty nor contain / . : or \\, got 'a.b' (A14)",
+    ["a topology's name must not be empty or contain / . : or \\, got 'a.b' (A14)",
      "topology 'a.b' has no spout (J5): add one with builder.set_spout(id, spout)"]
     """
     if not isinstance(topology.name, str) or not _NAME.fullmatch(topology.name):
-        yield f"a topology's name must not be empty nor contain / . : or \\, got {topology.name!r} (A14)"
+        yield f"a topology's name must not be empty or contain / . : or \\, got {topology.name!r} (A14)"
     wrong = conf_problems(conf)
     for problem in wrong:
         yield f"configuration of topology {topology.name!r}: {problem}"
@@ -67,7 +67,7 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
             yield f"{_place(component)}: configuration of the component: {problem}"
         if component.kind == "spout" and component.inputs:
             sources = ", ".join(sorted(repr(source) for source, _ in component.inputs))
-            yield f"{_place(component)} may not subscribe to anything (J5), but does to {sources}; make it a bolt"
+            yield f"{_place(component)} may not subscribe to anything (J5), but subscribes to {sources}; make it a bolt"
             continue
         for input, grouping in component.inputs.items():
             yield from _of_input(component, input, grouping, topology)
@@ -82,7 +82,7 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_ids(component: ComponentDeclaration) -> Iterator[str]:
     if not isinstance(component.id, str) or not component.id:
-        yield f"{_place(component)}: an id must be a text that is not empty (A13)"
+        yield f"{_place(component)}: an id must be a string that is not empty, got {component.id!r} (A13)"
         return
     if component.id.startswith("__"):
         yield f"{_place(component)}: ids that begin with __ are reserved (A13); choose another one"
@@ -102,7 +102,7 @@ def _of_types(component: ComponentDeclaration) -> Iterator[str]:
     for stream in component.streams.values() if component.vectorised else ():
         if stream.schema is None:
             yield (
-                f"{_place(component)} is vectorised and declares stream {stream.id!r} without types: declare it with a "
+                f"{_place(component)} is vectorised, but declares stream {stream.id!r} without types: declare it with a "
                 f"pyarrow.schema, as in {_TYPED}"
             )
 
@@ -115,7 +115,9 @@ def _of_input(
     place = f"{where + ': ' if where else ''}bolt {component.id!r}"
     emitter = topology.components.get(source)
     if emitter is None:
-        there = _nearest(source, topology.components) or f"; there are {_listed(topology.components)}"
+        there = (
+            _nearest(source, topology.components) or f"; the components are {_listed(topology.components)}"
+        )
         yield f"{place} subscribes to {source!r}, which does not exist (J5){there}"
         return
     declared = emitter.streams.get(stream)
@@ -135,13 +137,13 @@ def _of_input(
             )
     if component.vectorised and declared.schema is None:
         yield (
-            f"{place} is vectorised and subscribes to stream {stream!r} of {source!r} (declared at {emitter.declared_at}), which "
-            f"declares no types: declare it with a pyarrow.schema, as in {_TYPED}"
+            f"{place} is vectorised, but stream {stream!r} of {source!r} (declared at {emitter.declared_at}), to which it "
+            f"subscribes, has no types: declare it with a pyarrow.schema, as in {_TYPED}"
         )
     if isinstance(grouping, DirectGrouping) and not declared.direct:
         yield (
-            f"{place} takes stream {stream!r} of {source!r} by a direct grouping, but it is not declared direct (D11): "
-            f"declare it with declarer.declare(fields, direct=True)"
+            f"{place} subscribes to stream {stream!r} of {source!r} by a direct grouping, but the stream is not declared as "
+            f"direct (D11): declare it with declarer.declare(fields, direct=True)"
         )
 
 
@@ -149,22 +151,22 @@ def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
     """Check a cluster's limits (J5) on workers and executors, and its strict validator, which forbids dots."""
     if settings.workers_allowed is not None and settings.workers > settings.workers_allowed:
         yield (
-            f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), and "
-            f"{settings.workers_allowed} are allowed (nimbus.slots.perTopology) (J5)"
+            f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), but at most "
+            f"{settings.workers_allowed} are allowed (nimbus.slots.perTopology, J5)"
         )
     executors = sum(
         one.parallelism for one in topology.components.values() if isinstance(one.parallelism, int)
     )
     if settings.executors_allowed is not None and executors > settings.executors_allowed:
         yield (
-            f"topology {topology.name!r} wants {executors} executors (the sum of all parallelisms), and "
-            f"{settings.executors_allowed} are allowed (nimbus.executors.perTopology) (J5)"
+            f"topology {topology.name!r} wants {executors} executors (the sum of all parallelisms), but at most "
+            f"{settings.executors_allowed} are allowed (nimbus.executors.perTopology, J5)"
         )
     if (settings.validator or "").rpartition(".")[2] == "StrictTopologyValidator":
         for component in topology.components.values():
-            for what, name in (("id", component.id), *(("stream", stream) for stream in component.streams)):
+            for kind, name in (("id", component.id), *(("stream", stream) for stream in component.streams)):
                 if "." in name:
-                    yield f"{_place(component)}: {what} {name!r} contains a dot (nimbus.topology.validator, J5)"
+                    yield f"{_place(component)}: {kind} {name!r} contains a dot, which nimbus.topology.validator forbids (J5)"
 
 
 def _place(component: ComponentDeclaration) -> str:

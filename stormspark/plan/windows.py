@@ -45,20 +45,20 @@ def _check(component: ComponentDeclaration, topology: Topology, plan: PhysicalPl
     late = windows.late_stream
     if late is not None and late not in component.streams:
         msg = (
-            f"late tuple stream {late!r} must be defined with with_late_tuple_stream, or in the bolt's own configuration, "
-            f"so that the bolt declares it; the topology's configuration comes too late for that"
+            f"the bolt has not declared {late!r}, its stream of late tuples: set it with with_late_tuple_stream, or in the "
+            f"bolt's own configuration; the topology's configuration is read only after bolts have declared their streams"
         )
         raise InvalidTopologyError(msg)
     message_id = conf.get(MESSAGE_ID_FIELD)
-    for what, field, instead in (
+    for role, field, instead in (
         ("timestamp", time.field, "use with_timestamp_extractor"),
-        ("message id", message_id, "leave with_message_id_field away"),
+        ("message id", message_id, "remove with_message_id_field"),
     ):
         for source, stream in component.inputs if field is not None else ():
             fields = topology.components[source].streams[stream].fields
             if field not in fields:
                 msg = (
-                    f"the {what} is field {field!r}, but stream {stream!r} of {source!r} has only "
+                    f"the {role} is field {field!r}, but stream {stream!r} of {source!r} has only "
                     f"{', '.join(map(repr, fields)) or 'no fields'}: add the field there, or {instead}"
                 )
                 raise InvalidTopologyError(msg)

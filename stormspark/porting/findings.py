@@ -1,17 +1,16 @@
-"""What reading a legacy project found, as plain data: topologies, and statements that say how they were checked.
+"""What the readers found in a legacy project, as plain data: topologies, and statements about them.
 
-Nothing here says more than was looked at. A statement's grade is ``parsed`` (the source text says so), ``imported`` (a front-end
-of stormspark loaded it and planned it), or ``not checked``.
+A statement claims no more than was checked. Its grade is ``parsed`` (it follows from the source text), ``imported`` (a front-end
+of stormspark loaded the topology and planned it), or ``not checked``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 __all__ = [
-    "UNRESOLVED",
     "ComponentFound",
     "Findings",
     "Grade",
@@ -25,15 +24,14 @@ __all__ = [
     "Unresolved",
 ]
 
-#: ``runs``: as it is. ``change``: something has to be done, which ``todo`` names. ``unread``: what could not be made out.
-#: ``note``: worth knowing, nothing to do.
+#: ``runs``: works unchanged. ``change``: needs a change. ``unread``: could not be made out. ``note``: worth knowing.
 Kind = Literal["runs", "change", "unread", "note"]
 Grade = Literal["parsed", "imported", "not checked"]
 
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A value that reading alone can't tell, as the source writes it."""
+    """A value that can't be made out by reading. ``text`` is its expression in the source."""
 
     text: str
 
@@ -41,13 +39,9 @@ class Unresolved:
         return f"?({self.text})" if self.text else "?"
 
 
-#: A value that the source gives no text for.
-UNRESOLVED: Final = Unresolved("")
-
-
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a file; the file's path is relative to the project.
+    """A line of a file. The path of a file in the project is relative to the project's folder.
 
     >>> str(Place("src/Split.java", 31))
     'src/Split.java:31'
@@ -62,7 +56,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Statement:
-    """One thing that the report says, where it is seen, how it was checked, and what to do about it."""
+    """One statement of the report: its kind, its place, the way it was checked, and the next step, if there is one."""
 
     kind: Kind
     text: str
@@ -73,7 +67,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class StreamFound:
-    """A stream that a component declares; ``fields`` is None where they could not be made out."""
+    """A stream that a component declares. ``fields`` is None if they could not be made out."""
 
     id: str
     fields: tuple[str, ...] | None
@@ -83,8 +77,9 @@ class StreamFound:
 
 @dataclass(frozen=True)
 class InputFound:
-    """A subscription. ``grouping`` is one of our names: shuffle, fields, all, ..., custom. ``source``, ``stream`` and ``fields``
-    are None where they could not be made out.
+    """A subscription. ``grouping`` is its name here: shuffle, fields, all, ..., custom.
+
+    ``source``, ``stream`` and ``fields`` are None where they could not be made out.
     """
 
     source: str | None
@@ -92,12 +87,12 @@ class InputFound:
     grouping: str
     place: Place
     fields: tuple[str, ...] | None = ()
-    #: What is behind ``custom``: a class's name.
+    #: For ``custom``: the name of the grouping's class, or its expression in the source.
     custom: str = ""
 
     @property
     def resolved(self) -> bool:
-        """Whether all of it is known."""
+        """Whether source, stream and fields are known."""
         return self.source is not None and self.stream is not None and self.fields is not None
 
     def __str__(self) -> str:
@@ -112,7 +107,7 @@ class InputFound:
 
 @dataclass(frozen=True)
 class Setting:
-    """A configuration key as found, with its value or an `Unresolved`; ``component`` is empty for the topology's."""
+    """A configuration key with its value, or with an `Unresolved`. ``component`` is empty if the topology sets the key."""
 
     key: str
     value: Any
@@ -122,7 +117,7 @@ class Setting:
 
 @dataclass
 class ComponentFound:
-    """A spout or bolt as the topology declares it; an id that could not be made out is None, and so is a parallelism."""
+    """A spout or bolt as the topology declares it. ``id`` and ``parallelism`` are None if they could not be made out."""
 
     id: str | None
     kind: Literal["spout", "bolt"]
@@ -130,26 +125,26 @@ class ComponentFound:
     place: Place
     parallelism: int | None = 1
     tasks: int | None = None
-    #: None: not made out at all.
+    #: None if nothing of them could be made out.
     streams: tuple[StreamFound, ...] | None = ()
     inputs: list[InputFound] = field(default_factory=list)
-    #: Of a class in Java: what it extends, emits, acks and fails, each in some words with its lines.
+    #: For a class in Java: what it extends, and each thing that it does, with the lines.
     does: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """For sentences: ``bolt 'split'``."""
+        """The component's name in sentences: ``bolt 'split'``."""
         return f"{self.kind} {self.id!r}" if self.id is not None else f"a {self.kind} at {self.place}"
 
     @property
     def resolved(self) -> bool:
-        """Whether its id, parallelism and subscriptions are known; its streams are told apart."""
+        """Whether its id, parallelism and subscriptions are known. Its streams do not count."""
         return self.id is not None and self.parallelism is not None and all(i.resolved for i in self.inputs)
 
 
 @dataclass
 class TopologyFound:
-    """One topology: what declares it, its graph, its settings, and what is to be said of it."""
+    """One topology: where it is declared, its graph, its settings, and the statements about it."""
 
     name: str
     #: ``streamparse``, ``heronpy``, ``heronpy-streamlet``, ``flux``, ``java``, ``java-transactional``, ``java-drpc``, ...
@@ -158,41 +153,41 @@ class TopologyFound:
     components: list[ComponentFound] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
-    #: The Python file that was written for it, relative to the output folder.
+    #: The name of its skeleton in the output folder; empty if it has none.
     skeleton: str = ""
-    #: The first line of its plan, where it was imported.
+    #: The first line of its plan, if it was imported.
     plan: str = ""
 
-    def say(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
-        """Add a statement once."""
+    def report(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
+        """Add a statement, unless it is there already."""
         statement = Statement(kind, text, place, todo)
         if statement not in self.statements:
             self.statements.append(statement)
 
     @property
     def inputs(self) -> Iterator[tuple[ComponentFound, InputFound]]:
-        """All subscriptions, with who subscribes."""
+        """All subscriptions, each with the component that subscribes."""
         return ((component, one) for component in self.components for one in component.inputs)
 
     @property
     def complete(self) -> bool:
-        """Whether ids, parallelism and subscriptions of all components are known."""
+        """Whether there are components, and the id, parallelism and subscriptions of each are known."""
         return bool(self.components) and all(component.resolved for component in self.components)
 
 
 @dataclass
 class Findings:
-    """What was found in a project."""
+    """Everything that was found in a project."""
 
     root: str
     topologies: list[TopologyFound] = field(default_factory=list)
-    #: Of the project as a whole, and of files that belong to no topology.
+    #: Statements about the project as a whole, and about files that belong to no topology.
     statements: list[Statement] = field(default_factory=list)
     #: How many files of each kind were read: ``{"java": 40}``.
     files: dict[str, int] = field(default_factory=dict)
 
-    def say(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
-        """Add a statement once."""
+    def report(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
+        """Add a statement, unless it is there already."""
         statement = Statement(kind, text, place, todo)
         if statement not in self.statements:
             self.statements.append(statement)

@@ -1,4 +1,4 @@
-"""Flux and ECO files: YAML, read by the reader that runs them, whose classes are not looked for by importing them (K13-K23)."""
+"""Reads Flux and ECO files with the reader of `stormspark.flux`. Finds their classes without importing them (K13-K23)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["is_flux", "read_flux"]
 
 
 def is_flux(text: str) -> bool:
-    r"""Whether a YAML file looks like a topology: by its keys at the beginning of a line.
+    r"""Whether a YAML text looks like a topology: it has a top-level key ``spouts``, ``bolts`` or ``topologySource``.
 
     >>> is_flux("name: a\nspouts:\n- id: s\n"), is_flux("services:\n  db: {}\n")
     (True, False)
@@ -32,15 +32,17 @@ def is_flux(text: str) -> bool:
 
 
 def read_flux(project: PythonProject, path: Path, findings: Findings) -> None:
-    """Add what the file defines; what is wrong in it is said of the project, and the file left out."""
+    """Add the topology that the file defines. If the file is wrong, report the error for the project, and leave the file out."""
     shown = project.shown(path)
     logger = logging.getLogger("stormspark.flux")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # what it warns of is said here, with its line
+    logger.setLevel(logging.ERROR)  # the report has these warnings, with their lines
     try:
         definition = read_file(path, {}, None)
     except StormsparkError as error:
-        findings.say("unread", _relative(str(error), path, shown), Place(shown, _line_in(str(error), path)))
+        findings.report(
+            "unread", _relative(str(error), path, shown), Place(shown, _line_in(str(error), path))
+        )
         return
     finally:
         logger.setLevel(level)
@@ -69,31 +71,31 @@ class _Reader:
             if stream.target in by_id:
                 by_id[stream.target].inputs.append(self._input(found, stream))
             else:
-                found.say(
+                found.report(
                     "change",
-                    f"a stream goes to {stream.target!r}, which is no bolt of the file",
+                    f"a stream leads to {stream.target!r}, and the file has no such component",
                     self._place(stream.target_where),
                 )
             if stream.source not in by_id:
-                found.say(
+                found.report(
                     "change",
-                    f"a stream comes from {stream.source!r}, which is no component of the file",
+                    f"a stream comes from {stream.source!r}, and the file has no such component",
                     self._place(stream.source_where),
                 )
         for component in found.components:
             if component.kind == "bolt" and not component.inputs:
-                found.say("note", f"{component.label} subscribes to nothing", component.place)
+                found.report("note", f"{component.label} subscribes to nothing", component.place)
         for one in (*definition.components.values(), *definition.worker_hooks.values()):
-            self._say_class(found, f"component {one.id!r}", one)
+            self._report_class(found, f"component {one.id!r}", one)
         if definition.source is not None:
-            self._say_class(found, "the topologySource", definition.source)
-            found.say(
+            self._report_class(found, "the topologySource", definition.source)
+            found.report(
                 "unread",
-                f"the components are made by {definition.source_method}()",
+                f"{definition.source_method}() makes the components, which takes running it",
                 self._place(definition.source.where),
-                "see its plan with --import",
+                "run port with --import, and see its plan",
             )
-        self._say_of_substitution(found)
+        self._report_substitutions(found)
         found.statements += list(about_settings(found.settings))
         return found
 
@@ -108,7 +110,7 @@ class _Reader:
             vertex.num_tasks,
             streams=None,
         )
-        self._say_class(found, component.label, made)
+        self._report_class(found, component.label, made)
         found.settings += self._settings(vertex.config, made.id)
         return component
 
@@ -118,7 +120,7 @@ class _Reader:
         custom = ""
         if grouping.custom_class is not None:
             custom = grouping.custom_class.class_name.rpartition(".")[2]
-            self._say_class(found, f"the custom grouping of {stream.target!r}", grouping.custom_class)
+            self._report_class(found, f"the custom grouping of {stream.target!r}", grouping.custom_class)
         fields = grouping.args if kind in ("fields", "partial_key") else ()
         return InputFound(
             stream.source,
@@ -132,22 +134,22 @@ class _Reader:
     def _settings(self, config: Mapping[str, FluxSetting], component: str) -> list[Setting]:
         return [Setting(key, one.value, self._place(one.where), component) for key, one in config.items()]
 
-    def _say_class(self, found: TopologyFound, label: str, made: ObjectDefinition) -> None:
+    def _report_class(self, found: TopologyFound, label: str, made: ObjectDefinition) -> None:
         name, place = made.class_name, self._place(made.class_where)
         if name in self._definition.class_names or name in self._registered:
-            found.say("runs", f"{label}: the project says what stands for {name}", place)
+            found.report("runs", f"{label}: the project names the Python that stands for {name}", place)
         elif name_of_today(name) in known_class_names():
-            found.say("runs", f"{label}: {name} is known here", place)
+            found.report("runs", f"{label}: stormspark has a class that stands for {name}", place)
         elif self._is_python(name):
-            found.say("runs", f"{label}: {name} is Python of the project", place)
+            found.report("runs", f"{label}: {name} is in the project's Python code", place)
         else:
             near = difflib.get_close_matches(name_of_today(name), known_class_names(), 1, 0.85)
-            asked = f"did you mean {near[0]}? Else " if near else ""
-            found.say(
+            asked = f"did you mean {near[0]}? If not, " if near else ""
+            found.report(
                 "change",
-                f"{label}: nothing stands for the class {name} here (K23)",
+                f"{label}: no Python is known for the class {name} (K23)",
                 place,
-                f"{asked}write it in Python, and say so under classNames: or with stormspark.flux.register in {CLASSES_FILE}",
+                f"{asked}write it in Python, and name that under classNames: or with stormspark.flux.register in {CLASSES_FILE}",
             )
 
     def _is_python(self, name: str) -> bool:
@@ -159,13 +161,13 @@ class _Reader:
                 return attribute in file.classes or attribute in functions or attribute in file.imports
         return False
 
-    def _say_of_substitution(self, found: TopologyFound) -> None:
+    def _report_substitutions(self, found: TopologyFound) -> None:
         for number, line in enumerate(self._path.read_text("utf-8-sig").splitlines(), 1):
             if "${" in line and not line.lstrip().startswith("#"):
                 option = "--env-filter" if "${ENV-" in line else "--filter"
-                found.say(
+                found.report(
                     "note",
-                    f"a value is substituted: {line.strip()[:60]}",
+                    f"a value is substituted in this line: {line.strip()[:60]}",
                     Place(self._shown, number),
                     f"run with {option}",
                 )
@@ -177,7 +179,7 @@ class _Reader:
 
 
 def _registered_beside(project: PythonProject, path: Path) -> set[str]:
-    """Names that ``flux_classes.py`` registers, as far as they are written out."""
+    """The names that ``flux_classes.py`` registers, if they are literals."""
     beside = path.parent / CLASSES_FILE
     file = project.file(beside) if beside.is_file() else None
     return set(_registrations(file.tree)) if file is not None else set()

@@ -1,4 +1,4 @@
-"""heronpy: topologies as classes of specs, or by a builder in a script; streamlets are listed only (A40-A42, G24)."""
+"""Reads heronpy: topologies as classes of specs, or by a builder in a script. Streamlets are only listed (A40-A42, G24)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound
 from stormspark.porting.keys import about_settings
-from stormspark.porting.python_components import say_what_it_does, streams_of
+from stormspark.porting.python_components import report_behaviour, streams_of
 from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
 from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
 
@@ -17,7 +17,7 @@ _HERON = {"heronpy", "heron", "pyheron", "heron_py"}
 
 
 def read_heronpy(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
-    """The topologies in ``file``, in the order in which they stand there."""
+    """The topologies in ``file``: classes first, then those that code builds."""
     for node in file.tree.body:
         if isinstance(node, ast.ClassDef) and _extends(project, file, node, ".Topology"):
             found = TopologyFound(node.name, "heronpy", file.place(node))
@@ -96,42 +96,49 @@ def _component(
     component = ComponentFound(id_, "spout" if spout else "bolt", cls.name if cls else named, place)
     topology.components.append(component)
     if id_ is None:
-        topology.say("unread", f"the id of this {component.kind} can't be told", place)
+        topology.report("unread", f"the id of this {component.kind} can't be made out", place)
     component.parallelism, remark = parallelism_of(project, given.get("par"), file)
     if remark:
-        topology.say("unread", f"the parallelism of {component.label} {remark}", place)
+        topology.report("unread", f"the parallelism of {component.label} {remark}", place)
     component.inputs = list(read_inputs(project, given.get("inputs"), file, ids, names))
     for one in component.inputs:
         if not one.resolved:
-            topology.say("unread", f"a subscription of {component.label} can't be told: {one}", one.place)
+            topology.report(
+                "unread", f"a subscription of {component.label} can't be made out: {one}", one.place
+            )
         elif one.grouping == "custom" and one.custom.startswith("custom_serialized"):
-            topology.say(
+            topology.report(
                 "change",
                 f"{component.label} has a serialised grouping (A42)",
                 one.place,
-                "name its class: Grouping.custom(...)",
+                "name the class of a grouping in Python: Grouping.custom(...)",
             )
         elif one.grouping == "custom":
-            topology.say("runs", f"{component.label} has a custom grouping in Python", one.place)
+            topology.report("runs", f"{component.label} has a custom grouping in Python", one.place)
         elif one.grouping == "direct":
-            topology.say(
-                "note", f"{component.label} has a direct grouping, which Heron does not run (A42)", one.place
+            topology.report(
+                "note",
+                f"{component.label} has a direct grouping: it works here, unlike in Heron (A42)",
+                one.place,
             )
         elif one.grouping == "fields":
-            topology.say(
+            topology.report(
                 "note",
-                f"{component.label} is grouped by fields: equal values meet in one task, which one is another than in Heron (D4)",
+                f"{component.label} is grouped by fields: equal values meet in one task, which differs from Heron's (D4)",
                 one.place,
             )
     component.streams = _streams(project, file, component, cls, given, names)
     if component.streams is None:
-        topology.say("unread", f"what {component.label} emits can't be told", place)
+        topology.report("unread", f"the outputs of {component.label} can't be made out", place)
     if cls is None:
-        topology.say(
-            "unread", f"{component.label}: the class {named} is not in the project", place, "see where it is"
+        topology.report(
+            "unread",
+            f"{component.label}: the class {named} is not in the project",
+            place,
+            "see where that class is, and whether it needs a change",
         )
     else:
-        say_what_it_does(topology, project, component.label, cls)
+        report_behaviour(topology, project, component.label, cls)
     topology.settings += settings_of(topology, project, given.get("config"), file, id_ or "")
     return component
 
@@ -155,7 +162,7 @@ def _streams(
 
 
 def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    """The module's statements, and those of each function: a builder lives in one of them."""
+    """The statements of the module, and those of each function. The code of one builder is in one of these."""
     yield tree.body
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -165,14 +172,14 @@ def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
 def _statements(
     body: list[ast.stmt], conditions: tuple[str, ...] = ()
 ) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
-    """In their order, with what they stand in; not those of functions and classes inside."""
+    """All statements in their order, each with the conditions and loops around it. Functions and classes are not entered."""
     for one in body:
         yield one, conditions
         if isinstance(one, ast.If):
-            said = ast.unparse(one.test)
-            inner = conditions if "__name__" in said else (*conditions, f"only if {said}")
+            condition = ast.unparse(one.test)
+            inner = conditions if "__name__" in condition else (*conditions, f"only if {condition}")
             yield from _statements(one.body, inner)
-            yield from _statements(one.orelse, (*conditions, f"only if not ({said})"))
+            yield from _statements(one.orelse, (*conditions, f"only if not ({condition})"))
         elif isinstance(one, ast.For | ast.While):
             yield from _statements(one.body, (*conditions, "in a loop"))
         elif isinstance(one, ast.With | ast.Try):
@@ -195,9 +202,9 @@ def _built(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> It
                 name if isinstance(name, str) else file.path.stem, "heronpy", file.place(call)
             )
             if not isinstance(name, str):
-                topology.say(
+                topology.report(
                     "note",
-                    f"its name is an argument of the script; {file.path.stem!r} if nothing is said",
+                    f"its name is an argument of the script; {file.path.stem!r} is the name of the file",
                     file.place(call),
                 )
             builders[target] = topology
@@ -209,7 +216,7 @@ def _built(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> It
             added = _on_builder(project, file, topology_, call, ids, names)
             for condition in conditions if added else ():
                 kind = "unread" if condition == "in a loop" else "note"
-                topology_.say(kind, f"{added} is added {condition}", file.place(call))  # type: ignore[arg-type]
+                topology_.report(kind, f"{added} is added {condition}", file.place(call))  # type: ignore[arg-type]
             if added and target is not None:
                 ids[target] = topology_.components[-1].id or target
     for topology in builders.values():
@@ -235,7 +242,7 @@ def _on_builder(
     ids: dict[str, str],
     names: dict[str, ast.expr],
 ) -> str:
-    """What a call of a builder's method adds, as a label; empty for nothing."""
+    """The label of the component that a call of a builder's method adds; empty if it adds none."""
     method = call_name(call)
     if method == "set_config":
         topology.settings += settings_of(
@@ -243,7 +250,7 @@ def _on_builder(
         )
     if method not in ("add_spout", "add_bolt"):
         if method == "add_spec":
-            topology.say("unread", "components that are added by add_spec can't be told", file.place(call))
+            topology.report("unread", "components that add_spec adds can't be made out", file.place(call))
         return ""
     spout = method == "add_spout"
     order = (
@@ -285,23 +292,23 @@ def _followed(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
 
 
 def _end(topology: TopologyFound) -> None:
-    topology.statements += list(about_settings(topology.settings, texts=True, of_heron=True))
+    topology.statements += list(about_settings(topology.settings, strings=True, of_heron=True))
     modes = [one.value for one in topology.settings if one.key == "topology.reliability.mode"]
     if not modes:
-        topology.say(
+        topology.report(
             "note",
-            "no reliability mode is set: Heron's default is ATMOST_ONCE, so nothing is tracked, and here neither (A43)",
+            "no reliability mode is set, and Heron's default is ATMOST_ONCE: nothing is tracked, as in Heron (A43)",
             topology.place,
         )
     if not topology.components:
-        topology.say("unread", "no component could be seen", topology.place)
+        topology.report("unread", "no component was found", topology.place)
 
 
 # -- streamlets --------------------------------------------------------------------------------------------------
 
 
 def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> Iterator[TopologyFound]:
-    """One topology for each Builder of streamlets: its operations, in their order."""
+    """One topology per Builder of streamlets, with a list of its operations in their order."""
     for statement, _ in _statements(body):
         target, call = _assigned_call(statement)
         dotted = project.dotted(call.func, file) if call is not None and target is not None else ""
@@ -312,18 +319,18 @@ def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) 
             _, last = _assigned_call(one)
             for operation in reversed(list(_chain(last))):
                 if call_name(operation) not in ("run", "append", "exit"):
-                    found.say("note", f"{call_name(operation)}(...)", file.place(operation))
-        found.say(
+                    found.report("note", f"{call_name(operation)}(...)", file.place(operation))
+        found.report(
             "unread",
-            "the components of streamlets are made when the script runs",
+            "the script makes the components of streamlets when it runs",
             found.place,
-            "see its plan with --import",
+            "run port with --import, and see its plan",
         )
         yield found
 
 
 def _chain(call: ast.Call | None) -> Iterator[ast.Call]:
-    """A call of a method, and the calls that gave its object, last one first."""
+    """A method's call, and the calls before it in the same chain; the last call comes first."""
     while call is not None and isinstance(call.func, ast.Attribute):
         yield call
         call = call.func.value if isinstance(call.func.value, ast.Call) else None

@@ -1,6 +1,6 @@
-"""What a legacy configuration's keys do here: the same, nothing, or something else (A20-A25).
+"""What the keys of a legacy configuration do here: the same as before, nothing, or something different (A20-A25).
 
-Which keys there are and which can mean nothing is `stormspark.storm_keys`; this adds those that work but mean something else.
+`stormspark.storm_keys` lists the keys, and those without effect here. This module adds the keys whose effect is different here.
 """
 
 from __future__ import annotations
@@ -15,36 +15,37 @@ from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["DIFFERENT_MEANING", "about_settings"]
 
-#: Keys that are read here and mean something else than in Storm or Heron.
+#: Keys whose effect here differs from their effect in Storm or Heron.
 DIFFERENT_MEANING: Mapping[str, str] = {
-    "topology.workers": "workers are Python processes beside Spark's executors; one runs its tasks on one thread",
-    "topology.stmgrs": "Heron's containers are workers here",
+    "topology.workers": "workers are Python processes beside Spark executors, and each runs its tasks on one thread",
+    "topology.stmgrs": "Heron's containers become workers here",
     "topology.acker.executors": "0 turns acking off; others only shift task ids, because workers track their own trees (E12)",
-    "topology.max.spout.pending": "the limit is of a task; Storm's is of an executor, the value times its tasks (B4)",
+    "topology.max.spout.pending": "the limit is per task; Storm's limit is per executor, the value times its tasks (B4)",
     "topology.message.timeout.secs": "a tuple that waits in a queue does not time out, and outages do not count (W2)",
-    "topology.tick.tuple.freq.secs": "ticks are as exact as batches are short, and need no ack (C9)",
-    "topology.tick.tuple.freq.ms": "ticks are as exact as batches are short, and need no ack (C9)",
-    "topology.backpressure.enable": "false switches nothing off: spouts are slowed down while their bolts are behind (F7)",
-    "topology.executor.receive.buffer.size": "it bounds no queue; it is what shares of water marks count in (F1)",
-    "topology.executor.overflow.limit": "nothing is dropped; see stormspark.backpressure.strategy (F5)",
-    "topology.disable.loadaware.messaging": "plain round robin is the default here; false brings Storm's load-aware shuffle (D6)",
-    "topology.eventlogger.executors": "there are no event loggers; the number shifts task ids (A18)",
-    "topology.state.provider": "there is one provider, a Delta table in the checkpoint folder (C36)",
-    "topology.state.provider.config": "there is one provider, a Delta table in the checkpoint folder (C36)",
-    "topology.state.checkpoint.interval.ms": "no interval: state is committed with every batch, exactly once (C37)",
-    "topology.stateful.checkpoint.interval.seconds": "no interval: state is committed with every batch, exactly once (C37)",
+    "topology.tick.tuple.freq.secs": "ticks are only as exact as batches are short, and they need no ack (C9)",
+    "topology.tick.tuple.freq.ms": "ticks are only as exact as batches are short, and they need no ack (C9)",
+    "topology.backpressure.enable": "false has no effect: spouts are slowed down whenever their bolts are behind (F7)",
+    "topology.executor.receive.buffer.size": "it limits no queue; the water marks are shares of it (F1)",
+    "topology.executor.overflow.limit": "it drops nothing; see stormspark.backpressure.strategy (F5)",
+    "topology.disable.loadaware.messaging": "the default is plain round robin here; false brings Storm's load-aware shuffle (D6)",
+    "topology.eventlogger.executors": "there are no event loggers; the number only shifts task ids (A18)",
+    "topology.state.provider": "the only provider is a Delta table in the checkpoint folder (C36)",
+    "topology.state.provider.config": "the only provider is a Delta table in the checkpoint folder (C36)",
+    "topology.state.checkpoint.interval.ms": "there is no interval: every batch commits the state, exactly once (C37)",
+    "topology.stateful.checkpoint.interval.seconds": "there is no interval: every batch commits the state, exactly once (C37)",
     "topology.sleep.spout.wait.strategy.time.ms": "a spout that emits nothing is asked again in the next batch (B12)",
     "topology.spout.recvq.skips": "a spout that emits nothing is asked again in the next batch (B12)",
-    "topology.droptuples.upon.backpressure": "the tree of a dropped tuple does not time out, it goes on without it (F10)",
+    "topology.droptuples.upon.backpressure": "the tree of a dropped tuple does not time out; it goes on without the tuple (F10)",
 }
 
 
 def about_settings(
-    settings: list[Setting], *, texts: bool = False, of_heron: bool = False
+    settings: list[Setting], *, strings: bool = False, of_heron: bool = False
 ) -> Iterator[Statement]:
-    """A statement for each key that is unknown, wrong, without effect, or means something else.
+    """One statement per setting that is unknown or wrong, has no effect here, or has a different effect here.
 
-    ``texts``: values are texts where they are submitted, as in Heron, so their types say nothing.
+    ``strings``: all values are strings, as in heronpy, so their types are not checked. ``of_heron``: any key may be set for one
+    component.
 
     >>> from stormspark.porting.findings import Place
     >>> one = Setting("topology.wrokers", 2, Place("WordCount.java", 40))
@@ -52,16 +53,20 @@ def about_settings(
     [('change', 'topology.wrokers is a key of neither Storm, Heron nor stormspark')]
     """
     for setting in settings:
-        yield from _about(setting, texts=texts, of_heron=of_heron)
+        yield from _about(setting, strings=strings, of_heron=of_heron)
 
 
-def _about(setting: Setting, *, texts: bool, of_heron: bool) -> Iterator[Statement]:
+def _about(setting: Setting, *, strings: bool, of_heron: bool) -> Iterator[Statement]:
     key, value, place = setting.key, setting.value, setting.place
     of = f" of {setting.component!r}" if setting.component else ""
     if key not in KNOWN_KEYS:
         if key.startswith(("topology.", "stormspark.")):
             near = next(iter(difflib.get_close_matches(key, KNOWN_KEYS, 1)), None)
-            todo = f"did you mean {near}?" if near else "drop it, or give it a name of your own"
+            todo = (
+                f"did you mean {near}?"
+                if near
+                else "remove it, or choose a name without topology. or stormspark."
+            )
             yield Statement(
                 "change", f"{key}{of} is a key of neither Storm, Heron nor stormspark", place, todo
             )
@@ -69,9 +74,9 @@ def _about(setting: Setting, *, texts: bool, of_heron: bool) -> Iterator[Stateme
     if key in STORM_KEYS and (reason := STORM_KEYS[key].useless_because):
         yield Statement("note", f"{key}{of} changes nothing here: {reason}", place)
         return
-    if not texts and not isinstance(value, Unresolved) and (problems := _problems(key, value)):
+    if not strings and not isinstance(value, Unresolved) and (problems := _problems(key, value)):
         yield Statement(
-            "change", f"{problems[0]}{of}", place, "give it that type: here a wrong one is an error"
+            "change", f"{problems[0]}{of}", place, "correct the value: a wrong one is an error here"
         )
         return
     if (

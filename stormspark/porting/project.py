@@ -1,7 +1,7 @@
-"""A folder or a file of a legacy project: what kinds of files are in it, and what each reader makes of them.
+"""Reads a folder or a file of a legacy project: finds its files by kind, and hands them to the readers.
 
-Nothing of the project is run by `read_project`. `plan_each` does: each topology that a front-end can load is planned in a process
-of its own, so that what its code does there stays there.
+`read_project` runs no code of the project. `plan_each` does: it plans each topology in a process of its own, so that the code of
+a topology does not affect anything else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SKIPPED: Final = {
     "_build",
     "_resources",
 }
-#: Of a file that is larger nobody wrote the topology by hand.
+#: Nobody writes a topology by hand in a larger file.
 _LARGEST_BYTES: Final = 2_000_000
 _PLANNING_SECS: Final = 120
 
@@ -48,15 +48,15 @@ _OF_STORM: Final = {"org.apache.storm", "backtype.storm", "org.apache.heron.api"
 _PARTS_OF_STORM: Final = """topology topology.base tuple task spout bolt testing drpc coordination grouping hooks windowing state
     streams utils generated transactional metric metric.api messaging""".split()
 
-#: The name of a Python file, and what is in it.
+#: The name of a Python file, and its content.
 Skeleton = tuple[str, str]
 
 
 def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
-    """Read all that is there; gives the findings, and a Python file for each topology of Java that can be written again.
+    """Read a folder or a file. Returns the findings, and a skeleton for each topology in Java that can have one.
 
-    Raises `TopologyNotFoundError` where there is no such path, or nothing in it that could be a topology's, and
-    `UnsupportedEnvironmentError` for Java where the parser of Java is not installed.
+    Raises `TopologyNotFoundError` if the path does not exist or has no file of a legacy topology, and
+    `UnsupportedEnvironmentError` if it has Java and the parser of Java is not installed.
     """
     if not path.exists():
         msg = f"{path} does not exist"
@@ -78,15 +78,18 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
         findings.topologies += [one.found for one in read]
     if not findings.topologies:
         if not any(findings.files.values()):
-            msg = f"{path} has nothing of streamparse, heronpy, Flux or Storm's Java in it: name the project's folder"
+            msg = (
+                f"{path} has no file of streamparse, heronpy, Flux or Storm's Java: name the project's folder"
+            )
             raise TopologyNotFoundError(msg)
-        findings.say("unread", "no topology was found in it")
+        findings.report("unread", "no topology was found in the files that were read")
     for topology in findings.topologies:
         topology.statements.append(
             Statement(
                 "note",
-                "whether it does the same as before: run both on the same input, and compare",
+                "whether it does the same as before was not checked",
                 topology.place,
+                "run both on the same input, and compare",
                 grade="not checked",
             )
         )
@@ -94,7 +97,7 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
 
 
 def plan_each(findings: Findings, path: Path) -> None:
-    """Load each topology that a front-end reads, and plan it, in a process of its own; this runs the project's code."""
+    """Load and plan each topology that has a front-end here, in a process of its own. This runs the project's code."""
     path = path.resolve()
     root = path if path.is_dir() else _root_of(path)
     for topology in findings.topologies:
@@ -117,13 +120,13 @@ def plan_each(findings: Findings, path: Path) -> None:
             )
             _compare(topology, done.stdout)
         else:
-            told = " ".join(done.stderr.split())[:600]
+            errors = " ".join(done.stderr.split())[:600]
             topology.statements.append(
                 Statement(
                     "change",
-                    f"it can't be loaded: {told}",
+                    f"it can't be loaded: {errors}",
                     topology.place,
-                    "see the message",
+                    "correct what the message names",
                     grade="imported",
                 )
             )
@@ -141,11 +144,13 @@ def _planned(arguments: list[str]) -> subprocess.CompletedProcess[str]:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 1, "", f"it took more than {_PLANNING_SECS} s to import")
+        return subprocess.CompletedProcess(
+            command, 1, "", f"loading and planning it took more than {_PLANNING_SECS} s"
+        )
 
 
 def _compare(topology: TopologyFound, plan: str) -> None:
-    """Whether what was read is what was planned."""
+    """Report the difference between the components that were read and those of the plan, if there is one."""
     if not topology.components:
         return
     planned = set(re.findall(r"^  (?:spout|bolt ) (\S+):", plan, re.MULTILINE))
@@ -154,7 +159,7 @@ def _compare(topology: TopologyFound, plan: str) -> None:
         topology.statements.append(
             Statement(
                 "unread",
-                f"the plan is not what was read: only in the plan {_listed(planned - read)}, only read {_listed(read - planned)}",
+                f"the plan differs: only the plan has {_listed(planned - read)}, only the source has {_listed(read - planned)}",
                 topology.place,
                 grade="imported",
             )
@@ -170,7 +175,7 @@ def _is_class(topology: TopologyFound) -> bool:
 
 
 def _environment_of(file: Path) -> list[str]:
-    """The first environment of a streamparse project that has several: one has to be named."""
+    """``--environment`` with the first environment, if the streamparse project has several: then one has to be named."""
     config = next(
         (folder / "config.json" for folder in file.parents if (folder / "config.json").is_file()), None
     )
@@ -185,7 +190,7 @@ def _environment_of(file: Path) -> list[str]:
 
 def _files(root: Path, findings: Findings) -> Iterator[Path]:
     def unreadable_folder(error: OSError) -> None:
-        findings.say("unread", f"a folder can't be read: {error.strerror}", Place(str(error.filename), 1))
+        findings.report("unread", f"a folder can't be read: {error.strerror}", Place(str(error.filename), 1))
 
     for folder, names, files in os.walk(root, onerror=unreadable_folder):
         names[:] = sorted(
@@ -202,30 +207,32 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
             try:
                 size = path.stat().st_size
             except OSError as error:
-                findings.say(
+                findings.report(
                     "unread", f"can't be read: {error.strerror}", Place(path.relative_to(root).as_posix(), 1)
                 )
                 continue
             if size > _LARGEST_BYTES:
-                findings.say(
-                    "unread", f"skipped: it has {size:,} bytes", Place(path.relative_to(root).as_posix(), 1)
+                findings.report(
+                    "unread",
+                    f"skipped: the file has {size:,} bytes, and the limit is {_LARGEST_BYTES:,}",
+                    Place(path.relative_to(root).as_posix(), 1),
                 )
                 continue
             yield path
 
 
 def _root_of(file: Path) -> Path:
-    """The folder to look for a file's neighbours in: a streamparse project, the root of Java's packages, or its own folder."""
+    """The folder that a file belongs to: the root of its Java packages, its streamparse project, or its own folder."""
     if file.suffix == ".java":
         try:
-            said = re.search(
+            package = re.search(
                 r"^\s*package\s+([\w.]+)\s*;",
                 file.read_text(encoding="utf-8", errors="replace"),
                 re.MULTILINE,
             )
         except OSError:
             return file.parent
-        depth = said[1].count(".") + 1 if said else 0
+        depth = package[1].count(".") + 1 if package else 0
         return file.parents[depth] if len(file.parents) > depth else file.parent
     for folder in file.parents:
         if (folder / "config.json").is_file():
@@ -251,13 +258,13 @@ def _read_python(project: PythonProject, paths: list[Path], findings: Findings) 
             findings.topologies += reader(project, file)
     findings.files |= {name: len(found) for name, found in kinds.items()}
     for place, what in project.errors.values():
-        findings.say("unread", what, place, "nothing of this file was read")
+        findings.report("unread", what, place, "repair the file: nothing of it was read")
     if project.errors and not kinds:
         findings.files["python"] = len(project.errors)
     if "streamparse" in kinds:
         for config in sorted({one for path in kinds["streamparse"] for one in _configs(path, project.root)}):
             read_config(config, project.shown(config), findings)
-        _say_what_is_missing(project, kinds["streamparse"], findings)
+        _report_missing_modules(project, kinds["streamparse"], findings)
 
 
 def _configs(path: Path, root: Path) -> Iterator[Path]:
@@ -269,28 +276,28 @@ def _configs(path: Path, root: Path) -> Iterator[Path]:
             return
 
 
-def _say_what_is_missing(project: PythonProject, paths: list[Path], findings: Findings) -> None:
-    """Modules that are not the project's and not installed here, and which requirements name them (W12)."""
-    told: set[str] = set()
+def _report_missing_modules(project: PythonProject, paths: list[Path], findings: Findings) -> None:
+    """Report modules that the project imports and that are not installed here, with the requirements that name them (W12)."""
+    reported: set[str] = set()
     for path in paths:
         file = project.file(path)
         for dotted in dict.fromkeys(file.imports.values()) if file is not None else ():
             top = dotted.partition(".")[0]
-            if not top or top in told or top in LIBRARIES or top in sys.stdlib_module_names:
+            if not top or top in reported or top in LIBRARIES or top in sys.stdlib_module_names:
                 continue
             assert file is not None
             if project.has_module(top, file) or _is_installed(top):
                 continue
-            told.add(top)
-            asking = _who_asks_for(top, path, project.root)
+            reported.add(top)
+            requirements = _requirements_with(top, path, project.root)
             todo = (
-                f"pip install -r {project.shown(asking)}"
-                if asking
-                else "no file in virtualenvs names it: install it"
+                f"pip install -r {project.shown(requirements)}"
+                if requirements
+                else "install it: no file in virtualenvs names it"
             )
-            findings.say(
+            findings.report(
                 "change",
-                f"the module {top} is not installed here; no virtualenv is made",
+                f"the module {top} is not installed here, and stormspark makes no virtualenv",
                 Place(project.shown(path), 1),
                 todo,
             )
@@ -303,7 +310,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _who_asks_for(module: str, path: Path, root: Path) -> Path | None:
+def _requirements_with(module: str, path: Path, root: Path) -> Path | None:
     wanted = re.sub(r"[-_.]+", "-", module).lower()
     for folder in path.parents:
         for file in sorted((folder / "virtualenvs").glob("*.txt")):
@@ -321,7 +328,7 @@ def _read_yaml(project: PythonProject, paths: list[Path], findings: Findings) ->
         try:
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            findings.say("unread", f"can't be read: {error}", Place(project.shown(path), 1))
+            findings.report("unread", f"can't be read: {error}", Place(project.shown(path), 1))
             continue
         if is_flux(text):
             findings.files["flux"] = findings.files.get("flux", 0) + 1
@@ -340,7 +347,7 @@ def _read_java(
         try:
             files.append(parse_file(parser, one, project.shown(one)))
         except OSError as error:
-            findings.say("unread", f"can't be read: {error.strerror}", Place(project.shown(one), 1))
+            findings.report("unread", f"can't be read: {error.strerror}", Place(project.shown(one), 1))
     findings.files["java"] = 1 if alone is not None else len(files)
     sources = JavaSources(_without_storm(files, findings))
     shown = project.shown(alone) if alone is not None else None
@@ -353,7 +360,7 @@ def _read_java(
 
 
 def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
-    """Without Storm's or Heron's own classes, where they are in the project: what they do is known."""
+    """The files without Storm's or Heron's own classes, whose behaviour is known."""
     own = {
         one.package.removesuffix(".topology")
         for one in files
@@ -364,7 +371,7 @@ def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
     if not roots:
         return files
     inside = roots | {f"{root}.{part}" for root in roots for part in _PARTS_OF_STORM}
-    findings.say("note", f"the sources of {', '.join(sorted(roots))} itself were not read")
+    findings.report("note", f"the sources of {', '.join(sorted(roots))} itself were left out")
     return [
         one
         for one in files
@@ -373,7 +380,7 @@ def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
 
 
 def _written(read: list[ReadTopology]) -> list[Skeleton]:
-    """A skeleton for each topology that has one, named after the class that builds it."""
+    """One skeleton per topology that can have one, with the name of the class that builds it."""
     written: list[Skeleton] = []
     taken: set[str] = set()
     for one in read:
@@ -386,7 +393,7 @@ def _written(read: list[ReadTopology]) -> list[Skeleton]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    # The file is imported by this name: it must not hide a module that it, or Python, needs.
+    # Python imports the file by this name, so the name must not hide a module that the file or Python needs.
     wanted = (
         f"{name}_topology" if name in sys.stdlib_module_names or name in ("stormspark", "pyspark") else name
     )

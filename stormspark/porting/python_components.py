@@ -1,4 +1,4 @@
-"""A spout's or bolt's class in Python (streamparse, pystorm, heronpy): what it is, what it emits, and what a port has to know."""
+"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and what is different for it here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 from stormspark.porting.findings import Place, StreamFound, TopologyFound, Unresolved
 from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
 
-__all__ = ["LIBRARIES", "say_what_it_does", "streams_of"]
+__all__ = ["LIBRARIES", "report_behaviour", "streams_of"]
 
-#: Packages whose components a front-end runs.
+#: The packages whose components a front-end of stormspark runs.
 LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron"}
 
 _PIPES: Final = {
@@ -32,7 +32,7 @@ def streams_of(
     place: Place,
     names: dict[str, ast.expr] | None = None,
 ) -> tuple[StreamFound, ...] | None:
-    """What ``outputs`` declares: names of fields, or Streams; None where it is not written out."""
+    """The streams that ``outputs`` declares, by names of fields or by ``Stream``; None if they are not literals."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ()
     if isinstance(node, ast.Name):
@@ -67,25 +67,24 @@ def streams_of(
     return tuple(streams)
 
 
-def say_what_it_does(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Statements about a component's class: what is different here, with its line, or that nothing known is."""
-    before = len(topology.statements)
-    told = False
+def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
+    """Report what is different here for a component's class, with the lines, or that no difference is known."""
+    different = False
     for kind, text, place, todo in _differences(project, cls):
-        topology.say(kind, text, place, todo)  # type: ignore[arg-type]
-        told = told or kind in ("change", "unread")
+        topology.report(kind, text, place, todo)  # type: ignore[arg-type]
+        different = different or kind in ("change", "unread")
     strange = [base for base in cls.bases() if base.partition(".")[0] not in LIBRARIES and base != "object"]
     if not [base for base in cls.bases() if base.partition(".")[0] in LIBRARIES]:
-        topology.say(
+        extended = f"{', '.join(strange)}, which was not found in the project" if strange else "no class"
+        topology.report(
             "unread",
-            f"{label}: {cls.name} extends {', '.join(strange) or 'nothing'}, which was not found in the project",
+            f"{label}: {cls.name} extends {extended}",
             cls.place,
-            "see whether it is a component",
+            "check whether it is a component",
         )
         return
-    if not told:
-        del before
-        topology.say("runs", f"{label}: nothing in {cls.name} is known to need a change", cls.place)
+    if not different:
+        topology.report("runs", f"{label}: no change to {cls.name} is known to be needed", cls.place)
 
 
 def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
@@ -95,9 +94,9 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
     if explicit is not None:
         value = project.value(explicit[0], explicit[1])
         what = (
-            "an exception restarts this task alone, not its process"
+            "an exception restarts this task alone, and not its process"
             if value
-            else "an exception is logged and the task goes on"
+            else "an exception is logged, and the task goes on"
         )
         yield (
             "note",
@@ -117,7 +116,7 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
         method, file = methods[name]
         yield (
             "change",
-            f"{cls.name} overrides {name}(): there are no pipes to a parent process here",
+            f"{cls.name} overrides {name}(), and there are no pipes to a parent process here",
             file.place(method),
             "do it in initialize(), or in the component's own methods",
         )
@@ -125,7 +124,7 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
         method, file = methods["__init__"]
         yield (
             "note",
-            f"{cls.name} overrides __init__, which heronpy asks not to do (B21)",
+            f"{cls.name} overrides __init__, and heronpy asks its users not to (B21)",
             file.place(method),
             "",
         )
@@ -143,41 +142,51 @@ def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
         if called == "print" and dotted == "print":
             prints += 1
             if prints == 1:
-                yield "note", f"{name} prints: harmless here, it goes to the task's log (W8)", place, ""
+                yield (
+                    "note",
+                    f"{name} prints, which is harmless here: it goes to the task's log (W8)",
+                    place,
+                    "",
+                )
         elif called == "emit" and isinstance(node, ast.Call):
             if (flag := keywords(node).get("need_task_ids")) is not None and getattr(
                 flag, "value", None
             ) is True:
-                yield "note", f"{name} asks emit for task ids: it gets them (B16)", place, ""
+                yield "note", f"{name} emits with need_task_ids, and emit returns them (B16)", place, ""
         elif dotted in ("threading.Thread", "threading.Timer") or dotted.startswith(
             ("concurrent.futures.", "multiprocessing.")
         ):
             yield (
                 "note",
-                f"{name} uses {dotted}: emit, ack and fail may be called from threads, and give no task ids there (A28)",
+                f"{name} uses {dotted}: a thread may call emit, ack and fail, but emit returns no task ids there (A28)",
                 place,
                 "",
             )
         elif dotted.startswith("signal.") or "remote_pdb" in dotted:
             yield (
                 "change",
-                f"{name} uses {dotted}: workers have no debugger behind a signal (C19)",
+                f"{name} uses {dotted}: a signal opens no debugger in a worker (C19)",
                 place,
                 "debug a batch with `stormspark replay --pdb`",
             )
         elif dotted in ("sys.stdin", "sys.stdout") and isinstance(node, ast.Attribute):
-            yield "change", f"{name} uses {dotted}: it is no pipe to Storm here", place, "log, or drop it"
+            yield (
+                "change",
+                f"{name} uses {dotted}, which is no pipe to Storm here",
+                place,
+                "log, or remove it",
+            )
         elif dotted in ("os._exit", "os.kill", "os.abort"):
             yield (
                 "change",
-                f"{name} calls {dotted}: a worker process hosts tasks of other components too",
+                f"{name} calls {dotted}, but its process hosts tasks of other components too",
                 place,
-                "raise: this task alone begins anew (B14)",
+                "raise an exception: it restarts this task alone (B14)",
             )
         elif dotted == "time.sleep":
             yield (
                 "note",
-                f"{name} sleeps: the tasks of a worker share a thread, so others wait meanwhile (B1)",
+                f"{name} sleeps: the tasks of a worker share one thread, so the others wait meanwhile (B1)",
                 place,
                 "",
             )

@@ -1,6 +1,6 @@
-"""Python sources read by ``ast``: what a name stands for in the project, values that are written out, classes.
+"""Python sources, parsed by ``ast``: the classes of a project, the meaning of a name, and the values of plain expressions.
 
-Nothing is imported. A name is followed through the project's own modules; what is elsewhere is known by its dotted path only.
+Nothing is imported. A name is followed through the project's own modules. Of other modules only the dotted path is known.
 """
 
 from __future__ import annotations
@@ -16,59 +16,59 @@ from stormspark.porting.findings import Place, Unresolved
 __all__ = ["ORIGINALS", "PythonClass", "PythonFile", "PythonProject", "call_name", "keywords"]
 
 
-#: Packages that front-ends stand in for; a copy of one in the project is not looked into.
+#: Packages that front-ends of stormspark replace. A copy of one in the project is not read.
 ORIGINALS = {"streamparse", "pystorm", "heronpy"}
 
 
 @dataclass(eq=False)
 class PythonFile:
-    """A parsed module: what it imports, its classes, and the values that its names are given once."""
+    """A parsed module: its imports, its classes, and the values of its names."""
 
     path: Path
     shown: str
     tree: ast.Module
-    #: A name here -> the dotted path of what it stands for.
+    #: From a name in this module to the dotted path that it stands for.
     imports: dict[str, str] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     values: dict[str, ast.expr] = field(default_factory=dict)
 
     def place(self, node: ast.AST) -> Place:
-        """Where a node begins."""
+        """The line where a node begins."""
         return Place(self.shown, getattr(node, "lineno", 1))
 
 
 @dataclass(eq=False)
 class PythonClass:
-    """A class of the project, and those of the project that it extends; nearest first."""
+    """A class of the project, with the classes of the project that it extends."""
 
     file: PythonFile
     node: ast.ClassDef
     parents: list[PythonClass]
-    #: Dotted paths of the classes that it extends and that are not the project's.
+    #: The dotted paths of its base classes that are not in the project.
     library_bases: list[str]
 
     @property
     def name(self) -> str:
-        """As written."""
+        """The name in the class statement."""
         return self.node.name
 
     @property
     def place(self) -> Place:
-        """The line of its name."""
+        """The line of the class statement."""
         return self.file.place(self.node)
 
     def chain(self) -> Iterator[PythonClass]:
-        """It, and what it extends."""
+        """The class, then each class of the project that it extends."""
         yield self
         for parent in self.parents:
             yield from parent.chain()
 
     def bases(self) -> list[str]:
-        """Dotted paths of the libraries' classes behind it."""
+        """The dotted paths of the library classes that it extends, directly or not."""
         return [base for one in self.chain() for base in one.library_bases]
 
     def attribute(self, name: str) -> tuple[ast.expr, PythonFile] | None:
-        """The value that the class, or one that it extends, gives to a name in its body."""
+        """The value that the class body, or that of a class that it extends, assigns to a name; with the file of the value."""
         for one in self.chain():
             for statement in one.node.body:
                 targets = (
@@ -84,7 +84,7 @@ class PythonClass:
         return None
 
     def methods(self) -> dict[str, tuple[ast.FunctionDef, PythonFile]]:
-        """Those of the class and of the project's classes that it extends."""
+        """The methods of the class, and of the project's classes that it extends."""
         found: dict[str, tuple[ast.FunctionDef, PythonFile]] = {}
         for one in self.chain():
             for statement in one.node.body:
@@ -94,7 +94,7 @@ class PythonClass:
 
 
 class PythonProject:
-    """The modules of a project; a file that can't be parsed is told once, in ``errors``."""
+    """The modules of a project, each parsed once. ``errors`` has the files that could not be parsed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -106,7 +106,7 @@ class PythonProject:
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
     def file(self, path: Path) -> PythonFile | None:
-        """The parsed file; None where it can't be read, which is noted."""
+        """The parsed file. If it can't be parsed, the error is in ``errors``, and this is None."""
         path = path.absolute()
         if path not in self._files:
             self._files[path] = self._read(path)
@@ -117,8 +117,11 @@ class PythonProject:
         try:
             tree = ast.parse(path.read_bytes())
         except SyntaxError as error:
-            old = " (Python 2?)" if "print" in (error.text or "") or "exec" in (error.msg or "") else ""
-            self.errors[path] = Place(shown, error.lineno or 1), f"a syntax error: {error.msg}{old}"
+            old = " (is it Python 2?)" if "print" in (error.text or "") or "exec" in (error.msg or "") else ""
+            self.errors[path] = (
+                Place(shown, error.lineno or 1),
+                f"Python can't parse this file: {error.msg}{old}",
+            )
             return None
         except (OSError, ValueError, RecursionError) as error:
             self.errors[path] = Place(shown, 1), f"can't be read: {error}"
@@ -150,7 +153,7 @@ class PythonProject:
         return file
 
     def _package(self, path: Path) -> list[str]:
-        """The packages that a module is in, as far as ``__init__.py`` say so."""
+        """The packages that a module is in, outermost first: its folders that have an ``__init__.py``."""
         parts: list[str] = []
         folder = path.parent
         while (folder / "__init__.py").is_file() and folder != folder.parent:
@@ -161,7 +164,7 @@ class PythonProject:
     # -- names -----------------------------------------------------------------------------------------------
 
     def dotted(self, node: ast.AST, file: PythonFile) -> str:
-        """The dotted path that an expression stands for: ``streamparse.Bolt``; empty for what is no name."""
+        """The dotted path that a name stands for: ``streamparse.Bolt``. Empty if the expression is not a name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.insert(0, node.attr)
@@ -171,7 +174,7 @@ class PythonProject:
         return ".".join([file.imports.get(node.id, node.id), *parts])
 
     def find_class(self, node: ast.AST, file: PythonFile, depth: int = 0) -> PythonClass | None:
-        """The project's class that a name stands for."""
+        """The class of the project that a name stands for; None if there is none."""
         if isinstance(node, ast.Name) and node.id in file.classes:
             return self._class(file.classes[node.id], file, depth)
         return self._class_at(self.dotted(node, file), file, depth)
@@ -201,7 +204,7 @@ class PythonProject:
         return PythonClass(file, node, parents, bases)
 
     def has_module(self, name: str, file: PythonFile) -> bool:
-        """Whether the project has a module or a package of this name where ``file`` may import it from."""
+        """Whether the project has a module or a package of this name in a folder from which ``file`` may import."""
         return any(
             (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
             for folder in self._folders(file)
@@ -209,7 +212,7 @@ class PythonProject:
 
     def _modules(self, dotted: str, file: PythonFile) -> Iterator[PythonFile]:
         parts = dotted.split(".")
-        # As from the root of an archive: examples.src.python.spout is spout beside the file.
+        # An import may count from the root of an archive: examples.src.python.spout may be spout.py beside the file.
         for begin in range(len(parts)):
             for folder in self._folders(file):
                 path = folder.joinpath(*parts[begin:])
@@ -218,7 +221,7 @@ class PythonProject:
                         yield found
 
     def _folders(self, file: PythonFile) -> list[Path]:
-        """Where modules are looked for: beside the file, above it, and in ``src`` of each, up to the project's root."""
+        """The folders to look for modules in: each folder around the file up to the project's root, and its ``src``."""
         folders = []
         for folder in file.path.parents:
             folders += [folder, folder / "src"]
@@ -229,7 +232,7 @@ class PythonProject:
     # -- values ----------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr | None, file: PythonFile, names: dict[str, ast.expr] | None = None) -> Any:
-        """What an expression is, if it is written out; else an `Unresolved` with its source."""
+        """The value of a plain expression: literals, and names of literals. An `Unresolved` with its source for any other."""
         if node is None:
             return None
         try:
@@ -278,7 +281,7 @@ class PythonProject:
         return key
 
     def _inner(self, node: ast.expr, file: PythonFile, names: dict[str, ast.expr], depth: int) -> Any:
-        """A value in a dict: the others are known also where this one is not."""
+        """A value in a dict. If it is not plain, it is an `Unresolved`, and the other values stay known."""
         try:
             return self._value(node, file, names, depth + 1)
         except _NotPlainError:
@@ -286,7 +289,7 @@ class PythonProject:
 
     def _constant(self, dotted: str, file: PythonFile, depth: int) -> Any:
         module, _, name = dotted.rpartition(".")
-        # heronpy's constants are Heron's keys: TOPOLOGY_DEBUG is topology.debug.
+        # heronpy's constants have the names of Heron's keys: TOPOLOGY_DEBUG is topology.debug.
         if module.endswith(("constants", "api_constants")) and name.startswith("TOPOLOGY_"):
             return name.lower().replace("_", ".")
         if module.endswith("TopologyReliabilityMode"):
@@ -299,12 +302,12 @@ class PythonProject:
         raise _NotPlainError
 
 
-#: Names in heronpy's window bolts, which are keys of configurations (C22).
+#: Constants of heronpy's window bolts that are keys of configurations (C22).
 _WINDOW_KEYS = {"WINDOW_DURATION_SECS": "duration_secs", "WINDOW_SLIDEINTERVAL_SECS": "slideinterval_secs"}
 
 
 class _NotPlainError(Exception):
-    """An expression that has to be run to be known."""
+    """The value of this expression is only known when it is run."""
 
 
 def _is(node: ast.AST, name: str) -> bool:
@@ -312,7 +315,7 @@ def _is(node: ast.AST, name: str) -> bool:
 
 
 def call_name(node: ast.AST) -> str:
-    """The last name of what a call calls: ``spec`` of ``Split.spec(...)``."""
+    """The last name of the called function: ``spec`` of ``Split.spec(...)``. Empty if the node is no call of a name."""
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
             return node.func.attr
@@ -322,7 +325,7 @@ def call_name(node: ast.AST) -> str:
 
 
 def keywords(node: ast.Call, *positions: str) -> dict[str, ast.expr]:
-    """A call's arguments by name; ``positions`` are the names of those that are given by position."""
+    """A call's arguments by name. ``positions`` are the names of the positional arguments, in their order."""
     given = dict(zip(positions, node.args, strict=False))
     given.update({one.arg: one.value for one in node.keywords if one.arg is not None})
     return given

@@ -1,4 +1,4 @@
-"""The findings for people, as Markdown, and for programs, as JSON."""
+"""Writes the findings as Markdown for people, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUMMARY = (
 )
 
 _TITLES: dict[Kind, str] = {
-    "runs": "Runs as it is",
+    "runs": "Runs unchanged",
     "change": "Needs a change",
     "unread": "Could not be made out",
     "note": "Worth knowing",
@@ -43,7 +43,7 @@ _TITLES: dict[Kind, str] = {
 
 
 def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
-    """A row of texts for each topology, under `SUMMARY`; 3/4 is three of four made out."""
+    """One row of strings per topology, in the columns of `SUMMARY`. 3/4 means that three of four are known."""
     for one in findings.topologies:
         components = [component.resolved for component in one.components]
         inputs = [each.resolved for _, each in one.inputs]
@@ -61,7 +61,7 @@ def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
 
 
 def as_json(findings: Findings) -> str:
-    """The same as the report, whole. What could not be made out is ``{"unresolved": "source text"}``."""
+    """All findings. A value that could not be made out is ``{"unresolved": "source text"}``."""
     return json.dumps(_plain(asdict(findings)), indent=2)
 
 
@@ -74,13 +74,13 @@ def _lines(findings: Findings) -> Iterator[str]:
     files = ", ".join(f"{count} of {kind}" for kind, count in findings.files.items())
     yield f"# Porting {findings.root}"
     yield ""
-    yield f"Files that were read: {files or 'none'}. Nothing of the project was run, except where a statement says *imported*."
+    yield f"Files that were read: {files or 'none'}. No code of the project was run, except for statements that are *imported*."
     yield ""
-    yield "Each statement ends with how it was checked:"
+    yield "Each statement ends with the way it was checked:"
     yield ""
-    yield "- *parsed*: the source text says so. What code does when it runs may differ."
-    yield "- *imported*: the topology was loaded by its front-end and planned; no tuple went through it."
-    yield "- *not checked*: nobody looked."
+    yield "- *parsed*: it follows from the source text. The code may do something else when it runs."
+    yield "- *imported*: the front-end loaded and planned the topology. No tuple went through it."
+    yield "- *not checked*: nothing was checked."
     yield ""
     yield from _table(SUMMARY, summary_rows(findings))
     for kind, title in _TITLES.items():
@@ -104,7 +104,9 @@ def _topology(topology: TopologyFound) -> Iterator[str]:
         )
     if does := {one.type_name: one.does for one in topology.components if one.does}:
         yield ""
-        yield from _table(("class", "what it does"), ((name, "; ".join(told)) for name, told in does.items()))
+        yield from _table(
+            ("class", "what it does"), ((name, "; ".join(actions)) for name, actions in does.items())
+        )
     if topology.settings:
         yield ""
         yield from _table(("setting", "value", "of", "where"), map(_setting, topology.settings))
@@ -142,13 +144,13 @@ def _setting(one: Setting) -> tuple[str, ...]:
 
 
 def _statements(title: str, kind: Kind, statements: Iterable[Statement]) -> Iterator[str]:
-    told = [one for one in statements if one.kind == kind]
-    if not told:
+    of_kind = [one for one in statements if one.kind == kind]
+    if not of_kind:
         return
     yield ""
     yield title
     yield ""
-    for one in told:
+    for one in of_kind:
         where = f" ({one.place})" if one.place else ""
         todo = f": {_escaped(one.todo)}" if one.todo else ""
         yield f"- {_escaped(one.text)}{where}{todo} *{one.grade}*"
@@ -171,7 +173,7 @@ def _escaped(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict) and set(value) == {"text"}:  # an Unresolved, taken apart by asdict
+    if isinstance(value, dict) and set(value) == {"text"}:  # an Unresolved, after asdict
         return {"unresolved": value["text"]}
     if isinstance(value, Unresolved):
         return {"unresolved": value.text}

@@ -1,4 +1,4 @@
-"""What streamparse and heronpy have in common: ``inputs``, ``par`` and ``config`` of specs (A30-A35, A40-A42)."""
+"""Reads ``inputs``, ``par`` and ``config`` of specs, which streamparse and heronpy have in common (A30-A35, A40-A42)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def read_inputs(
     ids: Mapping[str, str],
     names: dict[str, ast.expr],
 ) -> Iterator[InputFound]:
-    """The subscriptions of ``inputs``: a list or a dict of specs, spec["stream"] and GlobalStreamIds. ``ids`` are the component
-    ids of the names that stand for specs.
+    """The subscriptions in ``inputs``: a list or a dict of specs, of ``spec["stream"]`` and of GlobalStreamIds.
+
+    ``ids`` maps a name that stands for a spec to the id of its component.
     """
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return
@@ -85,13 +86,13 @@ def _grouped(
             known = tuple(value for value in flat if isinstance(value, str))
             return InputFound(source, stream, "fields", place, known if len(known) == len(flat) else None)
         if name in ("custom", "custom_object", "custom_serialized"):
-            said = ast.unparse(node.args[0]) if node.args else ""
-            return InputFound(source, stream, "custom", place, (), f"{name} {said}"[:60])
+            given = ast.unparse(node.args[0]) if node.args else ""
+            return InputFound(source, stream, "custom", place, (), f"{name} {given}"[:60])
     return InputFound(source, stream, "custom", place, None, ast.unparse(node)[:40])
 
 
 def parallelism_of(project: PythonProject, node: ast.expr | None, file: PythonFile) -> tuple[int | None, str]:
-    """``par`` as a number, and a remark: it may be a dict of environments (A31)."""
+    """``par`` as a number, and a remark if it is none: it may be a dict by environment (A31), or unknown."""
     if node is None:
         return 1, ""
     value = project.value(node, file)
@@ -101,8 +102,8 @@ def parallelism_of(project: PythonProject, node: ast.expr | None, file: PythonFi
         by_name = ", ".join(f"{name}: {one}" for name, one in value.items())
         return next(
             iter(value.values())
-        ), f"depends on the environment ({by_name}); say which by --environment"
-    return None, f"can't be told: {value}"
+        ), f"depends on the environment ({by_name}): name one with --environment"
+    return None, f"can't be made out: {value}"
 
 
 def settings_of(
@@ -112,17 +113,19 @@ def settings_of(
     file: PythonFile,
     component: str = "",
 ) -> Iterator[Setting]:
-    """The keys of a ``config``."""
+    """The settings in a ``config``."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return
     value = project.value(node, file)
     if not isinstance(value, dict):
         of = f" of {component!r}" if component else ""
-        topology.say("unread", f"the config{of} can't be told: {ast.unparse(node)[:60]}", file.place(node))
+        topology.report(
+            "unread", f"the config{of} can't be made out: {ast.unparse(node)[:60]}", file.place(node)
+        )
         return
     keys = node.keys if isinstance(node, ast.Dict) else [None] * len(value)
     for (key, one), where in zip(value.items(), keys, strict=False):
         place = file.place(where if where is not None else node)
         if isinstance(one, Unresolved):
-            topology.say("unread", f"the value of {key} can't be told: {one.text}", place)
+            topology.report("unread", f"the value of {key} can't be made out: {one.text}", place)
         yield Setting(str(key), one, place, component)

@@ -1,4 +1,4 @@
-"""streamparse projects: topologies as classes whose attributes are specs, and the ``config.json`` around them (A30-A37)."""
+"""Reads streamparse projects: topologies, which are classes with specs as attributes, and ``config.json`` (A30-A37)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from stormspark.flux.class_names import known_class_names
 from stormspark.porting.findings import ComponentFound, Findings, Place, Setting, TopologyFound
 from stormspark.porting.keys import about_settings
-from stormspark.porting.python_components import say_what_it_does, streams_of
+from stormspark.porting.python_components import report_behaviour, streams_of
 from stormspark.porting.python_source import PythonFile, PythonProject, call_name, keywords
 from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
 
@@ -20,7 +20,7 @@ _NO_CLASS = {"JavaBolt", "JavaSpout", "ShellBolt", "ShellSpout"}
 
 
 def read_streamparse(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
-    """The topologies in ``file``; the first is named as the file, the others by their classes (A37)."""
+    """The topologies in ``file``. The first has the file's name, and the others have the names of their classes (A37)."""
     first = True
     for node in file.tree.body:
         if not isinstance(node, ast.ClassDef):
@@ -46,8 +46,8 @@ def _read_class(
     for statement in node.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             if isinstance(statement, ast.For | ast.While | ast.If | ast.With):
-                topology.say(
-                    "unread", "components that are added by statements can't be told", file.place(statement)
+                topology.report(
+                    "unread", "components that a statement adds can't be made out", file.place(statement)
                 )
             continue
         target, value = statement.targets[0], statement.value
@@ -63,14 +63,14 @@ def _read_class(
         else:
             names[target.id] = value
             if project.find_class(value, file) is not None:
-                topology.say(
+                topology.report(
                     "change",
-                    f"{target.id} is a class and no spec: streamparse raises a TypeError (A30)",
+                    f"{target.id} is a class and not a spec: streamparse raises a TypeError (A30)",
                     file.place(value),
                     "add .spec()",
                 )
     if not topology.components:
-        topology.say("unread", "no component could be seen in this class", topology.place)
+        topology.report("unread", "no component was found in this class", topology.place)
     topology.statements += list(about_settings(topology.settings))
 
 
@@ -104,47 +104,49 @@ def _component(
         place=place,
     )
     if component.id is None:
-        topology.say("unread", f"the id of {attribute} can't be told", place)
+        topology.report("unread", f"the id of {attribute} can't be made out", place)
     par, par_file = given.get("par"), file
     if par is None and cls is not None and (declared := cls.attribute("par")) is not None:
         par, par_file = declared
     component.parallelism, remark = parallelism_of(project, par, par_file)
     if remark:
         kind = "note" if component.parallelism else "unread"
-        topology.say(kind, f"the parallelism of {component.label} {remark}", place)  # type: ignore[arg-type]
+        topology.report(kind, f"the parallelism of {component.label} {remark}", place)  # type: ignore[arg-type]
     component.inputs = list(read_inputs(project, given.get("inputs"), file, ids, names))
     for one in component.inputs:
         if not one.resolved:
-            topology.say("unread", f"a subscription of {component.label} can't be told: {one}", one.place)
+            topology.report(
+                "unread", f"a subscription of {component.label} can't be made out: {one}", one.place
+            )
         if one.custom:
-            topology.say(
+            topology.report(
                 "change",
-                f"{component.label} has a grouping that is a Java object: {one.custom} (A34)",
+                f"{component.label} has a grouping that is a Java object, {one.custom} (A34)",
                 one.place,
-                "choose one of the others, or write a stormspark.CustomStreamGrouping, and the topology with TopologyBuilder",
+                "choose another one, or write a stormspark.CustomStreamGrouping and build the topology with TopologyBuilder",
             )
     if "outputs" in given:
         component.streams = streams_of(project, given["outputs"], file, place, names)
     elif cls is not None and (declared := cls.attribute("outputs")) is not None:
         component.streams = streams_of(project, declared[0], declared[1], declared[1].place(declared[0]))
     if component.streams is None:
-        topology.say("unread", f"what {component.label} emits can't be told", place)
+        topology.report("unread", f"the outputs of {component.label} can't be made out", place)
     topology.settings += settings_of(topology, project, given.get("config"), file, component.id or "")
     if cls is not None:
-        say_what_it_does(topology, project, component.label, cls)
+        report_behaviour(topology, project, component.label, cls)
     elif library in _NO_CLASS:
-        _say_of_other_languages(project, file, topology, component, library, given)
+        _report_other_language(project, file, topology, component, library, given)
     else:
-        topology.say(
+        topology.report(
             "unread",
             f"{component.label}: the class {ast.unparse(owner)} is not in the project",
             place,
-            "see where it is",
+            "see where that class is, and whether it needs a change",
         )
     return component
 
 
-def _say_of_other_languages(
+def _report_other_language(
     project: PythonProject,
     file: PythonFile,
     topology: TopologyFound,
@@ -154,47 +156,49 @@ def _say_of_other_languages(
 ) -> None:
     if library.startswith("Shell"):
         command = project.value(given.get("command"), file)
-        topology.say(
+        topology.report(
             "runs",
-            f"{component.label}: its child process runs as it is, over Storm's multilang protocol: {command}",
+            f"{component.label}: its child process runs unchanged, over Storm's multilang protocol: {command}",
             component.place,
         )
         return
     if "serialized_java" in given:
-        topology.say(
+        topology.report(
             "change",
             f"{component.label} is a pickled Java object (A32)",
             component.place,
-            "there is no Java here: write it in Python",
+            "write it in Python: there is no Java here",
         )
         return
     name = project.value(given.get("full_class_name"), file)
     if isinstance(name, str) and name in known_class_names():
-        topology.say("runs", f"{component.label}: something stands for {name} here", component.place)
+        topology.report(
+            "runs", f"{component.label}: stormspark has a class that stands for {name}", component.place
+        )
     else:
-        topology.say(
+        topology.report(
             "change",
-            f"{component.label} is the Java class {name} (A32)",
+            f"{component.label} is the Java class {name}, and no Python is known for it (A32)",
             component.place,
-            f"write it in Python, and say so: stormspark.flux.register({str(name)!r}, YourClass) in a file flux_classes.py",
+            f"write it in Python, and call stormspark.flux.register({str(name)!r}, YourClass) in a file flux_classes.py",
         )
 
 
 def read_config(path: Path, shown: str, findings: Findings) -> list[str]:
-    """What a project's ``config.json`` sets, said of the project; gives the names of its environments."""
+    """Report what a project's ``config.json`` sets. Returns the names of its environments."""
     try:
-        said = path.read_text(encoding="utf-8")
-        content = json.loads(said)
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
     except json.JSONDecodeError as error:
-        findings.say("unread", f"this is no JSON: {error.msg}", Place(shown, error.lineno))
+        findings.report("unread", f"this is not valid JSON: {error.msg}", Place(shown, error.lineno))
         return []
     except (OSError, ValueError) as error:
-        findings.say("unread", f"can't be read: {error}", Place(shown, 1))
+        findings.report("unread", f"can't be read: {error}", Place(shown, 1))
         return []
     environments = content.get("envs") if isinstance(content, dict) else None
     if not isinstance(environments, dict):
         return []
-    lines = said.splitlines()
+    lines = text.splitlines()
     for name, environment in environments.items():
         options = environment.get("options") if isinstance(environment, dict) else None
         settings = (
@@ -203,9 +207,9 @@ def read_config(path: Path, shown: str, findings: Findings) -> list[str]:
             else []
         )
         findings.statements += [one for one in about_settings(settings) if one not in findings.statements]
-        findings.say(
+        findings.report(
             "note",
-            f"environment {name!r}: its options are used ({len(settings)}); hosts, ssh and virtualenv mean nothing here",
+            f"environment {name!r}: its options are used ({len(settings)}); hosts, ssh and virtualenv have no effect here",
             Place(shown, _line(lines, name)),
             f"run with --environment {name}" if len(environments) > 1 else "",
         )

@@ -69,13 +69,13 @@ def left_by_earlier_version(
         pa.ArrowException,
     ) as error:
         msg = (
-            f"what an earlier stormspark's durable acker has kept in {folder.old_acker_table} can't be read: {str(error)[:500]}. "
-            f"Work it off with that version (--trigger available-now), or begin with a new checkpoint folder"
+            f"the open rows that an earlier stormspark kept in {folder.old_acker_table} can't be read: {str(error)[:500]}. "
+            f"Work them off with that version (--trigger available-now), or begin with a new checkpoint folder"
         )
         raise CheckpointError(msg) from error
-    said = (table.metadata().description or "").partition(_DELAY)[2]
+    delay = (table.metadata().description or "").partition(_DELAY)[2]
     at = newest.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).as_py()
-    return Left(pa.concat_tables([schema.empty_table(), *tables]), at, float(said) if said else None)
+    return Left(pa.concat_tables([schema.empty_table(), *tables]), at, float(delay) if delay else None)
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -29,9 +29,9 @@ __all__ = ["Assignments", "Seat", "SeatState"]
 class SeatState(Enum):
     """The states of a worker's life."""
 
-    EMPTY = "nobody has been asked to start it"
+    EMPTY = "no forwarder was asked to start it"
     PROMISED = "a forwarder was asked to start it"
-    STARTING = "its process has said hello"
+    STARTING = "its process has connected"
     READY = "it takes requests"
     LOST = "it died or fell silent"
 
@@ -199,7 +199,7 @@ class Assignments:
         for seat in self.seats:
             assert (seat.endpoint is not None) == (seat.state is SeatState.READY), seat
             assert seat.state is not SeatState.LOST or self.broken is not None, (
-                "a worker is lost, the attempt goes on"
+                "a worker is lost, but the attempt continues"
             )
             assert seat.process is not None or seat.state not in (SeatState.STARTING, SeatState.READY), seat
             assert seat.incarnation >= 0 or seat.state is SeatState.EMPTY, seat

@@ -13,7 +13,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["encrypting_key", "new_certificate"]
 
-#: The keys with which Spark encrypts its own traffic: AES, TLS, and the old way of before Spark 2.2.
+#: The keys with which Spark encrypts its own traffic: AES, TLS, and the old way from before Spark 2.2.
 _KEYS_OF_SPARK = (
     "spark.network.crypto.enabled",
     "spark.ssl.rpc.enabled",
@@ -31,9 +31,7 @@ def encrypting_key(spark_conf: Callable[[str], str | None], wanted: bool | None)
     """
     of_spark = next((key for key in _KEYS_OF_SPARK if (spark_conf(key) or "").lower() == "true"), None)
     if of_spark is not None and wanted is False:
-        msg = (
-            f"{_OWN_KEY} is false, but Spark's own traffic is encrypted ({of_spark}): leave one of them away"
-        )
+        msg = f"{_OWN_KEY} is false, but Spark's own traffic is encrypted ({of_spark}): remove one of the two settings"
         raise UnsupportedEnvironmentError(msg)
     return _OWN_KEY if wanted else of_spark
 
@@ -49,7 +47,7 @@ def new_certificate(because_of: str) -> bytes:
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError as error:
         msg = (
-            f"{because_of} wants what is sent between hosts encrypted, and the package that makes certificates can't be "
+            f"{because_of} demands encryption between hosts, but the package that makes certificates can't be "
             f"imported on the driver ({error}): pip install cryptography"
         )
         raise UnsupportedEnvironmentError(msg) from error

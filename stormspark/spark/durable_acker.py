@@ -85,7 +85,7 @@ def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
 class DurableAcker:
     """The durable acker of one topology in one generation.
 
-    `write` and `time_to_tell` are called on the data query's thread, the rest by the supervisor. ``hand_over`` gives a worker
+    `write` and `time_to_report` are called on the data query's thread, the rest by the supervisor. ``hand_over`` gives a worker
     those rows whose records left the query's state open. ``scratch`` is a folder of this driver's own. Raises
     `CheckpointError` if the files of an earlier driver can't be read or don't belong together.
     """
@@ -125,7 +125,9 @@ class DurableAcker:
                     journal.delay = left.delay or delay
                     journal.append(left.changes, left.at)
                     _log.info(
-                        "what was open is in the journal now, by %d changes: %s", left.changes.num_rows, files
+                        "open rows of an earlier version were copied to the journal %s, as %d changes",
+                        files,
+                        left.changes.num_rows,
                     )
             with contextlib.suppress(OSError):
                 self._folder.forget_old_acker()
@@ -135,8 +137,8 @@ class DurableAcker:
         if not journal.first - 1 <= position <= journal.last:
             msg = (
                 f"the durable acker's journal {files} has the commits {journal.first} to {journal.last}, and its query has read "
-                f"up to {position}: they do not belong together. One of them was deleted or brought back from a copy: bring "
-                f"both back from the same moment, or begin with a new checkpoint folder"
+                f"up to {position}: they do not fit together. One of them was deleted, or restored from a copy: "
+                f"restore both as of the same moment, or begin with a new checkpoint folder"
             )
             raise CheckpointError(msg)
         return journal
@@ -162,7 +164,7 @@ class DurableAcker:
 
     # -- the data query's thread -----------------------------------------------------------------------------
 
-    def time_to_tell(self) -> AckerTime:
+    def time_to_report(self) -> AckerTime:
         """The acker's `time`, for workers that are about to report changes. It finds out first how the last commit ended."""
         self._writer.settle()
         return self.time
@@ -184,12 +186,16 @@ class DurableAcker:
         try:
             if self._query is None or not self._query.isActive:
                 if self._query is not None:
-                    _log.warning("the acker query is started again: %s", self._query.exception())
+                    _log.warning(
+                        "the acker query of %s ended and starts again: %s",
+                        self._plan.topology,
+                        self._query.exception(),
+                    )
                 self._start()
             assert self._query is not None
             progress = self._query.lastProgress
         except (PySparkException, Py4JError) as error:
-            msg = f"the acker query of {self._plan.topology} can't be had: {str(error)[:1000]}"
+            msg = f"the acker query of {self._plan.topology} can't run: {str(error)[:1000]}"
             raise CheckpointError(msg) from error
         # In the progress of a query that begins, the offset is the string "null".
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
@@ -253,8 +259,8 @@ class DurableAcker:
             adopted.setdefault((placed.worker, placed.id), []).append((batch, known, row))  # type: ignore[arg-type]
         for component, count in strange.items():
             _log.warning(
-                "%d rows of %r, which the topology does not have any more, are open for ever: "
-                "bring the spout back, or begin with a new checkpoint",
+                "%d open rows are of spout %r, which the topology no longer has, so they stay open: add the spout again, or "
+                "begin with a new checkpoint folder",
                 count,
                 component,
             )
@@ -304,7 +310,7 @@ class DurableAcker:
         left = found.toArrow()
         if left.num_rows:
             _log.warning(
-                "%d open rows were older than the acker's watermark: they go to their tasks again",
+                "%d open rows were older than the acker's watermark: their tasks emit them again",
                 left.num_rows,
             )
             for worker, messages in self._sorted_out(left, set(range(self._plan.workers)), None).items():

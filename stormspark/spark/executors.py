@@ -73,8 +73,8 @@ class Executors:
         """How many executors the application has requested, by its configuration and cluster manager; None if unknown."""
         instances = self._number("spark.executor.instances")
         if self.dynamic:
-            asked = [self._number(f"{_DYNAMIC}.{name}Executors") or 0 for name in ("min", "initial")]
-            return max(*asked, instances or 0)
+            wanted = [self._number(f"{_DYNAMIC}.{name}Executors") or 0 for name in ("min", "initial")]
+            return max(*wanted, instances or 0)
         local_cluster = re.match(r"local-cluster\[\s*(\d+)", self._master)
         if local_cluster:
             return int(local_cluster[1])
@@ -105,8 +105,8 @@ class Executors:
         timeout = self._conf.get(f"{_DYNAMIC}.cachedExecutorIdleTimeout")
         if self.dynamic and timeout is not None:
             _log.warning(
-                "%s: dynamic allocation takes executors away, and workers with them, after %s "
-                "(%s.cachedExecutorIdleTimeout); leave that key away, and executors with workers stay",
+                "%s: dynamic allocation removes idle executors and their workers after %s (%s.cachedExecutorIdleTimeout); remove "
+                "that setting to keep executors that have workers",
                 name,
                 timeout,
                 _DYNAMIC,

@@ -220,7 +220,7 @@ class _Nimbus:
         try:
             self._connection = dial(attempt.nimbus, attempt.key, attempt.silence_secs)
         except (OSError, AuthenticationError) as error:
-            msg = f"the driver is gone: {error}"
+            msg = f"the driver can't be reached: {error}"
             raise WorkerLostError(msg) from error
 
     def ask(self, question: object) -> object:
@@ -233,7 +233,7 @@ class _Nimbus:
             self.close()  # the answer may still be on its way, and would be taken for that of the next question
             if not isinstance(error, OSError | EOFError):
                 raise
-            msg = "the driver is gone"
+            msg = "the connection to the driver broke"
             raise WorkerLostError(msg) from error
 
     def is_gone(self) -> bool:
@@ -275,7 +275,7 @@ class _Route:
         try:
             make_room(
                 attempt.workers - len(_routes),
-                f"a Python process of Spark that speaks to {attempt.workers} workers",
+                f"a Python process of Spark that connects to {attempt.workers} workers",
             )
             self._connection = dial(there.endpoint, attempt.key, attempt.silence_secs)
         except UnsupportedEnvironmentError as error:
@@ -315,7 +315,7 @@ class _Route:
                 # Spark may also stop reading half-way. A connection in the middle of a reply can't be used again.
                 self.close()
         if reply.error is not None:
-            msg = f"worker {self._worker} refused {request}: {reply.error}"
+            msg = f"worker {self._worker} rejected {request}: {reply.error}"
             raise WorkerLostError(msg)
 
     def is_over(self, now: Attempt) -> bool:
@@ -335,9 +335,9 @@ class _Route:
         try:
             yield
         except (OSError, EOFError) as error:
-            where = f"superstep {request.superstep} of batch {request.batch}"
+            place = f"superstep {request.superstep} of batch {request.batch}"
             why = f": {error}" if str(error) else ""
-            self._lost(f"its connection broke in {where}{why}", error, outside=not has_hung_up(error))
+            self._lost(f"its connection broke in {place}{why}", error, outside=not has_hung_up(error))
 
     def _reply(self) -> Reply:
         while not self._connection.poll(_LOOK_UP_SECS):

@@ -60,9 +60,9 @@ class Gate:
         raise GateOpenedError from None
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_worth_logging(record: logging.LogRecord) -> bool:
     return not (record.exc_info and record.exc_info[0] is GateOpenedError)
 
 
 # py4j logs every exception that leaves a callback as an error, with its traceback. This exception is no error.
-logging.getLogger("py4j.clientserver").addFilter(_is_news)
+logging.getLogger("py4j.clientserver").addFilter(_is_worth_logging)

@@ -56,7 +56,7 @@ class HadoopFolder:
                 self._made = True
             path = self._path(name)
             if not replace and self._files.exists(path):
-                raise FileExistsError(errno.EEXIST, "it is there already", path.toString())
+                raise FileExistsError(errno.EEXIST, "it exists already", path.toString())
             stream = self._files.createAtomic(path, replace)
             try:
                 stream.write(data)

@@ -77,7 +77,7 @@ class _Link:
     incarnation: int
     process: ProcessId
     connection: Connection
-    heard: float
+    received_at: float
     warned_at: float = 0.0
     executor: ProcessId | None = None
     #: Whether its tasks are open, so that it takes requests.
@@ -276,12 +276,14 @@ class Nimbus:
         with self._changed:
             if self._looked_at is not None and now - self._looked_at > self._lease / 3:
                 for link in self._links.values():
-                    link.heard = max(link.heard, min(now, link.heard + now - self._looked_at))
+                    link.received_at = max(
+                        link.received_at, min(now, link.received_at + now - self._looked_at)
+                    )
             self._looked_at = now
             silent = [
                 (link, most)
                 for link in self._links.values()
-                if now - link.heard > (most := self._lease + (0 if link.ready else self._start_timeout))
+                if now - link.received_at > (most := self._lease + (0 if link.ready else self._start_timeout))
             ]
         for link, most in silent:
             self._lose(link.worker, link.incarnation, f"it was silent for {most:g} s")
@@ -408,7 +410,7 @@ class Nimbus:
                 answer = self._assignments.locate(question.attempt, question.worker)
             incarnation = self._assignments.seats[question.worker].incarnation
         if answer is None:
-            reason = f"its process did not say hello within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
+            reason = f"its process did not connect within {self._start_timeout:g} s (stormspark.worker.start.timeout.secs)"
             self._lose(question.worker, incarnation, reason)
             return Refused(f"worker {question.worker} was lost: {reason}")
         return answer
@@ -425,12 +427,12 @@ class Nimbus:
         with link.sending:  # no orders to this worker until it has been welcomed
             known = self._welcome(link)
         if not known:
-            connection.send(Refused("nobody waits for this worker"))
+            connection.send(Refused("the driver does not expect this worker"))
             return
         reason, outside = "its process is gone", False
         try:
             while True:
-                self._hear(link, connection.recv())
+                self._receive(link, connection.recv())
         except OSError as error:
             reason, outside = f"its connection broke: {error}", not has_hung_up(error)
             raise
@@ -472,11 +474,11 @@ class Nimbus:
             if state is not None and state.by_driver:
                 for part in itertools.chain(self._state_of(link.worker), (b"",)):
                     link.connection.send(StateRows(part))
-                    link.heard = time.monotonic()  # the worker reads, so it lives
+                    link.received_at = time.monotonic()  # the worker reads, so it lives
         return True
 
-    def _hear(self, link: _Link, message: object) -> None:
-        link.heard = time.monotonic()
+    def _receive(self, link: _Link, message: object) -> None:
+        link.received_at = time.monotonic()
         if isinstance(message, Beat):
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
@@ -491,7 +493,7 @@ class Nimbus:
         elif isinstance(message, Stirs):
             self._on_stir()
         elif isinstance(message, Fatal):
-            self._fail(_error(message.error, f"worker {link.worker} can't go on:\n{message.text}"))
+            self._fail(_error(message.error, f"worker {link.worker} can't continue:\n{message.text}"))
         elif isinstance(message, StartFailed):
             self._start_failed(message)
             link.send(self._orders._replace(exit=True))
@@ -532,15 +534,15 @@ class Nimbus:
             if busy.opens:
                 _log.warning(
                     "worker %d is not ready yet, and the topology waits for it: it has been in %s for %.0f s, where a task "
-                    "opens or state is read; stormspark.prepare.timeout.secs would bound it",
+                    "opens or state is read; set stormspark.prepare.timeout.secs to limit that",
                     link.worker,
                     busy.task,
                     busy.seconds,
                 )
                 return
             _log.warning(
-                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and so on "
-                "must return soon (B1); if it never does, kill the topology",
+                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and the "
+                "like must return soon (B1); if this call never returns, kill the topology",
                 link.worker,
                 busy.task,
                 busy.seconds,
@@ -570,14 +572,16 @@ class Nimbus:
     def _lose(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> None:
         with self._changed:
             ending = self._assignments.ending is not None
-            news = self._assignments.lost(worker, incarnation, reason, outside=outside)
+            is_new = self._assignments.lost(worker, incarnation, reason, outside=outside)
             link = self._links.get(worker)
             self._changed.notify_all()
-        if not news:
+        if not is_new:
             return
         # The worker has been declared dead. If it still lives it has to exit, because its successor must not meet it.
-        told = link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
-        if link is not None and not told:
+        delivered = (
+            link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
+        )
+        if link is not None and not delivered:
             link.connection.hang_up()
         if not ending:
             _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)

@@ -20,7 +20,7 @@ __all__ = ["Phases"]
 #: The durations in Spark's progress that lie outside of foreachBatch.
 _SPARKS = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOffsets")
 #: The least time between two looks at Spark's progress, in seconds.
-_ASK_SECS = 1.0
+_LOOK_SECS = 1.0
 
 
 class Phases:
@@ -31,7 +31,7 @@ class Phases:
         self._ended: float | None = None
         self._between: float | None = None
         self._rounds = self._workers = self._filled = 0.0
-        self._asked = 0.0
+        self._looked_at = 0.0
 
     def begin(self, now: float) -> None:
         """Note that a batch begins."""
@@ -60,10 +60,10 @@ class Phases:
             phases["between"] = self._between
         if self._filled:
             phases["filled"] = self._filled
-        if query is not None and now - self._asked >= _ASK_SECS:
+        if query is not None and now - self._looked_at >= _LOOK_SECS:
             progress = query.lastProgress  # of the previous batch; in the first batch there is none
             if progress is not None:
-                self._asked = now
+                self._looked_at = now
                 durations = progress["durationMs"]
                 phases |= {f"spark.{name}": durations[name] / 1000 for name in _SPARKS if name in durations}
         return phases

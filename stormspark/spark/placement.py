@@ -49,7 +49,7 @@ _LONGEST_PAUSE_SECS = 2.0
 
 
 class Placement:
-    """Places the workers of one topology. ``ended`` tells whether to stop waiting."""
+    """Places the workers of one topology. ``ended`` returns whether to stop waiting."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Placement:
                 self._run(attempt, tasks)
             except Exception as error:  # forwarders start the missing workers
                 _log.info(
-                    "%s: workers could not be placed, and start where they are first needed: %s",
+                    "%s: workers could not be placed, so each starts where it is first needed: %s",
                     self._name,
                     error,
                 )
@@ -173,7 +173,7 @@ class Placement:
 
     def _wait_for(self, wanted: int | None, workers: int) -> None:
         began = changed = time.monotonic()
-        count, said = len(self._executors.active()), False
+        count, logged = len(self._executors.active()), False
         while not self._ended():
             now, before = time.monotonic(), count
             count = len(self._executors.active())
@@ -184,7 +184,7 @@ class Placement:
             if now - began >= self._wait_secs:
                 _log.warning(
                     "%s: %d of %s executors have registered after %g s (stormspark.executors.wait.secs); its %d workers are "
-                    "placed on what there is",
+                    "placed on those",
                     self._name,
                     count,
                     "an unknown number of" if wanted is None else wanted,
@@ -192,10 +192,10 @@ class Placement:
                     workers,
                 )
                 return
-            if not said and now - began > 1:
-                said = True
+            if not logged and now - began > 1:
+                logged = True
                 _log.info(
-                    "%s waits for executors: %d of %s",
+                    "%s waits for executors: %d of %s have registered",
                     self._name,
                     count,
                     "unknown" if wanted is None else wanted,

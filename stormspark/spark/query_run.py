@@ -134,7 +134,7 @@ class QueryRun:
             reports = self._work_off()
         elif number <= self.commits.last:
             # An earlier driver committed this batch and died before Spark knew, so there is nothing left to do.
-            _log.info("batch %d of %s is committed already", number, self.plan.topology)
+            _log.info("batch %d of %s is already committed", number, self.plan.topology)
             self._running = False
             return
         else:
@@ -181,24 +181,24 @@ class QueryRun:
         prolonging = self._prolonging
         # A round that reports to the durable acker reports every row that waits. If more rounds follow, they close most of
         # these records again. So the workers report to the acker once, in the last round.
-        told = not (prolonging.expected and self.acker is not None)
+        reported = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
-        reports = self._plain_round(0, tell_acker=told)
+        reports = self._plain_round(0, report_to_acker=reported)
         number = 0
         while prolonging.wanted and not self._ends_here():
             number += 1
-            told = False
-            reports = self._plain_round(number, tell_acker=False)
-        if self.acker is not None and not told:
-            reports = self._plain_round(number + 1, tell_acker=True)
+            reported = False
+            reports = self._plain_round(number, report_to_acker=False)
+        if self.acker is not None and not reported:
+            reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
             # No acker here: a topology with an acker has sources, and with sources workers don't emit between supersteps.
-            reports = self._plain_round(number + 1, tell_acker=False)
+            reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 
-    def _plain_round(self, number: int, *, tell_acker: bool) -> Sequence[WorkerReport]:
+    def _plain_round(self, number: int, *, report_to_acker: bool) -> Sequence[WorkerReport]:
         """Run one round of a batch that is no transaction."""
-        acker_time = self.acker.time_to_tell() if self.acker is not None and tell_acker else None
+        acker_time = self.acker.time_to_report() if self.acker is not None and report_to_acker else None
         # Before the end, this round completes what workers emitted beside the last round, and begins nothing new.
         completes = self._went_on and self.stop_wanted.is_set()
         return self.run_round(
@@ -271,7 +271,7 @@ class QueryRun:
             self._to_the_gate()  # it stays uncommitted, and runs again
         if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
             _log.warning(
-                "batch %d of %s can't be committed after %d rounds, since %d tuples still wait: a loop that does not end?",
+                "batch %d of %s is not committed after %d rounds, because %d tuples still wait: look for a loop without an end",
                 self.batch_number,
                 self.plan.topology,
                 transaction.rounds,
@@ -302,7 +302,8 @@ class QueryRun:
             self._to_the_gate()
         if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
             self.error = StormsparkError(
-                f"batch {self.batch_number} ended without a report of each of {self.plan.workers} workers"
+                f"batch {self.batch_number} ended with reports of workers {sorted(report.worker for report in reports)}, "
+                f"expected one report of each of {self.plan.workers} workers"
             )
             self._to_the_gate()
         first = self._last_ended is None

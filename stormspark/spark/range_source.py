@@ -44,7 +44,7 @@ class RangePlanner(Protocol):
     def prepare_available_now(self) -> None:
         """Read nothing that appears from now on."""
 
-    def told(self, end: _Positions, progress: SourceProgress) -> None:
+    def observe(self, end: _Positions, progress: SourceProgress) -> None:
         """Take in how far tasks had come when the batch that ended at ``end`` was done.
 
         The first call, with `{}`, brings the progress that an earlier run has left. The progress of each batch comes once. Low
@@ -77,15 +77,15 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: _Settings) -> None:
         self._planner, _, self._component, self._feedback, self._tasks = settings
         self._start: _Positions = {}
-        self._heard: tuple[int, int] | None = None
-        self._tell({})  # the feedback that is there now comes from an earlier run of the query
+        self._passed: tuple[int, int] | None = None
+        self._pass_feedback({})  # the feedback that is there now comes from an earlier run of the query
 
     def initialOffset(self) -> _Positions:  # noqa: N802
         return {}
 
     def latestOffset(self, start: _Positions, limit: ReadLimit) -> _Positions:  # noqa: N802
         self._start = start
-        self._tell(start)
+        self._pass_feedback(start)
         return self._planner.latest(start)
 
     def reportLatestOffset(self) -> _Positions:  # noqa: N802
@@ -108,29 +108,31 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return iter([tuple(row) for row in partition.rows])
 
     def commit(self, end: _Positions) -> None:
-        self._tell(end)
+        self._pass_feedback(end)
         self._planner.commit(end)
 
     def stop(self) -> None:
         self._planner.close()
 
-    def _tell(self, end: _Positions) -> None:
+    def _pass_feedback(self, end: _Positions) -> None:
         """Pass on the feedback that the driver wrote when the last batch was done."""
         if self._feedback is None:
             return
         try:
             with self._feedback.open("rb") as file:
-                written = os.fstat(file.fileno())
-                told = json.loads(file.read()).get(self._component)
+                version = os.fstat(file.fileno())
+                written = json.loads(file.read()).get(self._component)
         except (OSError, ValueError):  # no batch has ended yet
             return
         # Spark plans a batch before it commits the previous one. If the planner got the previous batch's progress once more, it
         # would take it for the progress of the new ranges.
-        if self._heard == (heard := (written.st_ino, written.st_mtime_ns)):
+        if self._passed == (passed := (version.st_ino, version.st_mtime_ns)):
             return
-        self._heard = heard
-        if told is not None:
-            self._planner.told(end, SourceProgress(told["waiting"], told["low_marks"], limit=told["limit"]))
+        self._passed = passed
+        if written is not None:
+            self._planner.observe(
+                end, SourceProgress(written["waiting"], written["low_marks"], limit=written["limit"])
+            )
 
 
 def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> DataFrame:

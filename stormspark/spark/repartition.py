@@ -143,7 +143,7 @@ def _column(df: DataFrame, name: str) -> Column:
     """The column of exactly this name. A dot in it is no path, and its case matters, as in Storm."""
     if name not in df.columns:
         there = ", ".join(map(repr, df.columns))
-        msg = f"a grouping takes column {name!r}, but the DataFrame has {there} only"
+        msg = f"a grouping uses column {name!r}, but the DataFrame has only the columns {there}"
         raise InvalidTopologyError(msg)
     return df["`" + name.replace("`", "``") + "`"]
 

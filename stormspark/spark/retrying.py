@@ -135,7 +135,7 @@ class Retries:
         self._logged_at = now
         left = self.outage_secs - (now - self.away_since)
         return (
-            f"{self._batch} has waited for {now - self.away_since:.0f} s, {self.failures} attempts failed. The next one comes in "
-            f"{self.delay_secs:.0f} s, and for another {left:.0f} s the topology does not stop (stormspark.outage.timeout.secs): "
+            f"{self._batch} has failed for {now - self.away_since:.0f} s, in {self.failures} attempts. The next attempt starts "
+            f"in {self.delay_secs:.0f} s; the topology stops after another {left:.0f} s (stormspark.outage.timeout.secs): "
             f"{self.reason}"
         )

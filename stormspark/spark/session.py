@@ -104,7 +104,7 @@ def local_session(
             builder = builder.config(key, value)
         return builder.getOrCreate()
     except PySparkRuntimeError as error:
-        msg = f"Spark did not come up ({error}); {log.path} says why"
+        msg = f"Spark did not start ({error}); read {log.path} for the reason"
         raise UnsupportedEnvironmentError(msg) from error
 
 
@@ -112,9 +112,7 @@ def check_session(spark: object) -> SparkSession:
     """Return the session if a topology can run on it. Otherwise raise `UnsupportedEnvironmentError` in one line."""
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
-        msg = (
-            "a Spark Connect session can't run a topology, its workers call the driver: use a classic session"
-        )
+        msg = "a Spark Connect session can't run a topology, because workers connect to the driver: use a classic session"
         raise UnsupportedEnvironmentError(msg)
     if not isinstance(spark, SparkSession):
         msg = f"expected a SparkSession, got {spark!r:.80} of type {type(spark).__name__}"
@@ -122,10 +120,12 @@ def check_session(spark: object) -> SparkSession:
     found = tuple(map(int, re.findall(r"\d+", spark.version)[:2]))
     if found < _LEAST_SPARK:
         least = ".".join(map(str, _LEAST_SPARK))
-        msg = f"stormspark needs Spark {least} or later, this session is Spark {spark.version}"
+        msg = f"stormspark needs Spark {least} or later, but this session has Spark {spark.version}"
         raise UnsupportedEnvironmentError(msg)
     if os.name == "posix" and spark.sparkContext.getConf().get(_UNIX_SOCKETS) != "true":
-        _log.info("batches are shorter in a Spark session with %s=true (docs/batches.md)", _UNIX_SOCKETS)
+        _log.info(
+            "batches would be shorter with %s=true in the Spark session (docs/batches.md)", _UNIX_SOCKETS
+        )
     return spark
 
 
@@ -134,14 +134,14 @@ def require_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
-        where = f"JAVA_HOME is {home}, where there is none" if home else "there is none on the PATH"
-        msg = f"Spark needs Java {_LEAST_JAVA} or later, and {where}: {_INSTALL_JAVA}"
+        where = f"there is none at JAVA_HOME={home}" if home else "there is none on the PATH"
+        msg = f"Spark needs Java {_LEAST_JAVA} or later, but {where}: {_INSTALL_JAVA}"
         raise UnsupportedEnvironmentError(msg)
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     if found is None or int(found[1]) < _LEAST_JAVA:
-        version = found[1] if found else f"one that does not tell its version ({said[:60]!r})"
-        msg = f"Spark needs Java {_LEAST_JAVA} or later, and {java} is {version}: {_INSTALL_JAVA}"
+        version = found[1] if found else f"of an unknown version ({output[:60]!r})"
+        msg = f"Spark needs Java {_LEAST_JAVA} or later, but {java} is {version}: {_INSTALL_JAVA}"
         raise UnsupportedEnvironmentError(msg)
 
 
@@ -170,8 +170,6 @@ def _package_file(name: str) -> Path:
     """A file that is part of this package, as a real file for the JVM."""
     file = resources.files("stormspark.spark").joinpath(name)
     if not isinstance(file, Path):
-        msg = (
-            f"stormspark comes from an archive, from which Java can't read {name}: install it to start Spark"
-        )
+        msg = f"stormspark is imported from an archive, in which Java can't read {name}: install stormspark to start Spark"
         raise UnsupportedEnvironmentError(msg)
     return file

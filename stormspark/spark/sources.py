@@ -68,7 +68,7 @@ def _opened(
         raise InvalidTopologyError(msg) from error
     if not isinstance(rows, DataFrame) or not rows.isStreaming:
         got = (
-            "a DataFrame that is no stream: use spark.readStream"
+            "a DataFrame that is not a stream: use spark.readStream"
             if isinstance(rows, DataFrame)
             else repr(rows)
         )
@@ -77,14 +77,14 @@ def _opened(
     wanted = [*spout.id_columns, *([spout.partition_column] if spout.partition_column else [])]
     missing = [column for column in wanted if column not in rows.columns]
     if missing:
-        msg = f"{place}: its stream has no column {missing[0]!r}, which it needs; it has {', '.join(rows.columns)}"
+        msg = f"{place}: its stream has no column {missing[0]!r}, which the spout needs; it has {', '.join(rows.columns)}"
         raise InvalidTopologyError(msg)
     for name in spout.id_columns:
         kind = rows.schema[name].dataType
         if not _can_be_id(kind):
             msg = (
-                f"{place}: its id_columns name {name!r}, which is of type {kind.simpleString()}: message ids are made of plain "
-                f"values, and of arrays, structs and maps of them, so select some out of it in stream()"
+                f"{place}: id_columns names column {name!r} of type {kind.simpleString()}, but message ids must consist of plain "
+                f"values, or of arrays, structs and maps of them: select such values from the column in stream()"
             )
             raise InvalidTopologyError(msg)
     if spout.takes_rows_as_they_are and len(spout.fields) != len(rows.columns):

@@ -138,7 +138,7 @@ class SparkStateTable:
     ) -> None:
         if not reads_delta(session):
             msg = (
-                f"this Spark session has no Delta, and the state table {location} can be written by Spark only "
+                f"this Spark session has no Delta, but only Spark can write the state table {location} "
                 f"(stormspark.state.table): start Spark with --packages {DELTA_PACKAGE}"
             )
             raise UnsupportedEnvironmentError(msg)
@@ -153,7 +153,7 @@ class SparkStateTable:
         self._number, self._token = -1, ""  # of the last try
         self._compact_after = _COMPACT_AFTER
 
-    # -- what the table says ---------------------------------------------------------------------
+    # -- what is in the table --------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Read what is committed. The driver that writes does not need this. Raises `CheckpointError`."""
@@ -197,8 +197,8 @@ class SparkStateTable:
         txid = stand.txid if as_of is None else as_of
         if as_of is not None and not stand.oldest <= as_of <= stand.txid:
             msg = (
-                f"the state table {self.location} can give the batches {stand.oldest} to {stand.txid}, not {as_of}: older ones "
-                f"are kept by stormspark.state.retain.txids and stormspark.state.retain.hours"
+                f"the state table {self.location} has the batches {stand.oldest} to {stand.txid}, but not batch {as_of}; "
+                f"stormspark.state.retain.txids and stormspark.state.retain.hours decide how many batches are kept"
             )
             raise CheckpointError(msg)
         try:
@@ -321,7 +321,7 @@ class SparkStateTable:
         stand = self._writing()
         self._check_order(txid, stand.txid)
         if stand.announced == txid:
-            msg = f"batch {txid} was announced already to {self.location}: what was announced holds for every attempt at it"
+            msg = f"batch {txid} is announced already in {self.location}, and its announcement is the same for every attempt"
             raise CheckpointError(msg)
         rows = rows_of([TaskChanges(_DRIVER, _NO_TASK, metadata.items(), _ANNOUNCED)], txid)
         self._append(SCHEMA.empty_table() if rows is None else rows, replace(stand, announced=txid))
@@ -398,8 +398,8 @@ class SparkStateTable:
         """
         newest: _Stand | None = None
         changed = ""  # by somebody else
-        for version, operation, said in entries:
-            stand = stand_in(said)
+        for version, operation, metadata in entries:
+            stand = stand_in(metadata)
             if stand is None:
                 if operation not in _HARMLESS:
                     changed = f"version {version} ({operation})"
@@ -413,7 +413,7 @@ class SparkStateTable:
             if stand.get("format", 0) > FORMAT:
                 msg = (
                     f"the state table {self.location} was written by a newer stormspark (format {stand['format']}, this one "
-                    f"knows {FORMAT}): use that one"
+                    f"knows {FORMAT}): use that version"
                 )
                 raise CheckpointError(msg)
             one = _Stand(**stand)
@@ -424,7 +424,7 @@ class SparkStateTable:
 
     def _unreadable(self, error: BaseException) -> CheckpointError:
         return CheckpointError(
-            f"the state table {self.location} can't be read by Spark: {_first_line(error)}. Bring what is missing back from a "
+            f"the state table {self.location} can't be read by Spark: {_first_line(error)}. Restore what is missing from a "
             f"copy, or begin with a new checkpoint folder"
         )
 
@@ -434,22 +434,23 @@ class SparkStateTable:
         if isinstance(self._refused, FencedError):
             raise self._refused
         if self._refused is not None:
-            msg = f"the state table {self.location} {self._refused}: open it"
+            msg = f"the state table {self.location} {self._refused}: open it first"
             raise CheckpointError(msg)
         return self._known()
 
     def _fenced(self, found: _Stand) -> FencedError:
         self._refused = FencedError(
-            f"the state table {self.location} belongs to another driver now: one of generation {found.generation} has "
-            f"written to it, this one's is {self._generation}. This one stops; end one of the two"
+            f"the state table {self.location} belongs to another driver now: a driver of generation {found.generation} has "
+            f"written to it, and this driver is of generation {self._generation}. This driver stops; run only one of the two"
         )
         return self._refused
 
     def _check_order(self, txid: int, last: int) -> None:
         if txid != last + 1:
             msg = (
-                f"batch {txid} can't be committed to {self.location}: the last is {last}, so {last + 1} is next. If it is "
-                f"committed already it must not run again; else this is another topology's table"
+                f"batch {txid} can't be committed to {self.location}: the last committed batch is {last}, so the next must be "
+                f"{last + 1}. If the batch is committed already, it must not run again; otherwise this is the table of another "
+                f"topology"
             )
             raise CheckpointError(msg)
 
@@ -476,10 +477,10 @@ class SparkStateTable:
         if not written:
             found = self._look()
             if found is None or found.token != stand.token:
-                news = found is not None and found.token != (before or _Stand()).token
-                if found is not None and news and found.generation >= self._generation:
+                is_new = found is not None and found.token != (before or _Stand()).token
+                if found is not None and is_new and found.generation >= self._generation:
                     raise self._fenced(found) from raised
-                why = "Delta has left it out" if raised is None else _first_line(raised)
+                why = "Delta has not written the entry" if raised is None else _first_line(raised)
                 msg = f"the state table {self.location} can't be written to: {why}"
                 raise CheckpointError(msg) from raised
         self._stand, self._refused = stand, None

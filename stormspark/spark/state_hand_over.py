@@ -63,7 +63,7 @@ class StateHandOver:
         if self._table.last_txid < 0:
             return
         if self._waiting.pop(worker, None) is None:
-            msg = f"worker {worker} has come twice for its state"
+            msg = f"worker {worker} has asked twice for its state"
             raise CheckpointError(msg)
         path = self._path(worker)
         with path.open("rb") as file:

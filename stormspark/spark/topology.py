@@ -325,7 +325,7 @@ class SparkTopology:
         if not self._held() or all(spout.source for spout in spouts):
             return
         secs = self._settings.message_timeout_secs
-        _log.info("%s waits %g s at most for %d tuples that its bolts keep", self.name, secs, self._held())
+        _log.info("%s waits at most %g s for %d tuples that its bolts keep", self.name, secs, self._held())
         self.deactivate()
         until = time.monotonic() + secs
         while self._held() and time.monotonic() < until and not self._stop_wanted.is_set():
@@ -333,7 +333,7 @@ class SparkTopology:
                 return
         if self._held():
             _log.warning(
-                "%s stops while its bolts keep %d tuples of committed batches: those of other spouts than sources are lost",
+                "%s stops while its bolts keep %d tuples of committed batches: tuples that do not come from a source are lost",
                 self.name,
                 self._held(),
             )
@@ -376,7 +376,7 @@ class SparkTopology:
                 _log.exception("topology %s stops", self.name)
                 self._error = error
             else:
-                self._error = StormsparkError("Spark's JVM is gone")
+                self._error = StormsparkError("Spark's JVM has ended")
         finally:
             with contextlib.suppress(Exception):
                 self._end_workers()
@@ -438,7 +438,7 @@ class SparkTopology:
                 # The restart was planned and falls between two batches. The attempt continues, and workers notice nothing.
                 self._planned_restarts += 1
                 for new in run.new_limits:
-                    _log.info("%s: its query is started again: %s", self.name, new)
+                    _log.info("%s starts its query again with a new limit: %s", self.name, new)
                 continue
             reason = self._nimbus.broken or run.failure or "the query ended"
             outside = self._nimbus.broken_outside if self._nimbus.broken else run.failed_outside
@@ -494,7 +494,7 @@ class SparkTopology:
         first = self._folder.last_committed_batch() + 1
         for worker, messages in self._acker.recover(self._unrecovered, first).items():
             rows = sum(len(message.rows) for message in messages)
-            _log.info("%d rows that were open in worker %d are emitted again", rows, worker)
+            _log.info("%d rows that were open in lost worker %d are emitted again", rows, worker)
             self._nimbus.adopt(worker, messages)
         self._unrecovered.clear()
 
@@ -513,7 +513,10 @@ class SparkTopology:
             return None
         if self._acker is not None:
             # The workers themselves write nothing. The Spark executors beside them hold the acker query's state.
-            otherwise = "set stormspark.acker.durable: false, and rows open in a window or a join are lost with their worker"
+            otherwise = (
+                "set stormspark.acker.durable to false; then rows that are open in a window or a join are lost with their "
+                "worker"
+            )
         elif plan.exactly_once and (
             self._settings.record_inputs
             or plan.sources  # rows whose tuples bolts keep over the end of their batch
@@ -521,7 +524,9 @@ class SparkTopology:
         ):
             if self._drivers_table:
                 return None
-            otherwise = "set stormspark.state.table: driver, and workers' changes go to it through the driver"
+            otherwise = (
+                "set stormspark.state.table to driver; then the driver writes the changes of all workers"
+            )
         else:
             return None
         try:
@@ -569,8 +574,8 @@ class SparkTopology:
             return None
         if settings.record_inputs:
             msg = (
-                f"stormspark.record.inputs: workers write what they record beside the state table {self._folder.state_table}, "
-                f"and that is written through Spark (stormspark.state.table). Leave the recording away, or give a checkpoint "
+                f"stormspark.record.inputs makes workers write recordings beside the state table {self._folder.state_table}, "
+                f"but Spark writes that table (stormspark.state.table). Remove stormspark.record.inputs, or give a checkpoint "
                 f"folder that delta-rs can write to"
             )
             raise UnsupportedEnvironmentError(msg)
@@ -590,8 +595,9 @@ class SparkTopology:
             return None
         if settings.record_inputs:
             msg = (
-                "stormspark.record.inputs: workers write what they record beside the state table, and that is written by the "
-                "driver (stormspark.state.table). Leave the recording away, or give a checkpoint folder that all hosts share"
+                "stormspark.record.inputs makes workers write recordings beside the state table, but the driver writes that "
+                "table (stormspark.state.table). Remove stormspark.record.inputs, or give a checkpoint folder that all hosts "
+                "share"
             )
             raise UnsupportedEnvironmentError(msg)
         return DriversStateTable(
@@ -637,7 +643,7 @@ class SparkTopology:
         if self._killed.is_set() or self._error is not None:
             self._nimbus.kill_workers()
         elif not self._nimbus.close_workers(_CLOSE_SECS, -1 if self._commits is None else self._commits.last):
-            _log.warning("a worker of %s did not close within %g s, it is killed", self.name, _CLOSE_SECS)
+            _log.warning("a worker of %s did not close within %g s and is killed", self.name, _CLOSE_SECS)
             self._nimbus.kill_workers()
 
     def _attempt(self, attempt: int, reason: str) -> Attempt:

@@ -71,15 +71,15 @@ class _Limit:
     units: int
     #: The most rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: The verdict of the last batches in a row: -1 too large, 1 too small, 0 neither. Then the number of these batches and
-    #: of their rounds, and the seconds that bolts worked in them.
-    says: int = 0
+    #: Where the last batches in a row push the limit: -1 down, 1 up, 0 nowhere. Then the number of these batches and of their
+    #: rounds, and the seconds that bolts worked in them.
+    direction: int = 0
     batches: int = 0
     rounds: int = 0
     busy: float = 0.0
 
     def forget(self) -> None:
-        self.says, self.batches, self.rounds, self.busy = 0, 0, 0, 0.0
+        self.direction, self.batches, self.rounds, self.busy = 0, 0, 0, 0.0
 
 
 class TriggerLimits:
@@ -139,16 +139,16 @@ class TriggerLimits:
         if not bite.came:
             limit.forget()
             return
-        says = self._says(limit, bite)
-        if says != limit.says:
+        direction = self._direction(limit, bite)
+        if direction != limit.direction:
             limit.forget()
-        limit.says = says
+        limit.direction = direction
         limit.batches += 1
         limit.rounds += bite.rounds
         limit.busy += bite.busy
         limit.rows_of_unit = max(limit.rows_of_unit, bite.came / limit.units)
 
-    def _says(self, limit: _Limit, bite: Bite) -> int:
+    def _direction(self, limit: _Limit, bite: Bite) -> int:
         if bite.rounds >= TOO_MANY_ROUNDS:
             return -1
         full = bite.came >= _FULL * limit.rows_of_unit * limit.units
@@ -156,16 +156,16 @@ class TriggerLimits:
         return 1 if small and full else 0
 
     def _wanted(self, name: str, limit: _Limit) -> NewLimit | None:
-        if not limit.says or limit.rounds < _PATIENCE[limit.says]:
+        if not limit.direction or limit.rounds < _PATIENCE[limit.direction]:
             return None
         most = limit.per_trigger.most
-        if limit.says < 0:
+        if limit.direction < 0:
             rounds = limit.rounds / limit.batches
             after, because = limit.units * _ROUNDS / rounds, f"a batch took {rounds:.0f} rounds"
         else:
             busy = limit.busy / limit.rounds
             after = limit.units * min(self._target / max(busy, 1e-9), _MOST_GROWTH)
-            because = f"bolts worked for {busy * 1000:.0f} ms a batch"
+            because = f"bolts worked for {busy * 1000:.0f} ms per batch"
         units = max(int(after if most is None else min(after, most)), 1)
         if max(units / limit.units, limit.units / units) < FACTOR:
             return None

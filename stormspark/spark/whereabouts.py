@@ -53,8 +53,11 @@ class Whereabouts:
                 return cls(**json.load(file))
         except FileNotFoundError:
             known = sorted(file.parent.name for file in path.parent.parent.glob("*/topology.json"))
-            others = f"; there are {', '.join(known)}" if known else ""
-            msg = f"no topology {topology!r} was started on this host by this user{others}: say where it is, --checkpoint DIR"
+            others = f"; there were {', '.join(known)}" if known else ""
+            msg = (
+                f"this user has started no topology {topology!r} on this host{others}: give its checkpoint folder with "
+                f"--checkpoint DIR"
+            )
             raise TopologyNotAliveError(msg) from None
 
 

@@ -55,7 +55,7 @@ class WorksOutside(LivesOutside):
         """Return the descriptor that is readable when `take_in` has something to do, as for ``select.poll``; -1 if none."""
 
     @property
-    def asks(self) -> bool:
+    def waits_for_answer(self) -> bool:
         """Whether somebody outside may be waiting for an answer, so that input is taken in at once.
 
         While one bolt has this set, the input of others may be gathered for some milliseconds.
@@ -83,7 +83,7 @@ class KeepsOutside(WorksOutside):
 
     @property
     def keeps(self) -> bool:
-        """Whether it works as a `KeepsOutside`; a subclass may want each tuple. Read once, after ``prepare``."""
+        """Whether it works as a `KeepsOutside`; a subclass may want each tuple. Read once, before ``prepare``."""
         return True
 
     @abstractmethod

@@ -56,7 +56,7 @@ class Operation:
     name: str
     where: str
 
-    def tell(self, error: Exception, stage: str, *of: object) -> None:
+    def annotate(self, error: Exception, stage: str, *of: object) -> None:
         """Add a note to ``error`` with the stage, the operation, the user's line and the element."""
         error.add_note(
             f"in stage {stage!r}, {self.name} at {self.where}" + "".join(f", of {one!r:.300}" for one in of)
@@ -79,7 +79,7 @@ class ElementBolt(BasicBolt):
         try:
             self.process(tup.values[0], collector)
         except Exception as error:
-            self.operation.tell(error, self.stage, tup.values[0])
+            self.operation.annotate(error, self.stage, tup.values[0])
             raise
 
     @abstractmethod
@@ -189,7 +189,7 @@ class TupleBolt(BasicBolt):
         try:
             collector.emit((self.function(tup),), OUTPUT)
         except Exception as error:
-            self.operation.tell(error, self.stage, tup)
+            self.operation.annotate(error, self.stage, tup)
             raise
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
@@ -253,7 +253,7 @@ class TransformBolt(Bolt):
         try:
             self.operator.transform(tup)
         except Exception as error:
-            self.operation.tell(error, self._stage, tup.values[0])
+            self.operation.annotate(error, self._stage, tup.values[0])
             raise
         finally:
             self._tuple = None

@@ -65,7 +65,7 @@ class Builder:
             )
             raise InvalidTopologyError(msg)
         if element is not None:
-            msg = f"{where}: element is for the tuples of spouts; use .map(...) (G24)"
+            msg = f"{where}: element is only for the tuples of spouts; use .map(...) (G24)"
             raise InvalidTopologyError(msg)
         self._sources.append(stage)
         return Streamlet(stage)
@@ -130,7 +130,7 @@ def _names(stages: list[Stage]) -> dict[Stage, str]:
         if stage.name is None:
             continue
         if (first := taken.setdefault(stage.name, stage)) is not stage:
-            msg = f"{stage.where}: the name {stage.name!r} is in use already, at {first.where}; choose another one (G24)"
+            msg = f"{stage.where}: the name {stage.name!r} is already in use, at {first.where}; choose another one (G24)"
             raise InvalidTopologyError(msg)
     names = {}
     for stage in stages:

@@ -39,7 +39,9 @@ class Config:
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         if config is not None and not isinstance(config, dict):
-            msg = f"{user_line()}: a Config is made of a dict, got {config!r} of type {type(config).__name__} (G24)"
+            msg = (
+                f"{user_line()}: a Config takes a dict, got {config!r} of type {type(config).__name__} (G24)"
+            )
             raise InvalidTopologyError(msg)
         self._api_config = {} if config is None else config
 

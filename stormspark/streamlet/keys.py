@@ -121,7 +121,7 @@ class ByKey(Grouping):
 def _refused(context: GroupingContext, element: object, why: str) -> EmitError:
     return EmitError(
         f"stage {context.source!r} gives {element!r:.200} of type {type(element).__name__} to stage {context.consumer!r}, which "
-        f"goes by keys: {why} (G24)"
+        f"groups by keys: {why} (G24)"
     )
 
 
@@ -144,8 +144,6 @@ class ByFunction(CustomStreamGrouping):
 def _partitions(chosen: Any) -> Iterator[int]:
     for partition in chosen if isinstance(chosen, Iterable) and not isinstance(chosen, str) else (chosen,):
         if not isinstance(partition, numbers.Integral) or isinstance(partition, bool):
-            msg = (
-                f"a repartition function must return a number of a partition, or several, got {chosen!r:.200}"
-            )
+            msg = f"a repartition function must return the number of a partition, or several numbers, got {chosen!r:.200}"
             raise TypeError(msg)
         yield int(partition)

@@ -20,12 +20,12 @@ class Runner:
 
         Raises `InvalidTopologyError` for arguments of other types, if no command is loading the file, and as `Builder.build`.
         """
-        for value, wanted, what in (
+        for value, wanted, argument in (
             (name, str, "name"),
             (config, Config, "config"),
             (builder, Builder, "builder"),
         ):
             if not isinstance(value, wanted):
-                msg = f"{user_line()}: Runner().run: {what} must be a {wanted.__name__}, got {described(value)} (G24)"
+                msg = f"{user_line()}: Runner().run: {argument} must be a {wanted.__name__}, got {described(value)} (G24)"
                 raise InvalidTopologyError(msg)
         submit(builder.build(name, config))

@@ -47,7 +47,7 @@ class _ElementSpout(Spout):
         try:
             element = self.take()
         except Exception as error:
-            self.operation.tell(error, self._stage)
+            self.operation.annotate(error, self._stage)
             raise
         if element is not None:
             self.emit(element)

@@ -68,9 +68,7 @@ class Streamlet:
     def set_name(self, name: str) -> Self:
         """Name the stage. Its component has this name in figures, logs and errors."""
         if not isinstance(name, str) or not name:
-            msg = (
-                f"{user_line()}: the name of a streamlet must be a text that is not empty, got {name!r} (G24)"
-            )
+            msg = f"{user_line()}: the name of a streamlet must be a string that is not empty, got {name!r} (G24)"
             raise InvalidTopologyError(msg)
         self._stage.name = name
         return self
@@ -178,7 +176,7 @@ class Streamlet:
         """Return one of the streams of `split`, as a streamlet."""
         streams = self._stage.streams
         if streams is not None and stream_id not in streams:
-            msg = f"{user_line()}: there is no stream {stream_id!r} here; there are {', '.join(map(repr, streams))} (G23)"
+            msg = f"{user_line()}: there is no stream {stream_id!r} here; the streams are {', '.join(map(repr, streams))} (G23)"
             raise InvalidTopologyError(msg)
         return Streamlet(self._stage, stream_id)
 
@@ -367,7 +365,7 @@ class Streamlet:
             msg = f"{user_line()}: {name} takes another Streamlet, got {described(other)} (G24)"
             raise InvalidTopologyError(msg)
         if other._stage is self._stage and other._stream == self._stream:
-            msg = f"{user_line()}: {name} of a streamlet with itself: make two of it first, one, other = streamlet.clone(2)"
+            msg = f"{user_line()}: {name} of a streamlet with itself: make two of it first with one, other = streamlet.clone(2)"
             raise InvalidTopologyError(msg)
         return other
 
@@ -397,7 +395,7 @@ def _check(function: object, name: str, arguments: int) -> None:
     except TypeError as error:
         called = getattr(function, "__qualname__", type(function).__qualname__).rpartition(".")[2]
         many = "one argument" if arguments == 1 else f"{arguments} arguments"
-        msg = f"{user_line()}: {name} calls its function with {many}, and {called} can't be called so: {error} (G24)"
+        msg = f"{user_line()}: {name} calls its function with {many}, but {called} can't be called like that: {error} (G24)"
         raise InvalidTopologyError(msg) from error
     except ValueError:
         pass  # Written in C, and without a signature to check. If the arguments are wrong, its first call raises.

@@ -41,7 +41,7 @@ def submit(topology: Topology) -> None:
     submitted = _captured.get()
     if submitted is None:
         msg = (
-            f"{user_line()}: topology {topology.name!r} is submitted, and nobody is there to run it: run the file with "
+            f"{user_line()}: topology {topology.name!r} is submitted, but no command runs it: run the file with "
             f"'stormspark run FILE'. In a notebook, stormspark.streamlet's builder.build(name, config) gives the topology"
         )
         raise InvalidTopologyError(msg)

@@ -61,11 +61,11 @@ class WindowConfig:
         return f"WindowConfig({self.length}, {self.slide})"
 
 
-def _length(value: object, what: str) -> Length:
+def _length(value: object, name: str) -> Length:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = timedelta(seconds=value)
     try:
-        return as_length(value, what)
+        return as_length(value, name)
     except InvalidTopologyError as error:
-        msg = f"{user_line()}: {error}; a number is one of seconds (G24)"
+        msg = f"{user_line()}: {error}; a plain number means seconds (G24)"
         raise InvalidTopologyError(msg) from error

@@ -183,7 +183,7 @@ class WindowBolt(WindowedBolt):
             for made in self.makes.results(elements, time):
                 self._collector.emit((made,), OUTPUT)
         except Exception as error:
-            self.operation.tell(error, self._stage, time)
+            self.operation.annotate(error, self._stage, time)
             raise
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:

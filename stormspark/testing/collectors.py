@@ -191,9 +191,9 @@ class RecordingCollector(_Recorder):
         self.failed.append(tup)
         self.reasons.append(reason)
 
-    def _settle(self, tup: Tuple, what: str) -> None:
+    def _settle(self, tup: Tuple, call: str) -> None:
         if tup.state == 1:
-            msg = f"{what} of {tup!r}, which component {self._name!r} has acked or failed already (E14)"
+            msg = f"{call} of {tup!r}, which component {self._name!r} has acked or failed already (E14)"
             raise AssertionError(msg)
         tup.state = 1
 

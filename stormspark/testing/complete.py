@@ -191,15 +191,17 @@ def _not_complete(reason: str, before: TopologyStatistics, now: TopologyStatisti
         more = component.emitted - before.components[name].emitted
         if component.kind == "spout" and more:
             why.append(
-                f"spout {name!r} goes on, it has emitted {component.emitted} tuples: give it an end, or replace it by "
+                f"spout {name!r} still emits, {component.emitted} tuples so far: give it an end, or replace it with "
                 f"mocked_sources"
             )
         elif component.kind == "spout" and component.pending:
-            why.append(f"spout {name!r} waits for the end of {component.pending} trees: does every bolt ack?")
+            why.append(
+                f"spout {name!r} waits for the end of {component.pending} trees: check that every bolt acks"
+            )
         elif component.queued:
             why.append(f"{component.queued} tuples wait for bolt {name!r}")
         elif more:
-            why.append(f"bolt {name!r} goes on, it has emitted {component.emitted} tuples")
+            why.append(f"bolt {name!r} still emits, {component.emitted} tuples so far")
     return (
         f"topology {now.topology!r} is not complete, {reason}: {'; '.join(why) or 'no batch has ended yet'}"
     )
@@ -229,7 +231,7 @@ def _with_mocks(topology: Topology, mocks: Mapping[str, MockedTuples]) -> Topolo
         original = components.get(name)
         if original is None or original.kind != "spout":
             spouts = [c.id for c in components.values() if c.kind == "spout"]
-            msg = f"mocked_sources names {name!r}, which is no spout of topology {topology.name!r}; its spouts are {spouts}"
+            msg = f"mocked_sources names {name!r}, which is not a spout of topology {topology.name!r}; its spouts are {spouts}"
             raise InvalidTopologyError(msg)
         mock = FixedTupleSpout(tuples, streams=original.streams.values())
         for one in mock.source_tuples:

@@ -94,7 +94,8 @@ class FixedTupleSpout(Spout):
         self._collector = collector
         if self._tracker is not None and not self._tracker.is_reachable:
             context.logger.warning(
-                "FixedTupleSpout %r was made on another host, or its process is gone: nobody counts what is completed",
+                "FixedTupleSpout %r was created on another host, or by a process that has ended: its completed tuples are not "
+                "counted",
                 context.this_component_id,
             )
             self._tracker = None

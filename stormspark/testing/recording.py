@@ -16,7 +16,7 @@ __all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
 AUTO_HOOKS = "topology.auto.task.hooks"
 _WHERE = "testing.recording"
 _MOST = "testing.recording.most"
-_TELL_EVERY = 1000  # of the tuples beyond the limit, how many pass between two reports
+_REPORT_EVERY = 1000  # of the tuples beyond the limit, how many pass between two reports
 
 
 class Emission(NamedTuple):
@@ -100,8 +100,8 @@ class RecordEmits(TaskHook):
         """Record the emit."""
         self._left -= 1
         if self._left < 0:
-            if self._left % _TELL_EVERY == _TELL_EVERY - 1:
-                self._tell_endless()
+            if self._left % _REPORT_EVERY == _REPORT_EVERY - 1:
+                self._report_endless()
             return
         emission = Emission(time.monotonic_ns(), self._component, info.task, info.stream, info.values)
         if self._spool is None:
@@ -117,7 +117,7 @@ class RecordEmits(TaskHook):
             )
             raise SerializationError(msg) from error
 
-    def _tell_endless(self) -> None:
+    def _report_endless(self) -> None:
         if self._spool is None:
             assert self._recording is not None
             self._recording.add_endless(self._component)

@@ -65,12 +65,12 @@ class Spool:
         """Whether this process can read and write the folder."""
         return os.access(self.folder, os.R_OK | os.W_OK | os.X_OK)
 
-    def check(self, what: str) -> None:
-        """Raise `UnsupportedEnvironmentError` if the folder can't be reached; ``what`` names the object that needs it."""
+    def check(self, user: str) -> None:
+        """Raise `UnsupportedEnvironmentError` if the folder can't be reached; ``user`` names the object that needs it."""
         if not self.is_reachable:
             msg = (
-                f"{what}: the folder {self.folder} can't be reached on host {socket.gethostname()!r}. The test and all workers "
-                f"must run on one host, as one user, and the process that runs the test must still be there"
+                f"{user}: the folder {self.folder} can't be reached on host {socket.gethostname()!r}. The test and all workers "
+                f"must run on one host, as one user, and the process that runs the test must still live"
             )
             raise UnsupportedEnvironmentError(msg)
 

@@ -81,7 +81,7 @@ def _wait(running: RunningTopology, spout_emits: int, timeout: float) -> Topolog
             msg = f"topology {running.name!r} has ended; {_standing(now, spout_emits)}"
             raise StormsparkError(msg)
         if time.monotonic() > deadline:
-            msg = f"topology {running.name!r}: waited {timeout:g} s in vain; {_standing(now, spout_emits)}"
+            msg = f"topology {running.name!r}: not done after {timeout:g} s; {_standing(now, spout_emits)}"
             raise TimeoutError(msg)
         if isinstance(running, LocalTopology) and running.is_simulated:
             running.advance_time(_SIMULATED_SECS)

@@ -67,7 +67,7 @@ class BatchOutputCollector:
         return self._collector
 
     def _too_early(self) -> str:
-        return f"{self._place or 'a batch bolt'}: emit in execute, finish_batch or emit_batch, not before"
+        return f"{self._place or 'a batch bolt'}: emit only in execute, finish_batch or emit_batch"
 
 
 class BatchBolt(Component, ABC):

@@ -84,7 +84,7 @@ class TransactionalTopologyBuilder:
         parallelism: int | None = None,
     ) -> None:
         if not isinstance(id, str) or not id:
-            msg = f"{user_line()}: a transactional topology's id must be a text that is not empty, got {id!r} (G1)"
+            msg = f"{user_line()}: a transactional topology's id must be a string that is not empty, got {id!r} (G1)"
             raise InvalidTopologyError(msg)
         self._id = id
         self._builder = TopologyBuilder()
@@ -147,7 +147,7 @@ class TransactionalTopologyBuilder:
             raise InvalidTopologyError(msg)
         if isinstance(bolt, TwoPhaseStatefulComponent):
             msg = (
-                f"{user_line()}: batch bolt {component_id!r} is a TwoPhaseStatefulComponent, whose post_save comes when the "
+                f"{user_line()}: batch bolt {component_id!r} is a TwoPhaseStatefulComponent, but post_save would come when the "
                 f"instance of its batch is gone (G6): make it a StatefulComponent, or a BasicBolt"
             )
             raise InvalidTopologyError(msg)
@@ -162,8 +162,8 @@ class TransactionalTopologyBuilder:
         for stream in declared.streams.values():
             if AttemptFirst.FIELD in stream.fields:
                 msg = (
-                    f"{user_line()}: stream {stream.id!r} of spout {spout_id!r} has a field {AttemptFirst.FIELD!r}, and in a "
-                    f"transactional topology the attempt comes first under that name (G2): rename the field"
+                    f"{user_line()}: stream {stream.id!r} of spout {spout_id!r} has a field {AttemptFirst.FIELD!r}, but in a "
+                    f"transactional topology the attempt has that name (G2): rename the field"
                 )
                 raise InvalidTopologyError(msg)
         first = self._builder.set_bolt(spout_id, AttemptFirst(declared.streams.values()), tasks)

@@ -87,7 +87,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
                 metadata = self._initialized(attempt.txid, metadata)
             except FailedException as error:
                 if not self._refused:  # Warn once, because the coordinator is called again in every batch.
-                    self._logger.warning("no transaction %d now: %s", attempt.txid, error)
+                    self._logger.warning("transaction %d can't begin now: %s", attempt.txid, error)
                 self._refused = True
                 return
         else:

@@ -26,8 +26,8 @@ class LogLines(logging.Handler):
         self._say = say
         self._burst = burst
         self._every = every
-        self._said = 0
-        self._said_at = float("-inf")
+        self._shown = 0
+        self._shown_at = float("-inf")
         self._left_out = 0
         self._logger = logging.getLogger("stormspark")
 
@@ -44,11 +44,11 @@ class LogLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a record, or count it."""
-        if self._said >= self._burst and record.created - self._said_at < self._every:
+        if self._shown >= self._burst and record.created - self._shown_at < self._every:
             self._left_out += 1
             return
         left_out = f" (and {self._left_out:,} more)" if self._left_out else ""
-        self._said, self._said_at, self._left_out = self._said + 1, record.created, 0
+        self._shown, self._shown_at, self._left_out = self._shown + 1, record.created, 0
         self._say(one_line(record) + left_out)
 
 

@@ -110,16 +110,16 @@ def _headline(statistics: TopologyStatistics) -> str:
 
 
 def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
-    yield "ms: of a spout's tuples until their trees are acked, of a bolt's in execute"
+    yield "ms: for spouts, from the emit until the tree is acked; for bolts, in execute"
     if any(component.kind == "spout" and component.failed for component in statistics.components.values()):
-        yield "failed: (by a bolt/timed out/lost with their worker)"
+        yield "failed: in brackets, by a bolt/timed out/lost with a worker"
     yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
         if component.last_error:
             last_line = component.last_error.strip().splitlines()[-1]
             yield f"{name}: {component.errors:,} errors, the last one: {last_line}"
         if component.last_failure:
-            failed = f"{component.failed:,} failed, the last that was told of: " if component.failed else ""
+            failed = f"{component.failed:,} failed, the last reported failure: " if component.failed else ""
             yield f"{name}: {failed}{component.last_failure.splitlines()[0]}"
         for metric, points in component.metrics.items():
             shown = [f"{points[task].value} [{task}]" for task in sorted(points)[:_TASKS_SHOWN]]

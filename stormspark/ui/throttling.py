@@ -33,7 +33,7 @@ def _shares(bolt: BoltPressure) -> tuple[float, float]:
     return bolt.queued_bytes / bolt.high_mark_bytes, bolt.queued / bolt.high_mark
 
 
-def why_throttled(bolt: BoltPressure, ms_a_tuple: float | None) -> str:
+def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
     """Return why a bolt slows spouts down: its queue is above its mark, or else the time per tuple and the waiting work.
 
     >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
@@ -41,16 +41,16 @@ def why_throttled(bolt: BoltPressure, ms_a_tuple: float | None) -> str:
     >>> print(why_throttled(BoltPressure(980_000, 1_000_000, 1_000_000, 104_857_600, 4.0, True), 1.0))
     queue 980,000 of 1,000,000 tuples
     >>> print(why_throttled(BoltPressure(2100, 200_000, 1_000_000, 104_857_600, 2.1, False), 1.0))
-    1.00 ms a tuple, 2.1 s of work waits
+    1.00 ms per tuple, 2.1 s of work waits
     >>> print(why_throttled(BoltPressure(0, 0, 1_000_000, 104_857_600, 0.0, False), 0.012))
-    0.012 ms a tuple
+    0.012 ms per tuple
     """
     if bolt.above:
         of_bytes, of_tuples = _shares(bolt)
         if of_bytes >= of_tuples:
             return f"queue {level(bolt.queued_bytes, bolt.high_mark_bytes)}"
         return f"queue {bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
-    cost = [] if ms_a_tuple is None else [f"{three_digits(ms_a_tuple)} ms a tuple"]
+    cost = [] if ms_per_tuple is None else [f"{three_digits(ms_per_tuple)} ms per tuple"]
     work = [f"{bolt.backlog_seconds:.1f} s of work waits"] if bolt.backlog_seconds >= _LEAST_WORK else []
     return ", ".join(cost + work) or "busy"
 
@@ -65,10 +65,10 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
         if pressure and seconds and held / seconds >= _LEAST_SHARE:
             worst_first = sorted(throttled, key=lambda bolt: -throttled[bolt])
             blamed.update(worst_first)
-            whose = ", ".join(f"{throttled[bolt] / 1000:,.1f} s by {bolt}" for bolt in worst_first)
+            shares = ", ".join(f"{throttled[bolt] / 1000:,.1f} s by {bolt}" for bolt in worst_first)
             limit = pressure.spouts[name].limit
-            now = "no limit now" if limit is None else f"limit now {limit:,} tuples a round"
-            yield f"{name}: throttled {held:,.1f} of {seconds:,.1f} s ({held / seconds:.0%}): {whose}; {now}"
+            now = "no limit now" if limit is None else f"limit now {limit:,} tuples per round"
+            yield f"{name}: throttled {held:,.1f} of {seconds:,.1f} s ({held / seconds:.0%}): {shares}; {now}"
         yield from _other_brakes(name, component, seconds)
     if pressure is None:
         return
@@ -78,13 +78,13 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
             tuples = f"{bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
             yield f"{name}: queue {tuples}, {level(bolt.queued_bytes, bolt.high_mark_bytes)}{work}"
     if blamed:
-        yield f"limits were changed {pressure.limit_changes:,} times"
+        yield f"limits changed {pressure.limit_changes:,} times"
 
 
 def _other_brakes(name: str, component: ComponentStatistics, seconds: float) -> Iterator[str]:
     """Yield lines for other reasons: a spout at max spout pending, and tuples that did not fit into a bolt's queue."""
     share = component.skipped_max_spout_ms / 1000 / (seconds * component.tasks) if seconds else 0.0
     if share >= _LEAST_SHARE:
-        yield f"{name}: not asked for {share:.0%} of the time, at topology.max.spout.pending"
+        yield f"{name}: paused for {share:.0%} of the time at topology.max.spout.pending"
     if component.shed:
         yield f"{name}: {component.shed:,} tuples did not fit into its queue and were dropped or failed"

@@ -122,7 +122,7 @@ def watch(
             return Ending.BY_ITSELF
         if interrupts.count:
             reason = Ending.INTERRUPTED
-            display.say("stopping at the end of the batch (Ctrl-C once more: at once)")
+            display.say("stopping at the end of the batch (press Ctrl-C again to stop at once)")
             break
         if seconds is not None and statistics.seconds >= seconds:
             reason = Ending.TIME_UP
@@ -138,7 +138,7 @@ def watch(
         display.show(speedometer.read(running.statistics()))
         if interrupts.count > 1:
             # Step 3.
-            display.say("ending it at once")
+            display.say("stopping at once")
             running.kill()
             running.wait(_KILLED_BY_NOW)
             return Ending.KILLED

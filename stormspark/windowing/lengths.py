@@ -86,28 +86,28 @@ Length: TypeAlias = Count | Duration
 
 def _milliseconds(n: float, unit: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int | float) or not math.isfinite(n):
-        msg = f"a Duration must be made of a finite number (C23), got {n!r}"
+        msg = f"a Duration must be created with a finite number (C23), got {n!r}"
         raise InvalidTopologyError(msg)
     return round(n * unit)
 
 
-def as_length(value: object, what: str) -> Length:
-    """Return ``value`` as a length that a window can have; raise `InvalidTopologyError`, which names ``what``.
+def as_length(value: object, name: str) -> Length:
+    """Return ``value`` as a length that a window can have; raise `InvalidTopologyError` with ``name``.
 
     >>> as_length(timedelta(seconds=2), "length")
     Duration(value=2000)
     """
     if isinstance(value, Count):
         return value
-    return as_duration(value, what, "Count(n), a Duration or a datetime.timedelta", least=1)
+    return as_duration(value, name, "Count(n), a Duration or a datetime.timedelta", least=1)
 
 
 def as_duration(
-    value: object, what: str, wanted: str = "a Duration or a datetime.timedelta", *, least: int = 0
+    value: object, name: str, wanted: str = "a Duration or a datetime.timedelta", *, least: int = 0
 ) -> Duration:
     """Return ``value`` as a duration of at least ``least`` milliseconds.
 
-    Raises `InvalidTopologyError`, which names ``what``.
+    Raises `InvalidTopologyError` with ``name``.
     """
     if isinstance(value, timedelta):
         milliseconds = round(value / timedelta(milliseconds=1))
@@ -120,9 +120,9 @@ def as_duration(
             if plain
             else ""
         )
-        msg = f"{what} must be {wanted} (C23), got {value!r} of type {type(value).__name__}{hint}"
+        msg = f"{name} must be {wanted} (C23), got {value!r} of type {type(value).__name__}{hint}"
         raise InvalidTopologyError(msg)
     if milliseconds < least:
-        msg = f"{what} must be {'positive' if least else 'not negative'} (C23), got {value!r}"
+        msg = f"{name} must be {'positive' if least else 'not negative'} (C23), got {value!r}"
         raise InvalidTopologyError(msg)
     return Duration(milliseconds)

@@ -343,7 +343,10 @@ class ItemsOfPages(Sequence[_T]):
 
     def _check(self) -> None:
         if self._version != self._held.version:
-            msg = "this window is over: with persistence it is read page by page, in execute; keep what you need of it (C41)"
+            msg = (
+                "this window is over: with persistence, its tuples are read page by page during execute; keep those that you "
+                "need (C41)"
+            )
             raise RuntimeError(msg)
 
 

@@ -18,7 +18,7 @@ from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.stories.stories import Stories
 from stormspark.worker.transactions import WorkerTransaction
-from stormspark.worker.tuples.lanes import unpack
+from stormspark.worker.tuples.unpacking import unpack
 from stormspark.worker.vectorised.lanes import unpack_batches
 from stormspark.worker.wiring import Wiring
 

@@ -27,10 +27,10 @@ def load_hook(name: str) -> TaskHook:
     try:
         hook = getattr(importlib.import_module(module), cls)()
     except Exception as error:
-        msg = f"topology.auto.task.hooks names {name!r}, which can't be made: {type(error).__name__}: {error} (J21)"
+        msg = f"topology.auto.task.hooks names {name!r}, which can't be created: {type(error).__name__}: {error} (J21)"
         raise InvalidTopologyError(msg) from error
     if not isinstance(hook, TaskHook):
-        msg = f"topology.auto.task.hooks names {name!r}, which is no TaskHook but {hook!r} (J21)"
+        msg = f"topology.auto.task.hooks names {name!r}, which is {hook!r} and not a TaskHook (J21)"
         raise InvalidTopologyError(msg)
     return hook
 

@@ -58,7 +58,7 @@ class Backlog:
         # A different bolt each time: to weigh the tuples of all bolts would cost more than the tuples do.
         self._weighed += 1
         one = behind[self._weighed % len(behind)]
-        self._tuple_bytes[one.id] = one.size_of_one()
+        self._tuple_bytes[one.id] = one.queue.size_of_one()
         return sum(bolt.waiting * self._tuple_bytes.get(bolt.id, 0) for bolt in behind)
 
     def _rows(self) -> tuple[int, int]:

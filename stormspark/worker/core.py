@@ -30,12 +30,12 @@ from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.host.messages import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
-from stormspark.worker.sources.source_rows import readable
+from stormspark.worker.sources.row_codec import readable
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import reset_timeouts
+from stormspark.worker.tuples.edges import reset_timeouts
 
 __all__ = ["Worker"]
 
@@ -174,7 +174,7 @@ class Worker:
         self.ledger.abandon(reason)
         if batch is not None:
             for spout in self.wiring.spouts:
-                spout.forget_batch(batch)
+                spout.source.forget_batch(batch)
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
@@ -258,7 +258,7 @@ class Worker:
             frames = [Frame(self.index, FrameKind.REPORT, self.index, 0, 1, report)]
         else:
             if plan.exactly_once:
-                transaction.tell_if_unsettled(step, phase)
+                transaction.warn_if_unsettled(step, phase)
             frames = self._hand_out()
         clock.superstep_ends(self.clock())
         return frames
@@ -269,8 +269,8 @@ class Worker:
         self.round_clock.round_begins(
             now,
             orders.target_secs,
-            was_limited=any(spout.limited for spout in spouts),
-            asks_freely=orders.asks_spouts and not limited,
+            was_limited=any(spout.allowance.limited for spout in spouts),
+            unlimited=orders.asks_spouts and not limited,
         )
         self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
         if self._first_round:
@@ -278,7 +278,7 @@ class Worker:
                 states.recording.begin(step.batch)
             if step.batch != self._batch_and_attempt[0]:
                 for spout in spouts:
-                    spout.next_batch()
+                    spout.life.batch_begins()
             self._batch_and_attempt = (step.batch, step.attempt)
             self.transaction.begin_batch(step)
         self.transaction.begin_round()
@@ -318,13 +318,13 @@ class Worker:
 
         The tuples leave with the next superstep, as if this one had been longer. Returns false if there is nothing to do, or no
         time for it. The gaps of the previous round are set aside from this round's time for spouts, and no more than that is
-        used; otherwise a worker that waits for a slow one would bury it.
+        used; otherwise a worker that waits for a slow one would flood it with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
             return False
         for spout in self.wiring.spouts:
-            spout.asked_again(now)
+            spout.allowance.go_on(now)
         until = now + min(_FILL_SECONDS, clock.left_to_fill)
         used_up = self.turns.ask_spouts(until, self.wiring.spouts)
         self.stories.end_superstep()
@@ -350,10 +350,10 @@ class Worker:
         return stirs
 
     def _hand_out(self) -> list[Frame]:
-        """The frames for other workers; loads come last, so that their frames cost the receiver no pass before its tuples."""
+        """Return the frames for other workers. Loads come last, so that the receiver need not run a pass before its tuples."""
         self._departures.complete()
         for listener in self._loads.listeners:
-            self._departures.add(listener, FrameKind.LOADS, 0, self._loads.telling(self.wiring.waiting_for))
+            self._departures.add(listener, FrameKind.LOADS, 0, self._loads.payload(self.wiring.waiting_for))
         return self._departures.hand_out()
 
     # -- for the process that hosts it, for people and for tests ---------------------------------------------

@@ -90,7 +90,7 @@ class Departures:
         self._ledger.parts_to_send.clear()
 
     def hand_out(self) -> list[Frame]:
-        """The frames that are sealed, in order."""
+        """Return the sealed frames, in order, and keep none of them."""
         frames, self.sealed = self.sealed, []
         self.sealed_count = self.sealed_bytes = 0
         return frames

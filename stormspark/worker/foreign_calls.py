@@ -71,14 +71,14 @@ class Mailbox:
     def post(self, call: Callable[[], object], *, is_at_work: Callable[[], bool] = lambda: False) -> None:
         """Add a call, in any thread; wait while the box is full. ``is_at_work``: whether the task may wait for the call."""
         with self._changed:
-            since, told = time.monotonic(), False
+            since, reported = time.monotonic(), False
             while len(self._calls) >= self._most and not self._closed:
                 self._changed.wait(_PATIENCE_SECS)
-                if not told and time.monotonic() - since >= _PATIENCE_SECS:
-                    told = True
+                if not reported and time.monotonic() - since >= _PATIENCE_SECS:
+                    reported = True
                     self._report(
-                        f"{self._task}: a thread of its own emits faster than the topology takes: {self._most:,} calls wait, and "
-                        f"the thread waits until there is room (W26). Do not wait for that thread inside execute or next_tuple"
+                        f"{self._task}: one of its threads emits faster than the topology takes the calls: {self._most:,} calls "
+                        f"wait, and the thread waits for room (W26). Do not wait for that thread in execute or next_tuple"
                     )
             if not self._closed:
                 self._calls.append(call)
@@ -146,8 +146,8 @@ def refuse_other_threads(task: Any) -> None:
     """Raise `EmitError` on any thread but the task's: emits of a `BasicBolt` are anchored to the tuple at hand."""
     if get_ident() != task.thread:
         msg = (
-            f"{task.name}: a BasicBolt emits inside execute, on the thread that called it; use a Bolt, whose collector may be "
-            f"called in other threads (C5, W26)"
+            f"{task.name}: a BasicBolt may emit only in execute, on the thread that called it; to emit in other threads, use "
+            f"a Bolt (C5, W26)"
         )
         raise EmitError(msg)
 

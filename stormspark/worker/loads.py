@@ -28,7 +28,8 @@ class Loads:
         self._capacity = plan.settings.receive_buffer_tuples
         self._targets = sorted({task for edge in edges for task in plan.components[edge.target].tasks})
         self._mine = {task for task in self._targets if plan.tasks[task].worker == index}
-        self._told: dict[int, int] = {}
+        #: How many tuples wait for tasks of other workers, as these have reported.
+        self._reported: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
         #: The workers that need the loads of tasks of this one.
@@ -46,14 +47,14 @@ class Loads:
 
     def take(self, payload: bytes) -> None:
         """Take in the numbers of another worker."""
-        self._told.update(pickle.loads(payload))
+        self._reported.update(pickle.loads(payload))
 
     def refresh(self, waiting_of: Callable[[int], int], in_lanes: Mapping[int, int]) -> None:
         """Update the choosers. ``waiting_of`` counts the tuples that wait for a task here.
 
         ``in_lanes`` counts those in lanes to tasks of other workers.
         """
-        waiting = Counter(self._told)
+        waiting = Counter(self._reported)
         waiting.update(in_lanes)
         loads = {
             task: min(1.0, (waiting_of(task) if task in self._mine else waiting[task]) / self._capacity)
@@ -62,6 +63,6 @@ class Loads:
         for follower in self._followers:
             follower.refresh_load(loads)
 
-    def telling(self, waiting_of: Callable[[int], int]) -> bytes:
+    def payload(self, waiting_of: Callable[[int], int]) -> bytes:
         """Return the payload for `take` in another worker: how many tuples wait for each task here."""
         return pickle.dumps({task: waiting_of(task) for task in self._mine}, 5)

@@ -58,7 +58,7 @@ class Watch:
 
     def gather(self, bolts: Iterable[BoltTask]) -> None:
         """Let more answers gather before the next look, unless somebody outside waits for an answer from one of these bolts."""
-        if not any(bolt.asks for bolt in bolts):
+        if not any(bolt.waits_for_answer for bolt in bolts):
             time.sleep(_GATHER_SECONDS)
 
 
@@ -94,7 +94,7 @@ class OutsideWork:
             return False
         turn_ends = min(until, now + _TAKE_IN_SECONDS)
         watch, clock, enter = self._watch, self._clock, self._call.enter
-        bolts = [bolt for bolt in busy if bolt.asks] or busy
+        bolts = [bolt for bolt in busy if bolt.waits_for_answer] or busy
         watch.set(bolts)
         while now < turn_ends:
             done = watch.take_in(turn_ends - now, enter)
@@ -105,7 +105,7 @@ class OutsideWork:
                 break
             if done:
                 busy = [bolt for bolt in busy if bolt.outside and bolt.fatal is None]
-                bolts = [bolt for bolt in busy if bolt.asks] or busy
+                bolts = [bolt for bolt in busy if bolt.waits_for_answer] or busy
                 if not bolts or any(bolt.ready >= _WORTH_A_TURN for bolt in self.bolts):
                     break
                 watch.set(bolts)

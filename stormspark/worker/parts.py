@@ -3,17 +3,17 @@
 Each part knows only those above it in this list:
 
     call            the user code that runs now                                  current_call.py
-    stories         who has not acked a tree that failed                         stories/
+    stories         which tasks have not acked a tree that failed                stories/
     ledger          which trees are done                                         acker/ledger.py
     services        contexts, timers and threads for tasks                       services.py
     refusals        tuples that can't reach their receiver                       refusals.py
     departures      lanes and frames for other workers                           departures.py
-    loads           how much waits for tasks, for choosers that follow load      loads.py
+    loads           how many tuples wait, for choosers that follow load          loads.py
     wiring          the tasks, and where their streams lead                      wiring.py
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
     outside         waiting for tuples that bolts work on outside                outside.py
-    turns           who runs when: bursts, passes, chunks, timers                turns.py
+    turns           the order of work: bursts, passes, chunks, timers            turns.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
     arrivals        the entry for frames of other workers                        arrivals.py
     reporter        the report to the driver at the end of a round               reporting.py
@@ -112,8 +112,6 @@ def make_parts(
         states.recording = recording = InputRecording(files, state.generation, index, wiring.bolts)
         for bolt in wiring.bolts:
             bolt.inputs = recording.tasks[bolt.id]
-    for spout in wiring.spouts:
-        spout.waits_for_commit = plan.exactly_once
     for bolt in wiring.bolts:
         bolt.in_transactions = plan.exactly_once
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)

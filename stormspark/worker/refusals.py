@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from stormspark.acker import Ledger, Outcome, Roots, Verdict
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.edges import fail_roots
 
 __all__ = ["Refusals"]
 
@@ -40,7 +40,7 @@ class Refusals:
             bolt.counters.failed += 1
             fail_roots(self._ledger, roots, Verdict(Outcome.FAILED, reason, bolt.component.id, bolt.id))
         bolt.abort(reason)
-        bolt.report_error(f"a tuple was not given to it, and its trees fail: {reason}")
+        bolt.report_error(f"it can't receive a tuple, whose trees fail: {reason}")
 
     def refuse_later(self, task: int | None, roots: Roots, reason: str) -> None:
         """Refuse a row at the next `flush`, because its sender is in the middle of an emit, before its trees begin."""

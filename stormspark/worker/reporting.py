@@ -73,13 +73,13 @@ class Reporter:
             incarnation=self._incarnation,
             batch=step.batch,
             counters=counters,
-            errors=tuple(error for task in tasks for error in task.take_errors()),
-            failures=tuple(failure for task in tasks for failure in task.take_failures()),
+            errors=tuple(error for task in tasks for error in task.reports.take_errors()),
+            failures=tuple(failure for task in tasks for failure in task.reports.take_failures()),
             fatal=self._wiring.fatal,
             backlog=backlog,
             idle=self.was_idle,
             at_rest=self.was_idle and not self._outside.bolts and no_tree_open,
-            data_points=tuple(point for task in tasks for point in task.take_data_points()),
+            data_points=tuple(point for task in tasks for point in task.metrics.take()),
             loads=loads,
             worked=self._round.worked,
             filled=self._round.filled,
@@ -110,5 +110,5 @@ class Reporter:
 
     def _changes(self, time: AckerTime) -> Iterator[pa.Table]:
         for spout in self._spouts:
-            if changes := spout.acker_changes(time, partial(record_ids, self._random)):
+            if changes := spout.source.acker_changes(time, partial(record_ids, self._random)):
                 yield change_table(spout.component.id, spout.id, changes)

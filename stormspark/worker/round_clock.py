@@ -22,7 +22,7 @@ _STEP_SHARE = 1 / 8
 class RoundClock:
     """The times of one worker, in seconds. It reads no clock itself; ``now`` is monotonic.
 
-    ``sheds``: bolts drop or fail what does not fit. ``fills_gaps``: the worker may go on between two supersteps.
+    ``sheds``: bolts drop or fail tuples that do not fit. ``fills_gaps``: the worker may go on between two supersteps.
     """
 
     def __init__(self, plan: PhysicalPlan, *, sheds: bool) -> None:
@@ -76,11 +76,11 @@ class RoundClock:
         """Note where the next gap begins."""
         self._superstep_ended = now
 
-    def round_begins(self, now: float, target: float | None, *, was_limited: bool, asks_freely: bool) -> None:
+    def round_begins(self, now: float, target: float | None, *, was_limited: bool, unlimited: bool) -> None:
         """Begin a round that should last ``target`` seconds; None: the target stays.
 
         ``was_limited``: a limit stopped a spout in the previous round, so that round does not show how much time spouts may
-        have without a limit. ``asks_freely``: in this round spouts are called, and have no limit.
+        have without a limit. ``unlimited``: in this round spouts are called, and have no limit.
         """
         if target is not None:
             self.quantum.target = target
@@ -90,7 +90,7 @@ class RoundClock:
         self._round_began = now
         self.quantum_used_up = False
         self.worked = 0.0
-        fills = self._may_fill and asks_freely
+        fills = self._may_fill and unlimited
         self.left_to_fill = min(self._gaps, self.quantum.seconds * _MOST_FILLED) if fills else 0.0
         self._gaps = 0.0
         self.running.begin_batch(now)

@@ -20,7 +20,7 @@ __all__ = ["TaskServices"]
 
 
 class TaskServices:
-    """The one `Host` of all tasks of a worker; see `stormspark.worker.task.Host`.
+    """The one `Host` of all tasks of a worker; see `stormspark.worker.task_host.Host`.
 
     ``epoch`` is the time, in seconds since 1970, at which ``clock`` stood at 0.
     """

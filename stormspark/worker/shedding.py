@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import Tuple
-from stormspark.worker.tuples.collectors import close_edges, fail_roots
+from stormspark.api.tuple_state import SETTLED
+from stormspark.worker.tuples.edges import close_edges, fail_roots
 
 if TYPE_CHECKING:
     from stormspark.acker import Ledger
@@ -31,46 +32,46 @@ class Shedding:
         self._strategy = settings.backpressure_strategy
         self._most_tuples, self._most_bytes = settings.tuple_marks[0], settings.byte_marks[0]
         self._interval = settings.error_interval_secs
-        self._untold = 0
-        self._told_at: float | None = None
+        self._unreported = 0
+        self._reported_at: float | None = None
 
     def excess(self) -> int:
         """Return how many of the waiting tuples do not fit."""
         waiting = self._task.waiting
         if not waiting:
             return 0
-        fit = max(1, min(self._most_tuples, int(self._most_bytes / self._task.size_of_one())))
+        fit = max(1, min(self._most_tuples, int(self._most_bytes / self._task.queue.size_of_one())))
         return max(0, waiting - fit)
 
     def shed(self, excess: int, now: float) -> None:
         """Drop or fail the newest ``excess`` tuples, but no ticks. Report it once per interval; ``now`` is in seconds."""
         task = self._task
-        newest = task.take_newest(excess)
+        newest = task.queue.take_newest(excess)
         if self._strategy == "fail":
             verdict = Verdict(Outcome.FAILED, self._full(), task.component.id, task.id)
             for values, source, roots in newest:
                 fail_roots(self._ledger, roots, verdict)
                 if task.hooks:
                     tup = Tuple(values, source, roots)
-                    tup.state = 1
-                    task.tell_failed(tup)
+                    tup.state = SETTLED
+                    task.call_fail_hooks(tup)
         else:
             for _, _, roots in newest:
                 close_edges(self._ledger, roots)
         task.counters.shed += len(newest)
-        self._untold += len(newest)
-        if self._untold and (self._told_at is None or now - self._told_at >= self._interval):
-            self._tell(now)
+        self._unreported += len(newest)
+        if self._unreported and (self._reported_at is None or now - self._reported_at >= self._interval):
+            self._report(now)
 
-    def _tell(self, now: float) -> None:
+    def _report(self, now: float) -> None:
         what = "failed" if self._strategy == "fail" else "were dropped"
-        since = "" if self._told_at is None else f" in the last {now - self._told_at:.0f} s"
+        since = "" if self._reported_at is None else f" in the last {now - self._reported_at:.0f} s"
         component = self._task.component
         self._task.report_error(
-            f"{self._untold:,} tuples {what}{since}: {self._full()}. Give bolt {component.id!r}, declared at "
+            f"{self._unreported:,} tuples {what}{since}: {self._full()}. Give bolt {component.id!r}, declared at "
             f"{component.declared_at}, more tasks or less work, or set the strategy to 'slow' (X51)"
         )
-        self._untold, self._told_at = 0, now
+        self._unreported, self._reported_at = 0, now
 
     def _full(self) -> str:
         waiting, where = self._task.waiting, "tuples"

@@ -62,7 +62,7 @@ class TransactionReport(NamedTuple):
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether bolts need a call at the batch's end, and what a later attempt has to know of this one (`EarlierAttempts`).
+    #: Whether bolts need a call at the batch's end; and the announcements that a later attempt needs (`EarlierAttempts`).
     begun: bool = False
     announced: Mapping[str, bytes] | None = None
     #: Whether the cause in ``aborts`` is storage or a broker that can't be reached, and not user code.
@@ -140,15 +140,15 @@ def merge_loads(reports: Iterable[WorkerReport]) -> dict[int, TaskLoad]:
     return {task: load for report in reports for task, load in report.loads.items()}
 
 
-def merge_progress(told: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:
+def merge_progress(reports: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:
     """Merge the progress that several tasks, or workers, report of each source spout in one batch.
 
     >>> merge_progress([{"s": SourceProgress(3, {"t-0": 7, "t-1": 2})}, {"s": SourceProgress(1, {"t-0": 5})}])
     {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0, limit=None)}
     """
     by_component: dict[str, list[SourceProgress]] = {}
-    for one in told:
-        for component, progress in one.items():
+    for report in reports:
+        for component, progress in report.items():
             by_component.setdefault(component, []).append(progress)
     return {component: _merged(progress) for component, progress in by_component.items()}
 
@@ -158,6 +158,6 @@ def _merged(everything: Sequence[SourceProgress]) -> SourceProgress:
     for one in everything:
         for partition, position in (one.low_marks or {}).items():
             marks[partition] = min(position, marks.get(partition, position))
-    asked = all(one.low_marks is not None for one in everything)
+    all_have_marks = all(one.low_marks is not None for one in everything)
     waiting, came = (sum(one.waiting for one in everything), sum(one.came for one in everything))
-    return SourceProgress(waiting, marks if asked else None, came)
+    return SourceProgress(waiting, marks if all_have_marks else None, came)

@@ -6,70 +6,33 @@ work behind the methods of a `TopologyContext`.
 
 from __future__ import annotations
 
-import logging
-import pickle
-import traceback
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any, Protocol
+from logging import Logger
+from typing import Any
 
 import cloudpickle
 
 from stormspark.acker import Ledger, Roots, Verdict
-from stormspark.api import EmitInfo, TaskHook, TopologyContext
+from stormspark.api import TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.errors import CheckpointError, ComponentError, UnavailableError
-from stormspark.metrics import DataPoint, Metric, TaskCounters
+from stormspark.metrics import Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import BatchAware, LivesOutside, TransactionAttempt
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.state.task_state import TaskState
 from stormspark.worker.step import ErrorReport
-from stormspark.worker.stories.stories import Stories
-from stormspark.worker.tuples.collectors import fail_roots
-from stormspark.worker.tuples.outlets import Outlet, WrappedOutlet
-from stormspark.worker.tuples.salvage import error_text
+from stormspark.worker.task_host import Host
+from stormspark.worker.task_metrics import TaskMetrics
+from stormspark.worker.task_reports import TaskReports
+from stormspark.worker.tuples.edges import fail_roots
+from stormspark.worker.tuples.hooked_outlets import add_hooks, remove_hooks
+from stormspark.worker.tuples.outlets import Outlet
 
-__all__ = ["Host", "Task"]
-
-
-class Host(Protocol):
-    """The side of a worker that its tasks use."""
-
-    #: Monotonic seconds.
-    clock: Callable[[], float]
-    ledger: Ledger
-    stories: Stories
-
-    def epoch(self) -> float:
-        """Seconds since 1970 when `clock` was 0."""
-
-    def context(self, task: Task) -> TopologyContext:
-        """A new context for a new instance of the task."""
-
-    #: Whether user code has started threads of its own.
-    guarded: bool
-    #: The task whose ``execute`` runs now.
-    executing: Task | None
-
-    @property
-    def thread(self) -> int:
-        """The thread that runs the tasks."""
-
-    def set_timer(
-        self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
-    ) -> None:
-        """Call ``callback`` every ``seconds``; the first time after ``first`` seconds, if that is given."""
-
-    def clear_timers(self, task: Task) -> None:
-        """Drop all timers of the task, because its instance has ended."""
-
-    @property
-    def shared_executor(self) -> Executor:
-        """The thread pool of the worker."""
+__all__ = ["Task"]
 
 
 class Task:
@@ -88,12 +51,8 @@ class Task:
         self.component = component
         self.name = f"{component.id}[{plan.index}]"
         self.counters = TaskCounters()
-        self.errors: list[ErrorReport] = []
-        self.failures: list[ErrorReport] = []
-        self.data_points: list[DataPoint] = []
         self.fatal: ErrorReport | None = None
         self.outlets: dict[str, Outlet] = {}
-        self.logger = logging.getLogger(f"stormspark.task.{component.id}")
         self._conf = conf
         self._settings = component.settings
         self._host = host
@@ -103,17 +62,13 @@ class Task:
         self.hooks: list[TaskHook] = []
         #: Hooks that every instance gets, in addition to those that the topology configures.
         self.observers: list[TaskHook] = []
-        #: The unwrapped outlets, while hooks observe emits.
-        self._plain_outlets: dict[str, Outlet] | None = None
-        self._metrics: set[str] = set()
+        self.metrics = TaskMetrics(self)
         self._starting = False
-        #: When the start of an instance began, which may take long; None while none is starting. Then: when the last start
-        #: ended.
+        #: When the start of an instance began (None: none is starting), which may take long; and when the last start ended.
         self.begins_since: float | None = None
         self.begun_at = float("-inf")
-        #: When errors were reported, and when failures of trees were, by their kind.
-        self._told: deque[float] = deque(maxlen=self._settings.errors_per_interval)
-        self._failures_told: dict[str, deque[float]] = {}
+        #: The errors, and the failures of trees, that the driver has not got yet.
+        self.reports = TaskReports(component, plan.id, self.name, self._clock)
         #: State that outlives the task's instances and its process; None for a component without state.
         self.state: TaskState | None = None
         if component.kind_of_state:
@@ -145,11 +100,9 @@ class Task:
     def _start(self) -> None:
         self.let_go()
         self._host.clear_timers(self)
-        self._metrics.clear()
+        self.metrics.forget()
         self.hooks.clear()
-        if self._plain_outlets is not None:
-            self.outlets.update(self._plain_outlets)
-            self._plain_outlets = None
+        remove_hooks(self.outlets)
         self.mailbox.close()  # it belonged to the previous instance
         self.mailbox = Mailbox(self.name, self.report_error)
         instance = self._instance()
@@ -189,6 +142,16 @@ class Task:
 
     def connect(self) -> None:
         """Take over the outlets, which have changed."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The worker's ledger."""
+        return self._ledger
+
+    @property
+    def guarded(self) -> bool:
+        """Whether user code has threads of its own."""
+        return self._host.guarded
 
     @property
     def thread(self) -> int:
@@ -260,7 +223,7 @@ class Task:
         if not self.state.take_over(txid):
             return
         try:
-            self.state.tell_committed(instance, txid)
+            self.state.call_post_save(instance, txid)
         except Exception as error:
             self.report_error(error)
             if not self.state.tries_again(instance):
@@ -307,11 +270,11 @@ class Task:
         component = self._batch_aware
         if component is None or not component.announces:
             return None
-        said = component.announcement()
-        if said is None:
+        announced = component.announcement()
+        if announced is None:
             return None
         try:
-            return cloudpickle.dumps(said, 5)  # type: ignore[no-any-return]
+            return cloudpickle.dumps(announced, 5)  # type: ignore[no-any-return]
         except Exception as error:
             self.abort(f"what it has to say of its batch can't be pickled: {type(error).__name__}: {error}")
             self.report_error(error)
@@ -337,31 +300,7 @@ class Task:
         if not self._starting:
             msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare (J18)"
             raise RuntimeError(msg)
-        if name in self._metrics:
-            msg = f"{self.name}: there is a metric {name!r} already (J18); choose another name"
-            raise RuntimeError(msg)
-        if not isinstance(metric, Metric):
-            msg = f"{self.name}: metric {name!r} must be a Metric, with get_value_and_reset(), got {metric!r}"
-            raise TypeError(msg)
-        self._metrics.add(name)
-
-        def read() -> None:
-            value = metric.get_value_and_reset()
-            try:
-                pickle.dumps(value, 5)
-            except Exception as error:
-                self.report_error(
-                    f"metric {name!r} has read a value of type {type(value).__qualname__}, which can't go to the driver: "
-                    f"{error_text(error)}. Return numbers, strings, or lists and dicts of them (J18)"
-                )
-                return
-            if value is not None:
-                at_ms = int(self.now() * 1000)
-                self.data_points.append(
-                    DataPoint(self.component.id, self.id, name, value, at_ms, bucket_secs)
-                )
-
-        self.set_timer(bucket_secs, read)
+        self.set_timer(bucket_secs, self.metrics.register(name, metric, bucket_secs))
 
     def add_hook(self, hook: TaskHook) -> None:
         """Call ``hook`` for everything that this task does (J21)."""
@@ -371,58 +310,26 @@ class Task:
         if not isinstance(hook, TaskHook):
             msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
             raise TypeError(msg)
-        if self._plain_outlets is None:
-            self._plain_outlets = dict(self.outlets)
-            self.outlets.update({stream: self._observed(outlet) for stream, outlet in self.outlets.items()})
+        if not self.hooks:
+            add_hooks(self.outlets, self.id, self.hooks)
             self.connect()
         self.hooks.append(hook)
         hook.prepare(self._conf, self._host.context(self))
 
-    def _observed(self, outlet: Outlet) -> Outlet:
-        """Wrap ``outlet`` so that the hooks are called for every emit."""
-        return _Observed(outlet, self.id, self.hooks)
-
     # -- errors ----------------------------------------------------------------------------------------------
 
     def _component_error(self, what: str, error: BaseException) -> ComponentError:
-        component = self.component
-        text = "".join(traceback.format_exception(error))
-        msg = (
-            f"{component.kind} {component.id!r}, task {self.id} ({self.name}), declared at {component.declared_at}, "
-            f"{what}: {type(error).__name__}: {error}\n{text}"
-        )
-        return ComponentError(msg)
+        return self.reports.component_error(what, error)
+
+    @property
+    def logger(self) -> Logger:
+        """The logger of the component's tasks."""
+        return self.reports.logger
 
     def report_error(self, error: BaseException | str) -> None:
         """Count an error; also log it and report it to the driver, unless too many were reported of late (C4)."""
         self.counters.errors += 1
-        now = self._clock()
-        told, interval = self._told, self._settings.error_interval_secs
-        if len(told) == told.maxlen and now - told[0] < interval:
-            return
-        told.append(now)
-        text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
-        if len(told) == told.maxlen and now - told[0] < interval:
-            # The note comes first, because summaries show the last line, which has to be the error itself.
-            text = (
-                f"(the last one told for now: more than {told.maxlen} in {interval:g} s are counted only, see "
-                f"topology.max.error.report.per.interval)\n{text}"
-            )
-        self.errors.append(ErrorReport(self.component.id, self.id, text))
-        self.logger.error("%s: %s", self.name, text)
-
-    def tell_failure(self, kind: str, text: str) -> None:
-        """Log a failure of trees and report it to the driver. It is no error of this task.
-
-        Each ``kind`` has the same limit per interval as errors have.
-        """
-        now = self._clock()
-        told = self._failures_told.setdefault(kind, deque(maxlen=self._settings.errors_per_interval))
-        if len(told) == told.maxlen and now - told[0] < self._settings.error_interval_secs:
-            return
-        told.append(now)
-        self.failures.append(ErrorReport(self.component.id, self.id, text))
-        self.logger.warning("%s: %s", self.name, text)
+        self.reports.add_error(error)
 
     def raised(self, where: str, error: Exception) -> None:
         """Report ``error``, which a callback of the task raised, and restart the task (W22)."""
@@ -457,7 +364,7 @@ class Task:
 
     def stop_topology(self, error: ComponentError) -> None:
         """Stop the topology: this task gets no more calls, and the driver stops when the batch ends."""
-        self.fatal = ErrorReport(self.component.id, self.id, str(error))
+        self.fatal = self.reports.report_of(str(error))
         self.logger.critical("%s stops the topology: %s", self.name, error)
 
     def _restart(self, what: str, error: Exception) -> bool:
@@ -490,41 +397,3 @@ class Task:
         self.counters.emitted = sum(emitted for emitted, _ in counts)
         self.counters.transferred = sum(copies for _, copies in counts)
         return self.counters
-
-    def take_errors(self) -> list[ErrorReport]:
-        """Return the errors since the last call, oldest first."""
-        errors, self.errors = self.errors, []
-        return errors
-
-    def take_failures(self) -> list[ErrorReport]:
-        """Return the failures that were reported since the last call, oldest first."""
-        failures, self.failures = self.failures, []
-        return failures
-
-    def take_data_points(self) -> list[DataPoint]:
-        """Return the metrics' readings since the last call, oldest first."""
-        points, self.data_points = self.data_points, []
-        return points
-
-
-class _Observed(WrappedOutlet):
-    """An outlet that calls the hooks for every emit (J21)."""
-
-    def __init__(self, outlet: Outlet, task: int, hooks: Sequence[TaskHook]) -> None:
-        super().__init__(outlet)
-        self._task, self._hooks = task, hooks
-
-    def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
-        tasks = super().send(values, roots)
-        self._tell(values, tuple(tasks))
-        return tasks
-
-    def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        sent = super().send_direct(task, values, roots)
-        self._tell(values, (task,) * sent)
-        return sent
-
-    def _tell(self, values: tuple[Any, ...], tasks: tuple[int, ...]) -> None:
-        info = EmitInfo(values, self.source.stream, self._task, tasks)
-        for hook in self._hooks:
-            hook.emit(info)

@@ -87,7 +87,7 @@ class WorkerTransaction:
         else:
             self.hear_of_commit(step.orders.committed)
         for spout in self._spouts:
-            spout.skip(step.orders.earlier.given_up.get(spout.id, ()))
+            spout.source.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
         """Take over that batch ``committed`` is the last one that is committed, if that is new."""
@@ -153,7 +153,7 @@ class WorkerTransaction:
                 continue
             reason = self._why_it_fails()
             if reason is not None:
-                bolt.abort(f"did not hear of the end of its batch, which fails: {reason}")
+                bolt.abort(f"was not called for the end of its batch, because the batch fails: {reason}")
                 return
             self._turns.end_batch(bolt)
         reached("worker.finished")
@@ -163,7 +163,7 @@ class WorkerTransaction:
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
-    def tell_if_unsettled(self, step: Step, phase: int) -> None:
+    def warn_if_unsettled(self, step: Step, phase: int) -> None:
         """Send all other workers a frame in superstep S if this worker needs another round, or if the batch fails here.
 
         In a round that ends the batch the worker reports a fail at once, in any superstep: no committer may act if an earlier
@@ -176,16 +176,16 @@ class WorkerTransaction:
         if step.orders.ending_round:
             self._departures.seal_all()  # tuples that can't be pickled fail at this point
             reason = self._why_it_fails()
-        tells = reason is not None
-        if phase == self._plan.supersteps and not tells:
+        warns = reason is not None
+        if phase == self._plan.supersteps and not warns:
             needs_more = (
                 self._left()
                 or not self._has_ended(step)
                 or self._aborts() is not None
                 or self._wiring.fatal is not None
             )
-            tells = step.orders.may_prepare and bool(needs_more)
-        if tells:
+            warns = step.orders.may_prepare and bool(needs_more)
+        if warns:
             self.unsettled = True
             for worker in self._departures.lanes:
                 self._departures.add(worker, FrameKind.UNSETTLED, 0, (reason or "").encode(errors="replace"))
@@ -194,13 +194,13 @@ class WorkerTransaction:
         """Abort the batch if tuples arrive after it was prepared: they would be lost, or come twice. It should never happen."""
         if any(frame.kind in (FrameKind.TUPLES, FrameKind.BATCHES, FrameKind.ROWS) for frame in frames):
             first = next(iter(self._tasks.values()))
-            first.abort(f"worker {self._index} was given tuples of a batch that it had prepared")
+            first.abort(f"worker {self._index} received tuples of a batch that it had prepared")
 
     def report(self, step: Step) -> TransactionReport:
         """Make the report at the end of a round; prepare the batch for its commit if no worker has anything left of it."""
         for spout in self._spouts:
             spout.note_failures()
-        failed = {spout.id: tuple(spout.take_failed_rows()) for spout in self._spouts if spout.failed_rows}
+        failed = {spout.id: tuple(rows) for spout in self._spouts if (rows := spout.source.take_failed())}
         if self.prepared is not None:
             aborts = self._aborts()
             return self.prepared._replace(
@@ -236,7 +236,7 @@ class WorkerTransaction:
         for parts in self._ledger.parts_to_send.values():
             for _, verdict in parts.fails:
                 return verdict.reason or "a tuple has failed"
-        failed = next((tree for spout in self._spouts if (tree := spout.failed_tree) is not None), None)
+        failed = next((tree for spout in self._spouts for tree in spout.verdicts.failed()), None)
         if failed is not None:
             return f"message {failed.message_id!r} {failed.verdict}"
         return self._fails_elsewhere or None
@@ -269,11 +269,11 @@ class WorkerTransaction:
             held = bolt.held()
             if held:
                 count += len(held)
-                bolt.tell_failure(
+                bolt.reports.add_failure(
                     "held",
                     f"holds {len(held)} tuples over the end of their batch, outside of its state: if a worker dies, rows of "
-                    f"sources come again, and tuples of other spouts are lost. Keep in the state what you need of them, and ack "
-                    f"them",
+                    f"sources come again, and tuples of other spouts are lost. Store in the state what the bolt needs of them, "
+                    f"and ack them",
                 )
         return count
 

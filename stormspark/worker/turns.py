@@ -79,7 +79,7 @@ class Turns:
             if self._services.guarded and self.takes_calls and not full:
                 self.take_calls(spouts)
             for spout in spouts:
-                if spout.has_news or spout.may_emit:
+                if spout.has_verdicts or spout.may_emit:
                     self._call.enter(spout)
                     spout.deliver()
                     if spout.may_emit and not full:
@@ -100,7 +100,7 @@ class Turns:
                 break
             if full or self._wiring.fatal is not None:
                 break
-            idle = not emitted and not any(spout.has_news for spout in spouts)
+            idle = not emitted and not any(spout.has_verdicts for spout in spouts)
             waits = self._outside.bolts and (idle or self._outside.wants_answers)
             if waits and self._outside.wait(until):
                 continue
@@ -115,7 +115,7 @@ class Turns:
     def deliver_verdicts(self) -> None:
         """Deliver verdicts to all spouts."""
         for spout in self._spouts:
-            if spout.has_news:
+            if spout.has_verdicts:
                 self._call.enter(spout)
                 spout.deliver()
         self._call.enter(None)
@@ -154,7 +154,7 @@ class Turns:
             self._outside.take_in()
         late = self._one_after_another(deadline) if self.spouts_wait else self._slices(deadline)
         for spout in self._spouts:
-            if spout.has_news:
+            if spout.has_verdicts:
                 self._call.enter(spout)
                 spout.deliver()
                 self._departures.seal_full(spout)
@@ -228,7 +228,7 @@ class Turns:
         while self._outside.wait(inf):
             self.run_pass(inf)
 
-    # -- what waits ------------------------------------------------------------------------------------------
+    # -- backlog --------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
@@ -240,7 +240,7 @@ class Turns:
         """How many tuples, rows and calls of threads have to be done before the batch ends, without rows of sources."""
         return self.waiting + self.calls_at_hand()
 
-    # -- what comes in between -------------------------------------------------------------------------------
+    # -- threads and timers ----------------------------------------------------------------------------------
 
     def take_calls(self, tasks: Iterable[Task]) -> None:
         """Carry out emits, acks and fails that threads of user code have made, if they belong to the batch."""

@@ -25,7 +25,8 @@ from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.stories.stories import Stories
-from stormspark.worker.task import Host, Task
+from stormspark.worker.task import Task
+from stormspark.worker.task_host import Host
 from stormspark.worker.tuples.outlets import Delivery, Outlet, Subscription, make_outlet
 from stormspark.worker.tuples.try_serialize import serializing
 from stormspark.worker.vectorised.outlets import (
@@ -79,7 +80,14 @@ def make_tasks(plan: PhysicalPlan, index: int, host: Host, refusals: Refusals) -
             tasks[placed.id] = bolt(placed, component, conf, host)
         else:
             spout = ArrowSpoutTask if component.vectorised else SpoutTask
-            tasks[placed.id] = spout(placed, component, conf, host, acking=plan.settings.acking)
+            tasks[placed.id] = spout(
+                placed,
+                component,
+                conf,
+                host,
+                acking=plan.settings.acking,
+                waits_for_commit=plan.exactly_once,
+            )
     order = forward_order(plan.components, plan.edges)
     downstream = sorted(tasks.values(), key=lambda task: (order[task.component.id], task.id))
     bolts = [task for task in downstream if isinstance(task, BoltTask)]

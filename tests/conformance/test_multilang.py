@@ -126,7 +126,7 @@ def echoing(orders: dict[int, tuple[str, Any]], total: int, *start: str, conf: A
     ("order", "said"),
     [
         (("die", 3), "ended with exit code 3"),
-        (("write", "noise\n"), "said 'noise': it is no JSON"),
+        (("write", "noise\n"), "sent 'noise': it is not JSON"),
         (("ack twice", 0), "acked or failed already"),
         (("emit", {"tuple": [1, 2], "stream": "none"}), "'none'"),
     ],

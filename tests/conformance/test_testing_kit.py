@@ -120,7 +120,7 @@ def test_a_tracked_wait_counts_on_from_the_waits_before(start: Start) -> None:
     assert tracked.tracked_wait().components["global"].executed == 3
     assert tracked.spout_emitted == 3
     with pytest.raises(
-        TimeoutError, match=r"waited 0\.2 s in vain; spouts emitted 3 of 4; 0 pending, 0 queued, 6 executed"
+        TimeoutError, match=r"not done after 0\.2 s; spouts emitted 3 of 4; 0 pending, 0 queued, 6 executed"
     ):
         tracked.tracked_wait(1, timeout=0.2)
     assert wait_until_idle(tracked.running).total("pending") == 0
@@ -244,7 +244,7 @@ def test_a_spout_that_goes_on_is_named_on_every_engine(complete: Complete, acked
     count = builder.set_bolt("count", TestWordCounter())
     count.shuffle_grouping("endless").shuffle_grouping("ends")
     with pytest.raises(
-        TopologyNotCompleteError, match=r"spout 'endless' goes on, it has emitted \d+ tuples"
+        TopologyNotCompleteError, match=r"spout 'endless' still emits, \d+ tuples so far"
     ) as caught:
         complete(builder.create_topology("goes-on"), most=500, conf={"topology.max.spout.pending": 100})
     assert "'ends'" not in str(caught.value)
@@ -265,7 +265,7 @@ def test_two_topologies_of_one_name_do_not_run(start: Start) -> None:
     topology = builder.create_topology("only-one")
     first = start(topology)
     with pytest.raises(
-        TopologyAlreadyRunningError, match=r"a topology named 'only-one' runs already \(A14\)"
+        TopologyAlreadyRunningError, match=r"a topology named 'only-one' is already running \(A14\)"
     ):
         start(topology)
     first.stop()

@@ -61,4 +61,4 @@ def test_nothing_is_left_over(driver, tmp_path, what):
     wait_until_gone(family)
     assert not list(tmp_path.glob("stormspark-*/nimbus")), "the sockets are gone too"
     if what == "jvm":
-        assert "Spark's JVM is gone" in (tmp_path / "output").read_text()
+        assert "Spark's JVM has ended" in (tmp_path / "output").read_text()

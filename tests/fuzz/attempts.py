@@ -101,6 +101,6 @@ def small_pieces(size: int) -> Iterator[None]:
     with (
         patch("stormspark.worker.departures._FRAME_TUPLES", size),
         patch("stormspark.worker.turns._BURST", size),
-        patch("stormspark.worker.bolt_task._CHUNK_MOST", size),
+        patch("stormspark.worker.bolts.chunks._CHUNK_MOST", size),
     ):
         yield

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from stormspark.connectors.kafka import FirstPollOffsetStrategy
-from stormspark.connectors.kafka.doubts import Doubts, News
+from stormspark.connectors.kafka.doubts import Changes, Doubts
 from stormspark.connectors.kafka.offsets import (
     Committed,
     Document,
@@ -160,13 +160,13 @@ class HandingOut(RuleBasedStateMachine):
     def ends(self) -> Positions:
         return {partition: len(log) for partition, log in self.logs.items()}
 
-    def look(self) -> News:
+    def look(self) -> Changes:
         """An answer of Kafka, two seconds after the one before."""
         self.answer += 1
         positions, known = as_positions(self.document), topic_ids(self.document)
         told = dict.fromkeys(self.logs, self.answer)
         return self.doubts.look(
-            positions, known, self.ends(), self.ids, now=2.0 * self.answer, answer=self.answer, told=told
+            positions, known, self.ends(), self.ids, now=2.0 * self.answer, answer=self.answer, counts=told
         )
 
     @rule(limit=st.none() | st.integers(0, 40), most=st.integers(1, 60), again=st.booleans())
@@ -185,7 +185,7 @@ class HandingOut(RuleBasedStateMachine):
         handed_out = ranges(start, end)
         if again:  # planned anew from what Spark wrote down
             assert ranges(json.loads(json.dumps(start)), end) == handed_out
-        told = {Partition(found.topic, found.partition) for found in handed_out if found.news is not None}
+        told = {Partition(found.topic, found.partition) for found in handed_out if found.change is not None}
         assert told == {p for p in moved if p in as_positions(start)}
         for partition in moved if self.done is not None else ():
             self.done.pop(partition, None)  # type: ignore[union-attr]
@@ -193,8 +193,8 @@ class HandingOut(RuleBasedStateMachine):
         for found in handed_out:
             partition = Partition(found.topic, found.partition)
             assert places[found.place] == partition
-            if found.news is not None:
-                assert found.news[1] == after[partition] and found.size == 0
+            if found.change is not None:
+                assert found.change[1] == after[partition] and found.size == 0
                 self.open[partition] = set()  # what was open is done with, to keep the model small
                 continue
             self.seen += self.logs[partition][found.start : found.end]
@@ -288,7 +288,7 @@ def test_a_log_is_given_up_only_after_four_answers_and_five_seconds(
             {"t": id} if id else {},
             now=now,
             answer=number,
-            told={partition: told},
+            counts={partition: told},
         )
         assert news.held == ({partition} if end < 100 else set()) and not news.remade
         said_enough = len(low) >= 4 and low[-1][0] - low[0][0] >= 5

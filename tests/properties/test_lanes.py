@@ -14,8 +14,9 @@ from stormspark.acker import Outcome, Roots, SpoutAccount, Verdict
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
-from stormspark.worker.tuples.collectors import fail_roots
-from stormspark.worker.tuples.lanes import Lanes, unpack
+from stormspark.worker.tuples.edges import fail_roots
+from stormspark.worker.tuples.lanes import Lanes
+from stormspark.worker.tuples.unpacking import unpack
 
 _SENDERS, _TARGETS, _STREAMS = (1, 2, 3), (7, 8), ("default", "late", "errors")
 _SOURCES = {

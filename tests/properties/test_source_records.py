@@ -25,7 +25,9 @@ from stormspark.checkpoint.acker_journal import AckerJournal
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spi import RangeSpout
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA, AckerLog, change_table
-from stormspark.worker.sources.source_rows import Row, SourceRows, decode, encode
+from stormspark.worker.sources.row_codec import decode, encode
+from stormspark.worker.sources.rows import Row
+from stormspark.worker.sources.source_rows import SourceRows
 
 DELAY = 8.0
 
@@ -138,8 +140,8 @@ class Driver:
         journal = AckerJournal(files, ACKER_SCHEMA, DELAY, 0)
         self.writer, self._time = AckerWriter(journal), AckerTime(DELAY)
 
-    def time_to_tell(self) -> AckerTime:
-        """As `DurableAcker.time_to_tell`."""
+    def time_to_report(self) -> AckerTime:
+        """As `DurableAcker.time_to_report`."""
         self.writer.settle()
         return replace(self._time, tried=self.writer.tried)
 
@@ -200,7 +202,7 @@ class Life(RuleBasedStateMachine):
 
     def tell(self) -> None:
         """The end of an attempt at a batch, with its report."""
-        time = self.driver.time_to_tell()
+        time = self.driver.time_to_report()
         changes = change_table("spout", 1, self.rows.changes(time, self.draw))
         self.log.add([changes], self.attempt, time.tried)
 
@@ -321,7 +323,7 @@ def test_an_outage_makes_no_report_larger(fault: str) -> None:
     for attempt in range(120):
         log.begin_batch(7)
         rows.add(7, 0, [(number, random.randbytes(1000)) for number in range(100)])
-        time = driver.time_to_tell()
+        time = driver.time_to_report()
         changes = rows.changes(time, lambda count: [random.getrandbits(62) + 1 for _ in range(count)])
         log.add([change_table("spout", 1, changes)], attempt, time.tried)
         sizes.append(sum(len(data) for _, data in log.unconfirmed))

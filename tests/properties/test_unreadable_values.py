@@ -19,9 +19,10 @@ from stormspark.acker import Outcome, SpoutAccount, Verdict
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
-from stormspark.worker.tuples.collectors import close_edges, fail_roots
-from stormspark.worker.tuples.lanes import Lanes, unpack
+from stormspark.worker.tuples.edges import close_edges, fail_roots
+from stormspark.worker.tuples.lanes import Lanes
 from stormspark.worker.tuples.salvage import salvage
+from stormspark.worker.tuples.unpacking import unpack
 from tests.unit.worker.unreadable import LEFT, UNREADABLE, Fine, Node, Raises, Sometimes
 
 _SOURCES = {

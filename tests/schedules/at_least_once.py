@@ -142,8 +142,8 @@ class Acker:
         self.begins = False
         self.writer, self._time = AckerWriter(journal), AckerTime(_DELAY, journal.last_time or 0)
 
-    def time_to_tell(self) -> AckerTime:
-        """As `DurableAcker.time_to_tell`."""
+    def time_to_report(self) -> AckerTime:
+        """As `DurableAcker.time_to_report`."""
         self.writer.settle()
         return replace(self._time, tried=self.writer.tried)
 
@@ -283,7 +283,7 @@ class AtLeastOnce(Engine):
             for task in self.plan.components["rows"].tasks
             if (limit := self.schedule.choose("limit", f"r{round_number} of task {task}", 4))
         }
-        time = self.acker.time_to_tell() if tell else None
+        time = self.acker.time_to_report() if tell else None
         orders = RoundOrders(round=round_number, limits=limits or None, acker_time=time)
         return self._supersteps(number, orders)
 

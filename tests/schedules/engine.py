@@ -29,7 +29,7 @@ from stormspark.worker.host.desk import Desk, RefusedError
 from stormspark.worker.host.messages import Request
 from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
 from stormspark.worker.sources.row_spout import DeadLetters
-from stormspark.worker.sources.source_rows import Row
+from stormspark.worker.sources.rows import Row
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import WorkerReport, fatal_error
 from tests.schedules.components import OutboxSink
@@ -496,8 +496,8 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
     values: Mapping[str, Any] = {
         "stormspark.worker.departures._FRAME_TUPLES": pieces.frame,
         "stormspark.worker.turns._BURST": pieces.burst,
-        "stormspark.worker.spout_task._EMITS_A_TURN": pieces.burst,
-        "stormspark.worker.bolt_task._CHUNK_FIRST": pieces.chunk,
+        "stormspark.worker.spout_task._EMITS_PER_TURN": pieces.burst,
+        "stormspark.worker.bolts.chunks._CHUNK_FIRST": pieces.chunk,
         "stormspark.worker.transactions.reached": reached,
         "stormspark.worker.state.batch_state.reached": reached,
         "stormspark.checkpoint.batch_commits.reached": reached,

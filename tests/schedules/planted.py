@@ -17,7 +17,9 @@ from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
 from stormspark.worker.host.desk import Desk
 from stormspark.worker.sources.acker_log import AckerLog
+from stormspark.worker.sources.source_rows import SourceRows
 from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.spouts.verdict_queues import TransactionVerdicts
 from stormspark.worker.step import TransactionReport
 from stormspark.worker.task import Task
 from stormspark.worker.transactions import WorkerTransaction
@@ -44,7 +46,7 @@ def _prepares_alone() -> Iterator[None]:
 
     with (
         patch.object(WorkerTransaction, "report", report),
-        patch.object(WorkerTransaction, "tell_if_unsettled", _nothing),
+        patch.object(WorkerTransaction, "warn_if_unsettled", _nothing),
     ):
         yield
 
@@ -117,17 +119,17 @@ def _parts_are_dropped_at_the_deadline() -> Iterator[None]:
 def _acks_do_not_wait() -> Any:
     """Spouts hear of acks as soon as trees have ended."""
 
-    def has_news(self: SpoutTask) -> bool:
-        ended, self.account.ended = self.account.ended, []
+    def is_ready(self: TransactionVerdicts) -> bool:
+        ended, self._account.ended = self._account.ended, []
         self._decided += ended
-        return bool(self._decided) and not self.suspended
+        return bool(self._decided)
 
-    return patch.object(SpoutTask, "has_news", property(has_news))
+    return patch.object(TransactionVerdicts, "is_ready", property(is_ready))
 
 
 def _dead_letters_are_acked_at_once() -> Any:
     """A row of which no tuple is made is acked while its batch runs."""
-    return patch.object(SpoutTask, "_nothing_of", lambda self, message_id: self.spout.ack(message_id))
+    return patch.object(SpoutTask, "_ack_without_tuple", lambda self, message_id: self.spout.ack(message_id))
 
 
 @contextmanager
@@ -158,7 +160,7 @@ def _instances_stay() -> Any:
 
 def _rows_are_kept() -> Any:
     """Rows of a batch that comes again are not forgotten."""
-    return patch.object(SpoutTask, "forget_batch", _nothing)
+    return patch.object(SourceRows, "forget_batch", _nothing)
 
 
 @contextmanager
@@ -245,20 +247,20 @@ def _errors_of_post_save_are_told_only() -> Any:
         assert self.state is not None
         if self.state.take_over(txid):
             with suppress(Exception):
-                self.state.tell_committed(self.instance, txid)
+                self.state.call_post_save(self.instance, txid)
 
     return patch.object(Task, "commit_state", commit_state)
 
 
 def _committers_act_after_a_fail() -> Any:
     """In a round that ends the batch nobody hears of a fail elsewhere."""
-    whole = WorkerTransaction.tell_if_unsettled
+    whole = WorkerTransaction.warn_if_unsettled
 
     def tell(self: WorkerTransaction, step: Any, phase: int) -> None:
         if phase == self._plan.supersteps:
             whole(self, step, phase)
 
-    return patch.object(WorkerTransaction, "tell_if_unsettled", tell)
+    return patch.object(WorkerTransaction, "warn_if_unsettled", tell)
 
 
 def _kept_rows_are_forgotten() -> Any:
@@ -270,9 +272,8 @@ def _kept_rows_that_fail_leave_the_table() -> Any:
     """As if each tree that has ended were acked."""
 
     def held_rows(self: SpoutTask) -> list[TaskChanges]:
-        if self._rows is None:
-            return []
-        return self._held.changes(self._rows.open_rows({tree.message_id for tree in self.account.ended}))
+        source = self.source
+        return source.held.changes(source.rows.open_rows({tree.message_id for tree in self.account.ended}))
 
     return patch.object(SpoutTask, "held_rows", held_rows)
 

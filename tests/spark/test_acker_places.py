@@ -202,7 +202,8 @@ def test_an_earlier_table_that_can_not_be_read_is_refused(
         earlier.write(commit)
     next(iter(Path(earlier.log).glob("epoch=*/*.parquet"))).unlink()
     with pytest.raises(
-        CheckpointError, match=r"what an earlier stormspark.* can't be read: .*--trigger available-now"
+        CheckpointError,
+        match=r"the open rows that an earlier stormspark.* can't be read: .*--trigger available-now",
     ):
         held.start(times=2)
     assert not (acker / "journal").exists()
@@ -220,5 +221,5 @@ def test_a_journal_and_a_query_that_do_not_belong_together_are_refused(gone: str
         last = journal.numbers()[-1]
         journal.add(last + 1, journal.read(last))
         journal.delete(range(1, last + 1))  # read long ago
-    with pytest.raises(CheckpointError, match="they do not belong together"):
+    with pytest.raises(CheckpointError, match="they do not fit together"):
         held.start(times=2)

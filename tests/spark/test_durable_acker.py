@@ -200,7 +200,7 @@ def test_records_that_grow_old_are_opened_anew_and_nothing_is_late(held: Held) -
 def test_pending_says_what_it_needs() -> None:
     told = CliRunner().invoke(main, ["pending", "nobody-knows-it"])
     assert told.exit_code == 2
-    assert "no topology 'nobody-knows-it' was started on this host by this user" in told.output
+    assert "this user has started no topology 'nobody-knows-it' on this host" in told.output
 
 
 @pytest.mark.long

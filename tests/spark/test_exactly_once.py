@@ -73,7 +73,7 @@ def test_a_table_and_offsets_of_different_pasts_are_refused(start: Start, tmp_pa
     checkpoint = tmp_path / "checkpoint"
     run(start, "pasts", checkpoint)
     shutil.rmtree(checkpoint / "spark")
-    with pytest.raises(CheckpointError, match="do not belong together"):
+    with pytest.raises(CheckpointError, match="do not fit together"):
         start(topology("pasts"), checkpoint=checkpoint)
 
 
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_a_checkpoint_is_said_at_once(
         next(iter(sorted((table / "changes").glob("*.parquet")))).unlink()
         expected = "lacks changes/"
     else:
-        tasks, expected = 2, r"has 2 tasks, and its state in .* is of 1"
+        tasks, expected = 2, r"has 2 tasks, but its state in .* is of 1"
     with pytest.raises(CheckpointError, match=expected) as caught:
         start(topology("wrong", tasks), checkpoint=checkpoint)
     assert "checkpoint" in str(caught.value)

@@ -113,7 +113,7 @@ def test_fields_leaves_rows_and_columns_as_they_are(spark: SparkSession) -> None
 def test_fields_needs_its_columns(spark: SparkSession) -> None:
     """A field that the DataFrame does not have is an error that names the columns it has (D1)."""
     with pytest.raises(
-        InvalidTopologyError, match="takes column 'Word', but the DataFrame has 'word', 'n' only"
+        InvalidTopologyError, match="uses column 'Word', but the DataFrame has only the columns 'word', 'n'"
     ):
         repartition(spark.createDataFrame([("a", 1)], "word string, n int"), ById(("n", "Word"), 3))
 
@@ -241,7 +241,9 @@ def test_the_choice_of_a_row_is_the_same_when_spark_asks_again(spark: SparkSessi
 
 def test_the_fields_of_a_partial_key_are_columns(spark: SparkSession) -> None:
     """A partial key's field that is no column is an error that names the columns (D12)."""
-    with pytest.raises(InvalidTopologyError, match="takes column 'Word', but the DataFrame has 'id' only"):
+    with pytest.raises(
+        InvalidTopologyError, match="uses column 'Word', but the DataFrame has only the columns 'id'"
+    ):
         repartition(spark.range(3), PartialKeyGrouping("Word").repartitioning(TASKS))
 
 

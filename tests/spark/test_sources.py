@@ -183,7 +183,7 @@ def test_a_restart_goes_on_where_the_checkpoint_is(
 @pytest.mark.parametrize(
     ("stream", "fields", "error"),
     [
-        (lambda spark: spark.range(3), ["n"], r"stream must return a streaming DataFrame, got a DataFrame that is no stream"),
+        (lambda spark: spark.range(3), ["n"], r"stream must return a streaming DataFrame, got a DataFrame that is not a stream"),
         (lambda spark: None, ["n"], r"stream must return a streaming DataFrame, got None"),
         (lambda spark: 1 / 0, ["n"], r"spout 'numbers': stream raised ZeroDivisionError"),
         (
@@ -292,7 +292,7 @@ def test_message_ids_are_made_of_plain_values(
     running = start(builder.create_topology("unfit-ids"))
     assert running.wait(PATIENCE_SECS)
     with pytest.raises(
-        InvalidTopologyError, match=r"id_columns name 'text', which is of type .*variant.*: message ids"
+        InvalidTopologyError, match=r"id_columns names column 'text' of type .*variant.*, but message ids"
     ):
         raise running.error or AssertionError
 
@@ -301,7 +301,9 @@ def test_the_local_engine_refuses_in_one_line() -> None:
     """It has no Spark."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", DataFrameSpout(lambda spark: None, ["n"]))
-    with pytest.raises(InvalidTopologyError, match=r"test_sources\.py:\d+: spout 'numbers' is read by Spark"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_sources\.py:\d+: spout 'numbers' can be read only by Spark"
+    ):
         submit_locally(builder.create_topology("local"))
 
 

@@ -84,7 +84,7 @@ def test_batches_in_order_and_once(spark: SparkSession, table: SparkStateTable, 
     assert state(successor) == {b"a": b"2"}
     assert state(successor, 0) == {b"a": b"1", b"b": b"1"}
     for txid in (2, 4):
-        with pytest.raises(CheckpointError, match="3 is next"):
+        with pytest.raises(CheckpointError, match="the next must be 3"):
             successor.commit(txid, [])
     with pytest.raises(CheckpointError, match="batch 2 of generation 3"):
         successor.commit(3, [rows(2, {b"a": b"9"}, generation=3)])
@@ -97,7 +97,9 @@ def test_an_earlier_driver_is_fenced_off_and_leaves_nothing(
     table.commit(0, [rows(0, {b"a": b"1"})])
     second = SparkStateTable(spark, location)
     second.open(1)
-    with pytest.raises(FencedError, match="generation 1 has written to it, this one's is 0"):
+    with pytest.raises(
+        FencedError, match="generation 1 has written to it, and this driver is of generation 0"
+    ):
         table.commit(1, [rows(1, {b"a": b"lost"})])
     with pytest.raises(FencedError):
         table.open(0)
@@ -175,7 +177,7 @@ def test_compaction_changes_nothing_that_is_retained(
     before = state(table, 3), state(table)
     table.compact(0)
     assert (table.oldest_txid, state(table, 3), state(table)) == (3, *before)
-    with pytest.raises(CheckpointError, match="can give the batches 3 to 4, not 2"):
+    with pytest.raises(CheckpointError, match="has the batches 3 to 4, but not batch 2"):
         state(table, 2)
     # a, 0 to 3, gone and n as of batch 3, and that gone is gone
     assert spark.read.format("delta").load(location).count() == 8
@@ -192,7 +194,7 @@ def test_tables_that_are_not_ours_are_refused(
 ) -> None:
     """C36: a newer version's, one that delta-rs writes, and one that somebody else has written to."""
     table.commit(0, [rows(0, {b"a": b"1"})])
-    with pytest.raises(CheckpointError, match=r"was written through Spark \(stormspark\.state\.table"):
+    with pytest.raises(CheckpointError, match=r"was written by Spark \(stormspark\.state\.table"):
         StateTable(tmp_path / "state").open(1)
     other = StateTable(tmp_path / "other")
     other.open(0)

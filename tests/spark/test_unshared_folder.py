@@ -82,7 +82,7 @@ def test_state_that_workers_would_keep_elsewhere_is_refused_at_the_start(
     assert "\n" not in said
     assert f"does not see the folder {checkpoint}/stormspark of the driver on " in said
     assert "Give a checkpoint folder that all hosts share" in said
-    assert "stormspark.state.table: driver" in said
+    assert "stormspark.state.table to driver" in said
     assert running.statistics().components["numbers"].acked == 0
     assert not list((checkpoint / "stormspark").glob("seen-*")), "nothing of it is left"
 
@@ -116,7 +116,7 @@ def test_rows_that_could_not_be_kept_are_refused_unless_the_user_allows_it(
     running = start(recording(tmp_path), checkpoint=checkpoint)
     assert running.wait(120)
     assert isinstance(running.error, UnsupportedEnvironmentError), running.error
-    assert "set stormspark.acker.durable: false" in str(running.error)
+    assert "set stormspark.acker.durable to false" in str(running.error)
     running = start(recording(tmp_path), checkpoint=checkpoint, conf={"stormspark.acker.durable": False})
     wait_for_acks(running, "numbers", 100)
     running.stop()

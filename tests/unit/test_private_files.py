@@ -173,7 +173,7 @@ def test_a_link_is_refused_also_one_to_a_good_folder(tmp_path: Path) -> None:
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("")
-    refused(tmp_path / "logs", "is no folder")
+    refused(tmp_path / "logs", "is not a folder")
 
 
 @_as_root
@@ -300,10 +300,10 @@ def test_a_pipe_or_a_device_in_place_of_a_file_does_not_hang(tmp_path: Path) -> 
     with pytest.raises(UnsupportedEnvironmentError, match="is a link or a pipe"):
         open_private(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    with pytest.raises(UnsupportedEnvironmentError, match="is no regular file"):
+    with pytest.raises(UnsupportedEnvironmentError, match="is not a regular file"):
         open_private(tmp_path / "pipe")
     os.close(reader)
-    with pytest.raises(UnsupportedEnvironmentError, match="is no regular file"):
+    with pytest.raises(UnsupportedEnvironmentError, match="is not a regular file"):
         open_private("/dev/null")
 
 
@@ -350,7 +350,7 @@ def test_a_checkpoint_that_somebody_else_made_first_is_not_read(tmp_path: Path) 
     os.chown(folder, _NOBODY, _NOBODY)
     with pytest.raises(
         UnsupportedEnvironmentError,
-        match=f"nobody, and what is read from there runs as {user_name()}",
+        match=f"nobody, but code that is read from there runs as {user_name()}",
     ):
         check_trusted(folder)
 

@@ -141,11 +141,13 @@ def test_what_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(CheckpointError, match="there is no state table at"):
         stormspark.state(tmp_path, "count")
     _counted(tmp_path)
-    with pytest.raises(CheckpointError, match=r"no state of 'counts' as of batch 0; it has that of count"):
+    with pytest.raises(
+        CheckpointError, match=r"no state of 'counts' as of batch 0; it has the state of count"
+    ):
         stormspark.state(tmp_path, "counts")
-    with pytest.raises(CheckpointError, match=r"can give the batches 0 to 0, not 5"):
+    with pytest.raises(CheckpointError, match=r"has the batches 0 to 0, but not batch 5"):
         stormspark.state(str(tmp_path), "count", txid=5)
-    with pytest.raises(TopologyNotAliveError, match="no topology 'nobody-knows' was started on this host"):
+    with pytest.raises(TopologyNotAliveError, match="started no topology 'nobody-knows' on this host"):
         stormspark.state("nobody-knows", "count")
 
 

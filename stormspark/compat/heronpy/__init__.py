@@ -1,18 +1,18 @@
 """Runs heronpy's topologies unmodified: its classes are lowered to `stormspark.api` (A40-A46, B21-B26, C20-C22, C42-C45).
 
-    project            stormspark run FILE[:NAME]: what a file of heronpy's submits or defines
+    project            the topology that a file submits or defines, for stormspark run FILE[:NAME]
     topology           Topology with its metaclass, and TopologyBuilder
-    component_spec     what ``spec()`` gives, and the streams of one
-    components         what spouts and bolts inherit
+    component_spec     the result of ``spec()``, and its streams
+    components         the base classes of spouts and bolts
     window_bolt        the two windowed bolts
-    stream, custom_grouping, task_hook, metrics, global_metrics, state, serializer, tuples, constants      what else users import
-    configuration      values that are texts where they are submitted, and typed where they are read
-    lowering           specs to `stormspark.api`'s declarations
-    groupings          Heron's groupings as ours
-    delegates          what a component emits, acks and logs through, in its task
-    tasks              the spout and the bolt that the engine sees; the user's own is inside
-    contexts           what a task may know
-    hooks              the user's task hooks, told by one of ours
+    stream, custom_grouping, task_hook, metrics, global_metrics, state, serializer, tuples, constants      other names for users
+    configuration      values that are strings when they are submitted, and typed when they are read
+    lowering           from specs to declarations of `stormspark.api`
+    groupings          from Heron's groupings to those of stormspark
+    delegates          in a task: emits, acks and logs for a component
+    tasks              the spout and the bolt of the engine, around the user's own
+    contexts           what a task can ask its context
+    hooks              calls the user's task hooks from one hook of stormspark
 
-Under ``stormspark/compat/on_path/heronpy`` are packages by the original's names that hand these out.
+The packages in ``stormspark/compat/on_path/heronpy`` have the original's names, and import from these modules.
 """

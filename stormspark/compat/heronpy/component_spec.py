@@ -40,23 +40,23 @@ class HeronComponentSpec:
         self.inputs = inputs
         self.outputs = outputs
         self.custom_config = config
-        #: The class; or a spout or bolt of stormspark's own, which goes as it is (W23). None: by its path.
+        #: The class, or a spout or bolt of stormspark, which runs unchanged (W23). None if only the class's path is known.
         self.component = component
         self.uuid = str(uuid.uuid4())
         if name is not None and not isinstance(name, str):
-            self.refuse(f"the name of a component must be a text, given: {name!r}")
+            self.refuse(f"the name of a component must be a string, given: {name!r}")
         if isinstance(par, bool) or not isinstance(par, int) or par < 1:
             self.refuse(f"par must be an integer above 0, given: {par!r}")
 
     @property
     def place(self) -> str:
-        """Where it stands and what it is, for errors."""
+        """The line, the kind, the name and the class, for errors."""
         kind = "spout" if self.is_spout else "bolt"
         named = f" {self.name!r}" if self.name is not None else ""
         return f"{self.declared_at}: {kind}{named} ({self.python_class_path})"
 
     def refuse(self, problem: str) -> None:
-        """Raise `InvalidTopologyError` with the place."""
+        """Raise `InvalidTopologyError` with the place and the problem."""
         msg = f"{self.place}: {problem} (A41)"
         raise InvalidTopologyError(msg)
 
@@ -71,13 +71,13 @@ class HeronComponentSpec:
         return GlobalStreamId(self.name or self, stream_id)
 
     def get_out_streamids(self) -> set[str]:
-        """The ids of the streams that it declares."""
+        """The ids of the streams that the component declares."""
         return {one.stream_id if isinstance(one, Stream) else "default" for one in self._listed_outputs()}
 
     def streams(self) -> dict[str, Stream]:
-        """Its streams by id: field names that stand alone are those of the default stream.
+        """The component's streams by id. Plain strings in its outputs are the fields of the default stream.
 
-        Raises TypeError for what is no list of names and `Stream`s.
+        Raises TypeError unless the outputs are a list of strings and `Stream` objects.
         """
         found: dict[str, Stream] = {}
         for output in self._listed_outputs():
@@ -103,9 +103,9 @@ class HeronComponentSpec:
         return list(outputs)
 
     def groupings(self) -> dict[tuple[str, str], Any]:
-        """What it takes: source and stream, with the grouping.
+        """The component's inputs: from (source, stream) to the grouping.
 
-        Raises TypeError or `InvalidTopologyError` for inputs that are none, with what they should be.
+        Raises TypeError or `InvalidTopologyError` if the inputs have the wrong form.
         """
         inputs = self.inputs
         if isinstance(inputs, Mapping):
@@ -120,7 +120,9 @@ class HeronComponentSpec:
         found: dict[tuple[str, str], Any] = {}
         for source, grouping in given:
             if not Grouping.is_grouping_sane(grouping):
-                self.refuse(f"A given grouping is not supported: {grouping!r}; take one of Grouping's")
+                self.refuse(
+                    f"A given grouping is not supported: {grouping!r}; use a grouping of the class Grouping"
+                )
             if isinstance(source, HeronComponentSpec):
                 source = GlobalStreamId(source, "default")  # noqa: PLW2901
             if not isinstance(source, GlobalStreamId):
@@ -128,12 +130,12 @@ class HeronComponentSpec:
                     f"{source!r} is not supported as an input: name a spec of this topology, or spec['stream']"
                 )
             if not source.is_named:
-                self.refuse(f"its input {source} is no part of this topology: it has no name")
+                self.refuse(f"its input {source} is not part of this topology, because it has no name")
             found[source.component_id, source.stream_id] = grouping
         return found
 
     def config(self) -> dict[str, Any]:
-        """Its own configuration as submitted; raises TypeError for keys that are no texts (A44)."""
+        """The component's own configuration, in Heron's form. Raises TypeError if it is no dict, or a key is no string (A44)."""
         return checked(self.custom_config, self.place)
 
 
@@ -155,12 +157,12 @@ class GlobalStreamId:
 
     @property
     def is_named(self) -> bool:
-        """Whether its component has its name already."""
+        """Whether the component has a name."""
         return isinstance(self._component, str) or self._component.name is not None
 
     @property
     def component_id(self) -> str:
-        """The component's name; before it has one, something that says so."""
+        """The component's name. Before it has one, a description without a name."""
         if isinstance(self._component, str):
             return self._component
         return (

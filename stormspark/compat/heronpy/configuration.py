@@ -1,7 +1,7 @@
-"""Heron's configurations: texts where they are submitted, typed again where they are read (A43, A44).
+"""Heron's configurations: values are strings when they are submitted, and typed again when they are read (A43, A44).
 
-So ``"12"`` is 12 to a component, whoever wrote it, and ``"true"`` is True. Values that are no texts, numbers or truth values stay
-what they are: Heron pickles them.
+So a component reads 12 for ``"12"``, and True for ``"true"``. Values other than strings, numbers and booleans do not
+change, because Heron pickles them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stormspark.errors import InvalidTopologyError
 
 __all__ = ["checked", "engine_conf", "reliability_mode", "typed", "with_defaults"]
 
-#: What only the components themselves read.
+#: The keys that only the front-end reads.
 _NOT_FOR_THE_ENGINE = frozenset(
     {TOPOLOGY_AUTO_TASK_HOOKS, TOPOLOGY_SERIALIZER_CLASSNAME, TOPOLOGY_COMPONENT_PARALLELISM}
 )
@@ -35,14 +35,14 @@ _MODES = (
     TopologyReliabilityMode.ATLEAST_ONCE,
     TopologyReliabilityMode.EFFECTIVELY_ONCE,
 )
-#: Heron looks for late tuples ten times a timeout, so that none is more than a tenth late (B25).
+#: Heron checks for timeouts ten times per timeout, so a timeout is late by a tenth of it at most (B25).
 _TIMEOUT_BUCKETS = 11
 
 
 def checked(config: object, place: str) -> dict[str, Any]:
-    """A configuration as Heron submits it: texts, numbers and truth values as texts, all else as it is.
+    """A configuration as Heron submits it: strings, numbers and booleans are strings, and other values do not change.
 
-    Raises TypeError for what is no dict, and for keys that are no texts.
+    Raises TypeError if the configuration is not a dict, or a key is not a string. ``place`` begins the message.
 
     >>> checked({"a": True, "b": 1.5, "c": [1]}, "here")
     {'a': 'true', 'b': '1.5', 'c': [1]}
@@ -67,7 +67,7 @@ def checked(config: object, place: str) -> dict[str, Any]:
 
 
 def with_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
-    """A topology's configuration as it is submitted: Heron's defaults, then its own (A43).
+    """The configuration of a topology that is submitted: its own settings, and Heron's defaults for the others (A43).
 
     >>> with_defaults({"topology.acking": "true"})["topology.reliability.mode"]
     'ATLEAST_ONCE'
@@ -79,15 +79,17 @@ def with_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(submitted: Mapping[str, Any]) -> dict[str, Any]:
-    """What a component reads: texts that look like numbers or truth values are these.
+    """The configuration that a component reads: strings that look like numbers or booleans become these.
 
     >>> typed({"a": "True", "b": "12", "c": "1.5", "d": "word", "e": [1]})
     {'a': True, 'b': 12, 'c': 1.5, 'd': 'word', 'e': [1]}
     """
-    return {key: _typed_text(value) if isinstance(value, str) else value for key, value in submitted.items()}
+    return {
+        key: _typed_string(value) if isinstance(value, str) else value for key, value in submitted.items()
+    }
 
 
-def _typed_text(text: str) -> Any:
+def _typed_string(text: str) -> Any:
     for kind in (int, float):
         try:
             return kind(text)
@@ -97,7 +99,7 @@ def _typed_text(text: str) -> Any:
 
 
 def reliability_mode(config: Mapping[str, Any]) -> str:
-    """The mode of a component or topology with this typed configuration; raises `InvalidTopologyError` for none of Heron's (C43).
+    """The reliability mode in a typed configuration. Raises `InvalidTopologyError` if Heron has no such mode (C43).
 
     >>> reliability_mode({"topology.reliability.mode": "ATLEAST_ONCE"}), reliability_mode({})
     ('ATLEAST_ONCE', 'ATMOST_ONCE')
@@ -110,9 +112,9 @@ def reliability_mode(config: Mapping[str, Any]) -> str:
 
 
 def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, Any]:
-    """What of a typed configuration the engine reads, in its words (A45).
+    """The part of a typed configuration that the engine gets, with the engine's own keys (A45).
 
-    Raises `InvalidTopologyError` for values that Heron refuses as well.
+    Raises `InvalidTopologyError` for values that Heron rejects too.
 
     >>> engine_conf({"topology.stmgrs": 2, "mine": {1, 2}, "topology.debug": True}, of_topology=True)["topology.workers"]
     2

@@ -1,4 +1,4 @@
-"""The names of Heron's settings (A45)."""
+"""The keys of Heron's settings (A45)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["DEFAULTS", "TopologyReliabilityMode"]
 
 
 class TopologyReliabilityMode:
-    """Values of ``topology.reliability.mode`` (C43)."""
+    """The values of ``topology.reliability.mode`` (C43)."""
 
     ATMOST_ONCE = "ATMOST_ONCE"
     ATLEAST_ONCE = "ATLEAST_ONCE"
@@ -31,7 +31,7 @@ TOPOLOGY_CONTAINER_PADDING_PERCENTAGE = "topology.container.padding.percentage"
 TOPOLOGY_CONTAINER_RAM_PADDING = "topology.container.ram.padding"
 TOPOLOGY_CONTAINER_RAM_REQUESTED = "topology.container.ram"
 TOPOLOGY_DEBUG = "topology.debug"
-#: Of releases that had no reliability modes.
+#: From releases without reliability modes.
 TOPOLOGY_ENABLE_ACKING = "topology.acking"
 TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
 TOPOLOGY_MAX_SPOUT_PENDING = "topology.max.spout.pending"
@@ -48,7 +48,7 @@ TOPOLOGY_TEAM_NAME = "topology.team.name"
 TOPOLOGY_TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 TOPOLOGY_WORKER_CHILDOPTS = "topology.worker.childopts"
 
-#: What every topology of heronpy's has unless it says otherwise (A43).
+#: The settings of every topology of heronpy that does not set them itself (A43).
 DEFAULTS = {
     TOPOLOGY_DEBUG: "false",
     TOPOLOGY_STMGRS: "1",

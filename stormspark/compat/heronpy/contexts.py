@@ -56,7 +56,7 @@ class TopologyContext:
 
     @abstractmethod
     def get_component_tasks(self, component_id: str) -> list[int]:
-        """The task ids of a component; none for no such component."""
+        """The task ids of a component. An empty list if there is no such component."""
         raise NotImplementedError
 
     @abstractmethod
@@ -89,16 +89,16 @@ class TaskContext(TopologyContext):
         return self._context.topology_name
 
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
-        """Read ``metric`` every so often. Raises RuntimeError for a name in use, and after ``initialize`` (J18)."""
+        """Read ``metric`` periodically. Raises RuntimeError if the name is in use, and after ``initialize`` (J18)."""
         registered = metric if isinstance(metric, Metric) else StateMetric(metric.get_value_and_reset)
         self._context.register_metric(name, registered, time_bucket_in_sec)
 
     def get_metrics_collector(self) -> TaskContext:
-        """Heron's own way to `register_metric`."""
+        """Return this context: Heron's components call `register_metric` of the result."""
         return self
 
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
-        """What a component takes."""
+        """See `TopologyContext.get_sources`."""
         return _sources_of(self._sources, component_id)
 
     def get_component_tasks(self, component_id: str) -> list[int]:
@@ -107,7 +107,7 @@ class TaskContext(TopologyContext):
         return self._context.component_tasks(component_id) if known else []
 
     def add_task_hook(self, task_hook: Any) -> None:
-        """Add a hook; raises TypeError for what is no `ITaskHook`."""
+        """Add a hook. Raises TypeError if it is not an `ITaskHook`."""
         self._hooks.add(task_hook)
 
     def now(self) -> float:
@@ -140,7 +140,7 @@ class GroupingTopologyContext(TopologyContext):
         return self._topology
 
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
-        """What a component takes."""
+        """See `TopologyContext.get_sources`."""
         return _sources_of(self._sources, component_id)
 
     def get_component_tasks(self, component_id: str) -> list[int]:
@@ -148,13 +148,13 @@ class GroupingTopologyContext(TopologyContext):
         return list(self._context.tasks.get(component_id, ()))
 
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
-        """Not here: raises RuntimeError."""
-        msg = f"metric {name!r}: a grouping can't register metrics; register it in the initialize of the component that emits"
+        """Raise RuntimeError: a grouping can't do this."""
+        msg = f"metric {name!r}: a grouping can't register metrics: do it in initialize() of the component that emits"
         raise RuntimeError(msg)
 
     def add_task_hook(self, task_hook: Any) -> None:
-        """Not here: raises RuntimeError."""
-        msg = "a grouping can't add task hooks; add them in the initialize of the component that emits"
+        """Raise RuntimeError: a grouping can't do this."""
+        msg = "a grouping can't add task hooks: do it in initialize() of the component that emits"
         raise RuntimeError(msg)
 
 

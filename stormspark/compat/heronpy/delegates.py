@@ -1,4 +1,4 @@
-"""What a user's spout or bolt calls through: it emits, acks, fails and logs for one instance (B22, B23, C20)."""
+"""Delegates: each emits, acks, fails and logs for one instance of a user's spout or bolt (B22, B23, C20)."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What is known of a component where the topology is built."""
+    """What is known of a component when the topology is built."""
 
     id: str
     #: The user's class.
     component: type
-    #: How many values there are in a tuple of each stream.
+    #: For each stream, the number of values in a tuple.
     widths: Mapping[str, int]
-    #: Those that are direct.
+    #: The direct streams.
     direct: frozenset[str]
-    #: What it reads as its configuration, typed (A44).
+    #: The configuration that the component reads, typed (A44).
     config: Mapping[str, Any]
-    #: What of this the engine was told. A value that differs where the component runs comes from the command line.
-    told: Mapping[str, Any]
-    #: Of each component what it takes: (stream, source) and the number of Heron's protocol for the grouping.
+    #: The settings that the topology declares to the engine. If a task gets another value, it comes from the command line.
+    declared: Mapping[str, Any]
+    #: For each component, its inputs: from (stream, source) to the number of the grouping in Heron's protocol.
     sources: Mapping[str, Mapping[tuple[str, str], int]]
 
     def config_for(self, conf: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration in a task that the engine has given ``conf``: what the command line says wins (A20)."""
-        told = self.told
+        """The configuration in a task whose engine passes ``conf``. Settings of the command line win (A20)."""
+        declared = self.declared
         return {
             **self.config,
-            **{key: value for key, value in conf.items() if key not in told or told[key] != value},
+            **{key: value for key, value in conf.items() if key not in declared or declared[key] != value},
         }
 
 
 class UnhashableId:
-    """Stands for a ``tup_id`` that is no key of a dict: the engine looks ids up."""
+    """Wraps a ``tup_id`` that is not hashable: the engine uses ids as keys."""
 
     def __init__(self, tup_id: Any) -> None:
         self.tup_id = tup_id
@@ -66,7 +66,7 @@ class UnhashableId:
 
 
 class _Delegate:
-    """What both kinds share."""
+    """The base class of both kinds of delegates."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._blueprint = blueprint
@@ -79,25 +79,25 @@ class _Delegate:
         self.now: Callable[[], float] = time.time
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Take in the configuration of this task."""
+        """Use the configuration of this task."""
         self.acking = reliability_mode(config) == TopologyReliabilityMode.ATLEAST_ONCE
         self._serializer = serializer_of(config)
 
     def log(self, message: str, level: str | None = None) -> None:
-        """See `BaseComponent.log`; raises ValueError for a level that there is not."""
+        """See `BaseComponent.log`. Raises ValueError for an unknown level."""
         if level is not None and level not in _LEVELS:
-            msg = f"{level!r} is not supported as logging level; there are {', '.join(_LEVELS)}"
+            msg = f"{level!r} is not supported as logging level; the levels are {', '.join(_LEVELS)}"
             raise ValueError(msg)
         self.logger.log(_LEVELS[level or "info"], message)
 
     def _values(self, tup: Sequence[Any], stream: str) -> tuple[Any, ...]:
-        """The tuple as the engine wants it; raises RuntimeError where it does not fit its stream (B22)."""
+        """The values for the engine. Raises RuntimeError if they do not fit the stream (B22)."""
         width = self._widths.get(stream)
         if width is None:
-            there = ", ".join(map(repr, self._widths)) or "none"
+            declared = ", ".join(map(repr, self._widths)) or "no stream"
             msg = (
-                f"{self._blueprint.id} emitting to stream {stream!r} but was not declared in output fields; it declares {there} "
-                f"(B22)"
+                f"{self._blueprint.id} emitting to stream {stream!r} but was not declared in output fields; it declares "
+                f"{declared} (B22)"
             )
             raise RuntimeError(msg)
         if len(tup) != width:
@@ -116,21 +116,21 @@ class _Delegate:
             raise TypeError(msg)
         if stream not in self._blueprint.direct:
             msg = (
-                f"{self._blueprint.id}: direct_task={direct_task} is for direct streams, and {stream!r} is declared as none: "
-                f"declare it as Stream(fields, name, direct=True) and take it by Grouping.DIRECT (W23)"
+                f"{self._blueprint.id}: direct_task={direct_task} needs a direct stream, and {stream!r} is not declared as one: "
+                f"declare it as Stream(fields, name, direct=True), and subscribe with Grouping.DIRECT (W23)"
             )
             raise RuntimeError(msg)
         return direct_task
 
 
 class SpoutDelegate(_Delegate):
-    """Of one instance of a spout."""
+    """The delegate of one instance of a spout."""
 
     collector: SpoutOutputCollector
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        #: Ids of emits since the last look, where nothing is tracked: they are acked when ``next_tuple`` returns (B23).
+        #: If nothing is tracked: the ids of the emits of this ``next_tuple``, which are acked when it returns (B23).
         self.immediate: list[Any] = []
 
     def emit(
@@ -158,19 +158,20 @@ class SpoutDelegate(_Delegate):
 
 
 class BoltDelegate(_Delegate):
-    """Of one instance of a bolt."""
+    """The delegate of one instance of a bolt."""
 
     collector: OutputCollector
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
         self._ids = count(1)
-        #: The tuple that is being acked or failed, for hooks; the last one that was processed, while there are hooks.
+        #: For hooks: the tuple that was acked or failed last.
         self.closing: Any = None
+        #: The tuple that is or was processed last, if there are hooks.
         self.processed: Any = None
 
     def heron_tuple(self, tup: Tuple) -> Any:
-        """What ``process`` is given for a tuple of the engine's (C21)."""
+        """The argument of ``process`` for a tuple of the engine (C21)."""
         source = tup._source
         values: Any = [*tup.values]
         if self._serializer is not None:
@@ -184,13 +185,12 @@ class BoltDelegate(_Delegate):
             time.time(),
             tup,
         )
-        return tuple.__new__(
-            HeronTuple, fields
-        )  # one is made for each execute: half the price of a call of the class
+        # Every execute makes one, and this costs half as much as a call of the class.
+        return tuple.__new__(HeronTuple, fields)
 
     @staticmethod
     def tick() -> Any:
-        """What ``process_tick`` is given (C21)."""
+        """The argument of ``process_tick`` (C21)."""
         name = TupleHelper.TICK_TUPLE_ID
         return HeronTuple(name, TupleHelper.TICK_SOURCE_COMPONENT, name, None, None, time.time(), None)
 
@@ -213,15 +213,15 @@ class BoltDelegate(_Delegate):
         return tasks if need_task_ids else None
 
     def _open(self, anchors: Iterable[Any]) -> list[Tuple]:
-        """The engine's tuples of those anchors that can still be one; as in Heron, what is no tuple is left out."""
+        """The engine's tuples of the anchors that are still open. Anchors that are no tuples are left out, as in Heron."""
         found = []
         for anchor in anchors:
             if not isinstance(anchor, HeronTuple) or anchor.roots is None:
                 continue
             if anchor.roots.state == 1:
                 self.collector.report_error(
-                    f"{self._blueprint.id}: emit is anchored to {anchor!r} after its ack or fail: what is emitted is not "
-                    f"tracked (E14); emit first, then ack"
+                    f"{self._blueprint.id}: emit is anchored to {anchor!r} after its ack or fail, so the emitted tuple is not "
+                    f"tracked (E14): emit first, then ack"
                 )
             else:
                 found.append(anchor.roots)
@@ -246,12 +246,12 @@ class BoltDelegate(_Delegate):
         roots = tup.roots
         if roots is None:
             return False  # a tick belongs to no tree (W20)
-        # Where nothing is tracked, what came from a spout of stormspark's own has been acked already.
+        # Without tracking, `HeronBolt.execute` may have acked the tuple: it comes from a spout of stormspark.
         return self.acking or roots.state != 1
 
 
 def load_class(path: str, what: str) -> Any:
-    """The class ``module.Class``; raises `ComponentError` that says what it is for."""
+    """The class ``module.Class``. Raises `ComponentError` if it can't be loaded; ``what`` begins the message."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
@@ -261,7 +261,7 @@ def load_class(path: str, what: str) -> Any:
 
 
 def serializer_of(config: Mapping[str, Any]) -> IHeronSerializer | None:
-    """The serializer that the configuration names; None where values go as they are (A45)."""
+    """The serializer that the configuration names; None if it names none, and values are not serialized (A45)."""
     path = config.get(TOPOLOGY_SERIALIZER_CLASSNAME)
     if path is None:
         return None

@@ -1,7 +1,7 @@
 """Counters that all code of a process shares (J19).
 
-Here several tasks may share a process. Each reading of ``__auto__`` takes what the whole process has counted since the last
-one, whichever task it is told under: the sum over tasks is right, a single task's share says nothing.
+Several tasks share a process here. Each reading of ``__auto__`` returns the counts of the whole process since the last reading,
+under the task that reads. So the sum over all tasks is correct, but the number of a single task means nothing.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ lock = threading.Lock()
 
 
 def incr(key: str, to_add: int = 1) -> None:
-    """Add to the counter ``key``; for code of one thread."""
+    """Add to the counter ``key``. Not safe if several threads call it."""
     metricsContainer.incr(key, to_add)
 
 
 def safe_incr(key: str, to_add: int = 1) -> None:
-    """Add to the counter ``key``, whatever thread this is."""
+    """Add to the counter ``key``, from any thread."""
     with lock:
         metricsContainer.incr(key, to_add)
 
 
 def init(metrics_collector: Any, metrics_bucket: float) -> None:
-    """Nothing to do: every task reads the counters by itself."""
+    """Do nothing: every task reads the counters by itself."""
 
 
 class SharedCounts(Metric):
-    """What the process has counted since anybody read it; None where that is nothing."""
+    """The counts of the process since the last reading by any task; None if there are none."""
 
     def get_value_and_reset(self) -> dict[str, int] | None:
-        """Take it."""
+        """Return the counts, and begin at 0 again."""
         with lock:
             counts = metricsContainer.get_value_and_reset()
         return {key: count for key, count in counts.items() if count} or None

@@ -1,4 +1,4 @@
-"""Heron's groupings as ours (D4, D7-D10, D13, D14)."""
+"""Turns Heron's groupings into groupings of stormspark (D4, D7-D10, D13, D14)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ __all__ = ["AnyFieldsGrouping", "HeronCustomGrouping", "engine_grouping", "proto
 
 
 class AnyFieldsGrouping(FieldsGrouping):
-    """Equal keys meet, whatever they are: Heron compares pickled bytes (D4), so here those values go by them that Java has no
-    stable hash for. Which task a key goes to is not what it is in Heron.
+    """A fields grouping for keys of any type: equal keys meet in one task.
+
+    Heron compares pickled bytes (D4). So a key without a stable hash in Java is hashed by its pickled bytes here. The task of a
+    key is not the same as in Heron.
     """
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """By Storm's hash where the key has one, else by its bytes."""
+        """A chooser that uses Storm's hash of the key, or the hash of its pickled bytes if Storm has none."""
         choose = super().chooser(context)
         positions = [context.fields.index(name) for name in self.fields]
         targets = context.targets
@@ -52,7 +54,7 @@ class AnyFieldsGrouping(FieldsGrouping):
 
 
 class HeronCustomGrouping(CustomStreamGrouping):
-    """Around an `ICustomGrouping`, or the path of its class."""
+    """Wraps an `ICustomGrouping`, which is given as an object or as the path of its class."""
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class HeronCustomGrouping(CustomStreamGrouping):
         self._topology, self._config, self._sources = topology, dict(config), sources
 
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
-        """Prepare the user's."""
+        """Load and prepare the user's grouping."""
         grouping: Any = self._grouping
         if isinstance(grouping, str):
             grouping = load_class(grouping, "the custom grouping")()
@@ -75,7 +77,7 @@ class HeronCustomGrouping(CustomStreamGrouping):
         grouping.prepare(known, stream.component, stream.stream, target_tasks)
 
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """Ask the user's; the engine checks that these are target tasks (D13)."""
+        """The tasks that the user's grouping chooses. The engine checks that they are target tasks (D13)."""
         if self._serializer is not None:
             values = [self._serializer.deserialize(value) for value in values]
         chosen: list[int] = self._user.choose_tasks(list(values))
@@ -83,7 +85,7 @@ class HeronCustomGrouping(CustomStreamGrouping):
 
 
 def protocol_number(grouping: Any) -> int:
-    """The number of Heron's protocol for it."""
+    """The number of a grouping in Heron's protocol."""
     number: int = getattr(grouping, "gtype", grouping)
     return number
 
@@ -95,9 +97,9 @@ def engine_grouping(
     config: Mapping[str, Any],
     sources: Mapping[str, Mapping[tuple[str, str], int]],
 ) -> EngineGrouping:
-    """Heron's as ours; ``config`` is that of the component that emits.
+    """The grouping of stormspark for one of Heron's. ``config`` is the configuration of the component that emits.
 
-    Raises `InvalidTopologyError` that begins with ``place`` for a custom grouping that is none.
+    Raises `InvalidTopologyError` if a custom grouping has the wrong type. ``place`` begins the message.
     """
     if isinstance(grouping, Grouping.FIELDS):
         return AnyFieldsGrouping(grouping.fields)
@@ -107,7 +109,7 @@ def engine_grouping(
             msg = f"{place}: a custom grouping must be an ICustomGrouping, or its path, given: {user!r} (D13)"
             raise InvalidTopologyError(msg)
         return CustomGrouping(HeronCustomGrouping(user, topology, config, sources))
-    # None is shuffle in Heron, and so is local or shuffle (D7, D8).
+    # In Heron the none grouping is a shuffle (D8).
     kinds: dict[int, EngineGrouping] = {
         Grouping.SHUFFLE: ShuffleGrouping(),
         Grouping.NONE: ShuffleGrouping(),

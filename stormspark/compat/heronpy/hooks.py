@@ -1,4 +1,4 @@
-"""The user's task hooks (J21), told by one hook of the engine's."""
+"""Calls the user's task hooks (J21) from one hook of the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Hooks"]
 
 
 class Hooks:
-    """Those of one task, in the order in which they were added, those of the configuration first."""
+    """The hooks of one task: first those of the configuration, then the added ones in their order."""
 
     def __init__(self, config: Mapping[str, Any], delegate: SpoutDelegate | BoltDelegate) -> None:
         self._delegate = delegate
@@ -35,28 +35,28 @@ class Hooks:
             self.add(load_class(path, TOPOLOGY_AUTO_TASK_HOOKS)())
 
     def add(self, hook: Any) -> None:
-        """Add one; raises TypeError for what is no `ITaskHook`."""
+        """Add a hook. Raises TypeError if it is not an `ITaskHook`."""
         if not isinstance(hook, ITaskHook):
             msg = f"add_task_hook(): a hook must be an ITaskHook, given: {hook!r} of type {type(hook).__name__} (J21)"
             raise TypeError(msg)
         self.hooks.append(hook)
 
     def begin(self, context: EngineContext, config: dict[str, Any], heron_context: Any) -> None:
-        """``initialize`` has returned: prepare them, and listen if there are any."""
+        """Prepare the hooks after ``initialize`` has returned. Without hooks, the engine gets none either."""
         if not self.hooks:
             return
-        context.add_task_hook(_Teller(self.hooks, self._delegate))
+        context.add_task_hook(_Forwarder(self.hooks, self._delegate))
         for hook in self.hooks:
             hook.prepare(config, heron_context)
 
     def acked_at_once(self, tup_id: Any, task: int) -> None:
-        """A spout's ``ack`` has returned, and the engine knows nothing of it (B23)."""
+        """Call ``spout_ack`` of the hooks for an ack that does not come from the engine (B23)."""
         for hook in self.hooks:
             hook.spout_ack(task_hook.SpoutAckInfo(tup_id, task, 0.0))
 
 
-class _Teller(TaskHook):
-    """Tells the user's hooks in their own words."""
+class _Forwarder(TaskHook):
+    """The hook of the engine: calls the user's hooks with heronpy's objects."""
 
     def __init__(self, hooks: list[ITaskHook], delegate: SpoutDelegate | BoltDelegate) -> None:
         self._hooks, self._delegate = hooks, delegate
@@ -66,28 +66,28 @@ class _Teller(TaskHook):
             hook.clean_up()
 
     def emit(self, info: EngineEmitInfo) -> None:
-        told = task_hook.EmitInfo(list(info.values), info.stream, info.task, list(info.out_tasks))
+        emitted = task_hook.EmitInfo(list(info.values), info.stream, info.task, list(info.out_tasks))
         for hook in self._hooks:
-            hook.emit(told)
+            hook.emit(emitted)
 
     def spout_ack(self, info: SpoutAckInfo) -> None:
-        told = task_hook.SpoutAckInfo(_id(info.message_id), info.task, info.complete_latency_ms)
+        acked = task_hook.SpoutAckInfo(_id(info.message_id), info.task, info.complete_latency_ms)
         for hook in self._hooks:
-            hook.spout_ack(told)
+            hook.spout_ack(acked)
 
     def spout_fail(self, info: SpoutFailInfo) -> None:
-        told = task_hook.SpoutFailInfo(_id(info.message_id), info.task, info.fail_latency_ms)
+        failed = task_hook.SpoutFailInfo(_id(info.message_id), info.task, info.fail_latency_ms)
         for hook in self._hooks:
-            hook.spout_fail(told)
+            hook.spout_fail(failed)
 
     def bolt_execute(self, info: BoltExecuteInfo) -> None:
         delegate = self._delegate
         assert isinstance(delegate, BoltDelegate)
         if info.tuple.is_tick:
             return
-        told = task_hook.BoltExecuteInfo(delegate.processed, info.task, info.execute_latency_ms)
+        executed = task_hook.BoltExecuteInfo(delegate.processed, info.task, info.execute_latency_ms)
         for hook in self._hooks:
-            hook.bolt_execute(told)
+            hook.bolt_execute(executed)
 
     def bolt_ack(self, info: BoltAckInfo) -> None:
         tup, age = self._closed(info.tuple)
@@ -100,7 +100,7 @@ class _Teller(TaskHook):
             hook.bolt_fail(task_hook.BoltFailInfo(tup, info.task, age))
 
     def _closed(self, tup: Tuple) -> tuple[Any, float]:
-        """The tuple as the user knows it, and its age in milliseconds."""
+        """The user's tuple for one of the engine, and its age in milliseconds."""
         delegate = self._delegate
         assert isinstance(delegate, BoltDelegate)
         known = [

@@ -1,4 +1,4 @@
-"""Specs to a topology of `stormspark.api`: no engine of its own."""
+"""Turns specs into a topology of `stormspark.api`, which any engine can run."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = ["lowered", "native_spec"]
 
 
 def lowered(name: str, specs: Sequence[HeronComponentSpec], submitted: Mapping[str, Any]) -> Topology:
-    """The topology ``name`` of these components, with a configuration as it is submitted.
+    """The topology ``name`` with these components. ``submitted`` is its configuration in Heron's form, as strings.
 
-    Raises `InvalidTopologyError`, TypeError or `SerializationError` that name the component and its line.
+    Raises `InvalidTopologyError`, TypeError or `SerializationError`. The message names the component and its line.
     """
     config = typed(submitted)
     conf = engine_conf(config, of_topology=True)
@@ -74,7 +74,7 @@ def lowered(name: str, specs: Sequence[HeronComponentSpec], submitted: Mapping[s
 def _component(
     spec: HeronComponentSpec,
     config: Mapping[str, Any],
-    told: Mapping[str, Any],
+    declared: Mapping[str, Any],
     sources: Mapping[str, Mapping[tuple[str, str], int]],
     stateful: bool,
 ) -> Any:
@@ -90,7 +90,7 @@ def _component(
         widths={id: len(stream.fields) for id, stream in streams.items()},
         direct=frozenset(id for id, stream in streams.items() if stream.direct),
         config=config,
-        told=told,
+        declared=declared,
         sources=sources,
     )
     has_state = stateful and issubclass(component, StatefulComponent)
@@ -101,7 +101,7 @@ def _component(
 def native_spec(
     name: str, component: Any, par: int, inputs: Any, config: Any, *, is_spout: bool
 ) -> HeronComponentSpec:
-    """The spec of a spout or bolt of stormspark's own (W23)."""
+    """The spec of a spout or bolt of stormspark in a topology of heronpy (W23)."""
     declarer = OutputFieldsDeclarer(name)
     component.declare_output_fields(declarer)
     outputs = [Stream(list(one.fields), id, one.direct) for id, one in declarer.streams.items()]

@@ -1,4 +1,4 @@
-"""heronpy's metrics (J19); they are registered with ``context.register_metric(name, metric, seconds)``."""
+"""heronpy's metrics (J19). Register one with ``context.register_metric(name, metric, seconds)``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class IMetric(Metric):
-    """Anything with a value to be read."""
+    """The base class of metrics: an object with a value that is read from time to time."""
 
     @abstractmethod
     def get_value_and_reset(self) -> Any:
@@ -32,7 +32,7 @@ class IMetric(Metric):
 
 
 class CountMetric(IMetric):
-    """Counts; begins at 0 after each reading.
+    """A count, which begins at 0 after each reading.
 
     >>> words = CountMetric(); words.incr(); words.incr(4)
     >>> words.get_value_and_reset(), words.value
@@ -53,7 +53,7 @@ class CountMetric(IMetric):
 
 
 class MultiCountMetric(IMetric):
-    """A count for each of several keys.
+    """One count per key.
 
     >>> words = MultiCountMetric(); words.add_key("spark"); words.incr("storm", 2)
     >>> words.get_value_and_reset()
@@ -64,7 +64,7 @@ class MultiCountMetric(IMetric):
         self.value: dict[Any, CountMetric] = {}
 
     def add_key(self, key: Any) -> None:
-        """Let ``key`` be there, with 0."""
+        """Add ``key`` with the count 0, unless it is there."""
         self.incr(key, 0)
 
     def incr(self, key: Any, to_add: int = 1) -> None:
@@ -79,15 +79,15 @@ class MultiCountMetric(IMetric):
 
 
 class IReducer:
-    """How a `ReducedMetric` collects."""
+    """The base class of reducers, which make one value of many for a `ReducedMetric`."""
 
     @abstractmethod
     def init(self) -> None:
-        """Begin anew."""
+        """Begin again, without values."""
 
     @abstractmethod
     def reduce(self, value: Any) -> None:
-        """Take ``value`` in."""
+        """Add a value."""
 
     @abstractmethod
     def extract(self) -> Any:
@@ -95,15 +95,15 @@ class IReducer:
 
 
 class MeanReducer(IReducer):
-    """The mean of what came; None where nothing did."""
+    """The mean of the values; None if there were none."""
 
     def init(self) -> None:
-        """Begin anew."""
+        """Begin again, without values."""
         self.sum: float = 0
         self.count = 0
 
     def reduce(self, value: Any) -> None:
-        """Take a number in."""
+        """Add a number."""
         self.sum += float(value)
         self.count += 1
 
@@ -113,7 +113,7 @@ class MeanReducer(IReducer):
 
 
 class ReducedMetric(IMetric):
-    """Reduces updates to one value, by a class of `IReducer`.
+    """Reduces all updates between two readings to one value, with an `IReducer`.
 
     >>> size = ReducedMetric(MeanReducer); size.update(1); size.update(4)
     >>> size.get_value_and_reset(), size.get_value_and_reset()
@@ -125,7 +125,7 @@ class ReducedMetric(IMetric):
         self.reducer.init()
 
     def update(self, value: Any) -> None:
-        """Reduce ``value`` in."""
+        """Add a value to the reduction."""
         self.reducer.reduce(value)
 
     def get_value_and_reset(self) -> Any:
@@ -136,19 +136,19 @@ class ReducedMetric(IMetric):
 
 
 class MultiReducedMetric(IMetric):
-    """A `ReducedMetric` for each of several keys."""
+    """One `ReducedMetric` per key."""
 
     def __init__(self, reducer: Callable[[], IReducer]) -> None:
         self.value: dict[Any, ReducedMetric] = {}
         self.reducer = reducer
 
     def add_key(self, key: Any) -> None:
-        """Let ``key`` be there."""
+        """Add ``key``, unless it is there."""
         if key not in self.value:
             self.value[key] = ReducedMetric(self.reducer)
 
     def update(self, key: Any, value: Any) -> None:
-        """Reduce ``value`` into that of ``key``."""
+        """Add a value to the reduction of ``key``."""
         self.add_key(key)
         self.value[key].update(value)
 
@@ -158,35 +158,35 @@ class MultiReducedMetric(IMetric):
 
 
 class AssignableMetrics(IMetric):
-    """Holds whatever was assigned last."""
+    """Holds the value that was assigned last."""
 
     def __init__(self, init_val: Any) -> None:
         self.value = init_val
 
     def update(self, value: Any) -> None:
-        """Assign."""
+        """Assign a value."""
         self.value = value
 
     def get_value_and_reset(self) -> Any:
-        """The value, which stays."""
+        """The value. It does not change when it is read."""
         return self.value
 
 
 class MultiAssignableMetrics(IMetric):
-    """One for each of several keys."""
+    """One `AssignableMetrics` per key."""
 
     def __init__(self) -> None:
         self.map: dict[Any, AssignableMetrics] = {}
 
     def update(self, key: Any, value: Any) -> None:
-        """Assign to ``key``."""
+        """Assign a value to ``key``."""
         if key in self.map:
             self.map[key].update(value)
         else:
             self.map[key] = AssignableMetrics(value)
 
     def get_value_and_reset(self) -> dict[Any, Any]:
-        """The values by key, which stay."""
+        """The values by key. They do not change when they are read."""
         return {key: metric.get_value_and_reset() for key, metric in self.map.items()}
 
 

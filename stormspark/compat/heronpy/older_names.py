@@ -1,4 +1,4 @@
-"""Names under which older releases of heronpy had the same modules."""
+"""Finds heronpy's modules under the names that they had in older releases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 __all__ = ["OlderNames", "older_export"]
 
-#: From one release to the next: ``heron.pyheron`` (0.14), ``heron.api`` (0.15), ``heronpy`` without and with ``src.python``; and
-#: Heron's examples, one of which imports another by its older name.
+#: From the package's older name to its name now: ``heron.pyheron`` (0.14), ``heron.api`` (0.15), ``heronpy`` with ``src.python``.
+#: ``heron.examples`` is here because one of Heron's examples imports another by its older name.
 _MOVED = {
     "heron.pyheron.src.python": "heronpy.api",
     "heron.api.src.python": "heronpy.api",
@@ -27,12 +27,12 @@ _MOVED = {
     "heron.examples": "examples",
 }
 _RENAMED = {"heronpy.api.constants": "heronpy.api.api_constants"}
-#: Modules of ``heronpy.api`` that stood in ``heronpy`` itself.
+#: Modules of ``heronpy.api`` that once were in ``heronpy`` itself.
 _WITHOUT_API = frozenset(
     """bolt component constants custom_grouping global_metrics metrics serializer spout state stream task_hook topology
     topology_context tuple""".split()
 )
-#: Where the classes are that the package itself had.
+#: The modules of the classes that the package itself once had.
 _EXPORTS = {
     "bolt.bolt": ("Bolt",),
     "bolt.window_bolt": ("SlidingWindowBolt", "TumblingWindowBolt"),
@@ -50,7 +50,7 @@ _EXPORTS = {
 
 
 def older_export(name: str) -> Any:
-    """A class that ``heronpy.api``, or what it was called then, had by itself; raises AttributeError."""
+    """A class that the package ``heronpy.api`` had in older releases. Raises AttributeError if it had none of this name."""
     for module, names in _EXPORTS.items():
         if name in names:
             return getattr(importlib.import_module(f"heronpy.api.{module}"), name)
@@ -61,7 +61,7 @@ def older_export(name: str) -> Any:
 
 
 def _now(name: str) -> str | None:
-    """What a module is called now; empty for a package that only led to one; None for no older name.
+    """A module's name now; empty for a package that only contained such modules; None if ``name`` is not an older name.
 
     >>> _now("heron.api.src.python.bolt.bolt"), _now("heronpy.topology"), _now("heron.api"), _now("heronpy.api.topology")
     ('heronpy.api.bolt.bolt', 'heronpy.api.topology', '', None)
@@ -79,20 +79,20 @@ def _now(name: str) -> str | None:
 
 
 class OlderNames(MetaPathFinder, Loader):
-    """Finds modules by their older names: the same objects, so that classes are the same too."""
+    """Finds modules by their older names. Their classes are the same objects under both names."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`; it is asked last."""
+        """See `importlib.abc.MetaPathFinder`. Python asks this finder last."""
         return None if _now(name) is None else ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """The module by its name now, or an empty package."""
+        """A stand-in for the module by its name now, or an empty package."""
         now = _now(spec.name)
         if not now:
             return None
-        # A module knows one specification, and must keep its own.
+        # The import system would overwrite the specification of the real module.
         module = importlib.import_module(now)
         stand_in = ModuleType(spec.name)
         stand_in.__dict__["__getattr__"] = lambda name: getattr(module, name)
@@ -101,5 +101,5 @@ class OlderNames(MetaPathFinder, Loader):
         return stand_in
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run."""
+        """Register the stand-in. It has no code to run."""
         sys.modules[module.__name__] = module

@@ -1,8 +1,8 @@
-"""A file of heronpy's, run the way Heron's command line does: imported, and what is for ``__main__`` run too (A40, J6).
+"""Runs a file of heronpy as Heron's command line does: imports it, and runs its code for ``__main__`` too (A40, J6).
 
-What is guarded by ``if __name__ == "__main__"`` runs in the file's own module, and not in one called ``__main__``: so the
-classes of the file are pickled by reference, and a worker that imports it runs nothing of what submits. A file that submits while
-it is imported can't be imported by workers: its classes are pickled by value.
+The code under ``if __name__ == "__main__"`` runs in the file's own module, and not in a module called ``__main__``. So the
+classes of the file are pickled by reference, and a worker that imports the file does not run the code that submits. If a file
+submits while it is imported, workers can't import it, and its classes are pickled by value.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from stormspark.user_code import add_line, import_file, put_first, raised
 
 __all__ = ["ON_PATH", "load"]
 
-#: Where the packages with the original's names are.
+#: The folder of the packages with the original's names.
 ON_PATH = Path(__file__).parents[1] / "on_path" / "heronpy"
 
-#: What modules have submitted when they were imported: that happens once.
+#: The topologies that a module submitted when it was imported, which happens once.
 _at_import: WeakKeyDictionary[ModuleType, list[Topology]] = WeakKeyDictionary()
 
 
 def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topology:
     """The topology that ``file`` submits, or defines as a class.
 
-    ``name`` is that of the topology, as ``heron submit`` takes it, or of the class. It is the file's first argument, and without
-    one the file's own name is; ``arguments`` follow.
+    ``name`` is the name of the topology, as for ``heron submit``, or of the class. The file gets it as its first argument, or the
+    file's own name if there is none. ``arguments`` follow.
 
-    Raises `TopologyNotFoundError` or `InvalidTopologyError` in some lines, with the line of the file that raised.
+    Raises `TopologyNotFoundError` or `InvalidTopologyError`. The message has the line of the file that raised.
     """
     path = file.resolve()
     _put_before_all([ON_PATH])
@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """`put_first`, also of what is on the module path already; the last one comes first."""
+    """`put_first` for each folder, even if it is on the module path already. The last folder comes first."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -74,11 +74,13 @@ def _arguments(given: list[str]) -> Iterator[None]:
 
 
 def _roots(path: Path) -> list[Path]:
-    """Folders above the file from which it imports, as from the root of Heron's archive: ``examples.src.python.spout``."""
+    """Folders above the file that its imports count from, as ``examples.src.python.spout`` counts from the root of Heron."""
     roots = []
     for name in _imported_names(path):
         spec = importlib.util.find_spec(name.partition(".")[0])
-        if spec is not None and spec.origin is not None:  # without one it is a folder that anybody may add to
+        if (
+            spec is not None and spec.origin is not None
+        ):  # without an origin it is a namespace package, which may have several folders
             continue
         module = Path(*name.split("."))
         for folder in path.parents:
@@ -92,7 +94,7 @@ def _imported_names(path: Path) -> list[str]:
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return []  # importing it says why
+        return []  # the import that follows raises the error
     found: dict[str, None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -108,7 +110,7 @@ def _imported(file: Path) -> ModuleType:
     if module not in _at_import:
         if submitted:
             cloudpickle.register_pickle_by_value(module)
-            with capturing() as submitted:  # again, because what was submitted is pickled already
+            with capturing() as submitted:  # again: the first submission is pickled by reference
                 importlib.reload(module)
         _at_import[module] = submitted
     return module
@@ -146,14 +148,14 @@ def _names_main(test: ast.expr) -> bool:
 
 
 def _chosen(submitted: list[Topology], name: str | None, file: Path) -> Topology:
-    """The one called ``name``; the only one is called so, whatever it calls itself, as in Heron."""
+    """The topology called ``name``. If there is only one, it gets this name, as in Heron."""
     for topology in submitted:
         if topology.name == name:
             return topology
     if len(submitted) == 1:
         return submitted[0] if name is None else replace(submitted[0], name=name)
     names = " or ".join(f"{file}:{topology.name}" for topology in submitted)
-    msg = f"{file} submits {len(submitted)} topologies, and {name!r} is none of them: name one, {names}"
+    msg = f"{file} submits {len(submitted)} topologies, and none is named {name!r}: choose one, {names}"
     raise TopologyNotFoundError(msg)
 
 
@@ -171,7 +173,7 @@ def _defined(module: ModuleType, name: str | None, file: Path) -> Topology:
         return next(iter(found.values())).lowered()
     if not found:
         msg = (
-            f"{file} has no topology: it needs a class that inherits from heronpy.api.topology.Topology, or must call "
+            f"{file} has no topology: it needs a class that inherits from heronpy.api.topology.Topology, or it must call "
             f"build_and_submit() of a TopologyBuilder"
         )
     else:

@@ -1,4 +1,4 @@
-"""How values are turned into bytes, where ``topology.serializer.classname`` names a class for it (A45)."""
+"""Serializers turn values into bytes. ``topology.serializer.classname`` names the class of one (A45)."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ __all__ = ["IHeronSerializer", "PythonSerializer", "default_serializer"]
 
 
 class IHeronSerializer:
-    """What a serializer of the user's own inherits."""
+    """The base class of users' serializers."""
 
     @abstractmethod
     def initialize(self, config: Any) -> None:
-        """Never called, as in Heron: make what is needed in ``__init__``."""
+        """Never called, as in Heron. Use ``__init__`` instead."""
 
     @abstractmethod
     def serialize(self, obj: Any) -> bytes:
-        """A value as bytes."""
+        """Turn a value into bytes."""
         raise NotImplementedError
 
     @abstractmethod
     def deserialize(self, input_str: bytes) -> Any:
-        """The value."""
+        """Turn bytes into the value again."""
         raise NotImplementedError
 
 
 class PythonSerializer(IHeronSerializer):
-    """cloudpickle.
+    """Serializes with cloudpickle.
 
     >>> PythonSerializer().deserialize(PythonSerializer().serialize({"word": 1}))
     {'word': 1}
     """
 
     def initialize(self, config: Any = None) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def serialize(self, obj: Any) -> bytes:
-        """Pickle it."""
+        """Pickle a value."""
         return bytes(cloudpickle.dumps(obj))
 
     def deserialize(self, input_str: bytes) -> Any:
-        """Unpickle it."""
+        """Unpickle a value."""
         return pickle.loads(input_str)
 
 

@@ -89,9 +89,11 @@ class HashMapState(State):
 
 
 class SavedState(HashMapState):
-    """The state of a task, as it was saved last. Heron pickles all of it at a checkpoint, so what was changed in place counts:
-    `save` compares each value with what it was. The store has copies, which nobody changes but by `save`: what is taken back
-    must be what was saved.
+    """The state of a task, which `save` writes to the store.
+
+    Heron pickles the whole state at a checkpoint, so values that were changed in place are saved too. That is why `save` compares
+    each value with the last saved one. The store has copies, which only `save` changes. So a task that rolls back gets exactly
+    what was saved.
     """
 
     def __init__(self, store: MutableMapping[Any, Any]) -> None:
@@ -104,7 +106,7 @@ class SavedState(HashMapState):
             self._saved[key] = _digest(data)
 
     def save(self) -> None:
-        """Put into the store what differs from what is there."""
+        """Write the changed values to the store, and delete the removed ones there."""
         now = {}
         for key, value in self._dict.items():
             data = cloudpickle.dumps(value)

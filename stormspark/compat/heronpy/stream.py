@@ -64,7 +64,7 @@ class Grouping:
 
     @classmethod
     def is_grouping_sane(cls, gtype: Any) -> bool:
-        """Whether it can stand in ``inputs``."""
+        """Whether the grouping can be used in ``inputs``."""
         if isinstance(gtype, cls.FIELDS):
             return gtype.gtype == cls._FIELDS and gtype.fields is not None
         if isinstance(gtype, cls.CUSTOM):
@@ -116,7 +116,7 @@ class Grouping:
     def custom_object(cls, java_class_name: str, arg_list: Any) -> Any:
         """Raise NotImplementedError: groupings in Java are not supported."""
         msg = (
-            f"{user_line()}: custom_object({java_class_name!r}) names a class of Java's (A42): write it as an ICustomGrouping, "
+            f"{user_line()}: custom_object({java_class_name!r}) names a class in Java (A42): write it as an ICustomGrouping, "
             f"for Grouping.custom()"
         )
         raise NotImplementedError(msg)

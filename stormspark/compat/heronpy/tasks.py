@@ -1,7 +1,7 @@
-"""The spout and the bolt that the engine sees, with the user's own inside.
+"""The spout and the bolt that the engine runs. Each has a component of the user inside.
 
-The user's class travels with them, and its instance is made in the task, with a delegate (B21). The calls are
-Heron's: state, then ``initialize``, then hooks, then ticks.
+They carry the user's class, and the task makes its instance with a delegate (B21). The order is Heron's: first state, then
+``initialize``, then hooks, then ticks.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from stormspark.compat.heronpy.state import SavedState
 
 __all__ = ["HeronBolt", "HeronSpout", "StatefulHeronBolt", "StatefulHeronSpout"]
 
-#: How often the counters of `global_metrics` are read, where Heron's system configuration does not say.
+#: The period between two readings of the counters in `global_metrics`: its key in Heron's configuration, and its default.
 _EXPORT_KEY, _EXPORT_SECS = "heron.metrics.export.interval.sec", 60.0
 
 
 class _Declares:
-    """What both kinds of components declare: the user's outputs."""
+    """The base class of both kinds: declares the user's outputs."""
 
     def __init__(self, blueprint: Blueprint, streams: Mapping[str, tuple[str, ...]]) -> None:
         self.blueprint = blueprint
@@ -50,7 +50,7 @@ class _Declares:
 def _began(
     user: Any, blueprint: Blueprint, conf: Mapping[str, Any], context: TopologyContext
 ) -> tuple[dict[str, Any], Hooks, TaskContext]:
-    """Initialize ``user`` and what belongs to it, in Heron's order."""
+    """Initialize ``user``, its delegate, metrics, context and hooks, in Heron's order."""
     delegate = user.delegate
     config = blueprint.config_for(conf)
     delegate.configure(config)
@@ -64,7 +64,7 @@ def _began(
 
 
 class HeronSpout(_Declares, Spout):
-    """Around a `stormspark.compat.heronpy.components.Spout`."""
+    """Runs a `stormspark.compat.heronpy.components.Spout`."""
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
@@ -74,19 +74,19 @@ class HeronSpout(_Declares, Spout):
         self._delegate: SpoutDelegate = user.delegate
         self._delegate.collector = collector
         self._task = context.this_task_id
-        #: Heron calls ``activate`` only on a spout that was deactivated before.
+        #: Whether the engine has activated the spout. Heron calls ``activate`` only after a deactivation.
         self._was_active = False
         _, self._hooks, _ = _began(user, self.blueprint, conf, context)
 
     @property
     def user(self) -> Any:
-        """The user's spout; made when it is asked for first, because its state comes before ``open`` (B26)."""
+        """The user's spout. The first use makes it, because ``init_state`` comes before ``open`` (B26)."""
         if self._user is None:
             self._user = self.blueprint.component(SpoutDelegate(self.blueprint))
         return self._user
 
     def next_tuple(self) -> None:
-        """Ask the user's spout; where nothing is tracked, ack what it emitted, the last first (B23)."""
+        """Call the user's spout. If nothing is tracked, ack its emits at once, the last one first (B23)."""
         self._user.next_tuple()
         immediate = self._delegate.immediate
         if immediate:
@@ -120,16 +120,16 @@ class HeronSpout(_Declares, Spout):
 
 
 class HeronBolt(_Declares, Bolt):
-    """Around a `stormspark.compat.heronpy.components.Bolt`."""
+    """Runs a `stormspark.compat.heronpy.components.Bolt`."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the user's bolt and initialize it; let ticks begin."""
+        """Make the user's bolt, initialize it, and start its ticks."""
         user = self.user
         self._delegate: BoltDelegate = user.delegate
         self._delegate.collector = collector
         config, hooks, _ = _began(user, self.blueprint, conf, context)
         self._observed = bool(hooks.hooks)
-        # A bolt may set its ticks in initialize, as the windowed ones do; else they are the engine's.
+        # A bolt may set its own period of ticks in initialize, as windowed bolts do. Otherwise the engine sends ticks.
         frequency = config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         self._own_ticks = frequency != conf.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         if self._own_ticks and frequency is not None and float(frequency) > 0:
@@ -137,13 +137,13 @@ class HeronBolt(_Declares, Bolt):
 
     @property
     def user(self) -> Any:
-        """The user's bolt; made when it is asked for first, because its state comes before ``prepare`` (B26)."""
+        """The user's bolt. The first use makes it, because ``init_state`` comes before ``prepare`` (B26)."""
         if self._user is None:
             self._user = self.blueprint.component(BoltDelegate(self.blueprint))
         return self._user
 
     def execute(self, tup: Tuple) -> None:
-        """Let the user's bolt process it, or its tick."""
+        """Call ``process`` of the user's bolt, or ``process_tick`` for a tick."""
         delegate = self._delegate
         if tup.is_tick:
             if not self._own_ticks:
@@ -154,7 +154,7 @@ class HeronBolt(_Declares, Bolt):
             delegate.processed = heron_tuple
         self._user.process(heron_tuple)
         if tup.roots is not None and not delegate.acking and tup.state != 1:
-            # It comes from a spout of stormspark's own, whose tuples are tracked whatever Heron's mode is.
+            # The tuple comes from a spout of stormspark, whose tuples are tracked in every mode of Heron.
             delegate.collector.ack(tup)
 
     def _tick(self) -> None:
@@ -162,24 +162,24 @@ class HeronBolt(_Declares, Bolt):
 
 
 class _Stateful(StatefulComponent):
-    """The user's component has a state, and batches are transactions (C42)."""
+    """The part for a component with a state, if batches are transactions (C42)."""
 
     user: Any
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Called before all else."""
+        """Give the user's component its state, before all other calls."""
         self._state = SavedState(state)
         self.user.init_state(self._state)
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """The batch is done."""
+        """Call ``pre_save`` of the user's component at the end of a batch, and save its state."""
         self.user.pre_save(checkpoint_id)
         self._state.save()
 
 
 class StatefulHeronSpout(_Stateful, HeronSpout):
-    """Around a spout that is a `stormspark.compat.heronpy.state.StatefulComponent`."""
+    """Runs a spout that is a `stormspark.compat.heronpy.state.StatefulComponent`."""
 
 
 class StatefulHeronBolt(_Stateful, HeronBolt):
-    """Around a bolt that is a `stormspark.compat.heronpy.state.StatefulComponent`."""
+    """Runs a bolt that is a `stormspark.compat.heronpy.state.StatefulComponent`."""

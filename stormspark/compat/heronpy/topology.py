@@ -24,7 +24,7 @@ class TopologyType(type):
     DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
 
     def __new__(mcs, classname: str, bases: tuple[type, ...], class_dict: dict[str, Any]) -> TopologyType:
-        """Make the class; raises `InvalidTopologyError` for a topology that can't be."""
+        """Make the class. Raises `InvalidTopologyError` if the topology is not valid."""
         if not bases:
             return super().__new__(mcs, classname, bases, class_dict)
         specs: dict[str, HeronComponentSpec] = {}
@@ -91,7 +91,7 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def lowered(cls) -> PlainTopology:
-        """The topology as one of `stormspark.api`, for an engine."""
+        """The topology as a `stormspark.api.Topology`, for an engine."""
         if not hasattr(cls, "_heron_specs"):
             msg = f"{user_line()}: The base Topology class cannot be writable: inherit from it (A40)"
             raise InvalidTopologyError(msg)
@@ -107,16 +107,14 @@ class TopologyBuilder:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or name in ("", "Topology"):
-            msg = (
-                f"{user_line()}: a topology's name must be a text, and not 'Topology', given: {name!r} (A40)"
-            )
+            msg = f"{user_line()}: a topology's name must be a string, and not 'Topology', given: {name!r} (A40)"
             raise InvalidTopologyError(msg)
         self.topology_name = name
         self._specs: dict[str, HeronComponentSpec] = {}
         self._topology_config: dict[str, Any] = {}
 
     def add_spec(self, *specs: HeronComponentSpec) -> None:
-        """Add components; raises TypeError or `InvalidTopologyError` for one without a name, or with one that is in use."""
+        """Add components. Raises TypeError or `InvalidTopologyError` if one has no name, or a name that is in use."""
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
                 msg = f"{user_line()}: Argument to add_spec needs to be HeronComponentSpec, given: {spec!r} (A40)"

@@ -6,16 +6,16 @@ from collections import namedtuple
 
 __all__ = ["HeronTuple", "Tuple", "TupleHelper"]
 
-#: What a component may rely on: ``values`` is a list, ``task`` the id of the task that emitted it.
+#: The fields of heronpy's public tuple. ``values`` is a list, and ``task`` is the id of the task that emitted the tuple.
 Tuple = namedtuple("Tuple", "id component stream task values")
 
-#: What ``process`` is given: a tick has values None. ``roots`` is the engine's own tuple, which acks and anchors go by; None of
-#: a tick. A pickled one belongs to no tree.
+#: The argument of ``process`` and ``process_tick``. ``roots`` is the engine's own tuple, which acks and anchors need. A tick has
+#: None for ``values`` and ``roots``.
 HeronTuple = namedtuple("HeronTuple", "id component stream task values creation_time roots")
 
 
 class TupleHelper:
-    """The names that a tick goes by."""
+    """The names in a tick."""
 
     TICK_TUPLE_ID = "__tick"
     TICK_SOURCE_COMPONENT = "__system"

@@ -27,7 +27,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         self.saved_state = stateful_state
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Put the tuples of the window there."""
+        """Put the tuples of the window into the state."""
         self.saved_state["tuples"] = self.current_tuples
 
     @abstractmethod
@@ -71,7 +71,7 @@ class SlidingWindowBolt(_WindowBolt):
     WINDOW_SLIDEINTERVAL_SECS = "slidingwindowbolt_slideinterval_secs"
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Read the window, and let ticks come; raises ValueError for a window that is none."""
+        """Read the length of the window, and start its ticks. Raises ValueError if the length is not valid."""
         self.window_duration = self._secs(config, self.WINDOW_DURATION_SECS)
         slides = self.WINDOW_SLIDEINTERVAL_SECS in config
         self.slide_interval = (
@@ -92,7 +92,7 @@ class SlidingWindowBolt(_WindowBolt):
         self._expire(now)
 
     def process_tick(self, tup: Any) -> None:
-        """A window has ended."""
+        """Process the window at its end."""
         now = self._now()
         window = WindowContext(now - self.window_duration, now)
         self.processWindow(window, [one for one, _ in self.current_tuples])
@@ -112,7 +112,7 @@ class TumblingWindowBolt(_WindowBolt):
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Read the window, and let ticks come; raises ValueError for a window that is none."""
+        """Read the length of the window, and start its ticks. Raises ValueError if the length is not valid."""
         self.window_duration = self._secs(config, self.WINDOW_DURATION_SECS)
         self._begin(config, self.window_duration)
 
@@ -121,7 +121,7 @@ class TumblingWindowBolt(_WindowBolt):
         self.current_tuples.append(tup)
 
     def process_tick(self, tup: Any) -> None:
-        """A window has ended."""
+        """Process the window at its end."""
         now = self._now()
         self.processWindow(WindowContext(now - self.window_duration, now), list(self.current_tuples))
         for one in self.current_tuples:

@@ -2,8 +2,8 @@
 
     project              a topology's file -> `stormspark.Topology`; its config.json, its paths
     project_config       config.json: environments, options, what takes precedence
-    requirements         which virtualenvs/*.txt asks for a module that is missing
-    topology, specs, groupings, streams, flux_dict       the DSL: what a class body says
+    requirements         the file in virtualenvs that requires a missing module
+    topology, specs, groupings, streams, flux_dict       the DSL, which reads the body of a class
     lowering, other_languages                            the DSL -> `stormspark.api`
     storm                streamparse's components: pystorm's, with ``spec``
     native               components of stormspark's own among them

@@ -63,11 +63,11 @@ class Bolt(Component):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name in SWITCHES:
-            said = getattr_static(cls, name)
-            if not isinstance(said, _Switch | property):
-                setattr(cls, name, _Switch(name, said))
+            value = getattr_static(cls, name)
+            if not isinstance(value, _Switch | property):
+                setattr(cls, name, _Switch(name, value))
 
-    def _tells_of_switches(self) -> bool:
+    def _notifies_of_switches(self) -> bool:
         """Whether the bolt's switches notify of changes: not if a subclass has replaced them."""
         return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 

@@ -107,7 +107,7 @@ class Component:
     def run(self) -> None:
         """Do nothing if a topology imports the module: the component runs in its task.
 
-        A script that calls this directly ends with a message that says so.
+        A script that calls this directly ends with a message about that.
         """
         if sys._getframe(1).f_globals.get("__name__") == "__main__":
             name = type(self).__qualname__

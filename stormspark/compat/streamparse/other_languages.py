@@ -43,18 +43,18 @@ def _environment() -> dict[str, str]:
 def java_component(spec: ComponentSpec) -> Any:
     """Return the Python component that stands for a Java class."""
     java = spec.component_object.java_object
-    told = f"{spec.declared_at}: {spec.kind} {spec.name!r}"
+    place = f"{spec.declared_at}: {spec.kind} {spec.name!r}"
     if java is None:
-        msg = f"{told} is a serialized object of Java's, which Python can't run (A32): {_NATIVE}"
+        msg = f"{place} is a serialized Java object, which Python can't run (A32): {_NATIVE}"
         raise InvalidTopologyError(msg)
     try:
-        made = class_named(java.full_class_name, told)
+        made = class_named(java.full_class_name, place)
     except InvalidTopologyError as error:
-        msg = f"{error}\n  In a streamparse project flux_classes.py belongs into src/. Or {_NATIVE}"
+        msg = f"{error}\n  In a streamparse project, flux_classes.py belongs in src/. Or {_NATIVE}"
         raise InvalidTopologyError(msg) from error
     try:
         return made(*java.args_list)  # type: ignore[operator]
     except Exception as error:
         arguments = ", ".join(map(repr, java.args_list))
-        msg = f"{told}: {java.full_class_name}({arguments}) raised {raised(error, Path(__file__).parent)}"
+        msg = f"{place}: {java.full_class_name}({arguments}) raised {raised(error, Path(__file__).parent)}"
         raise InvalidTopologyError(msg) from error

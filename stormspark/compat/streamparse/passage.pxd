@@ -2,7 +2,7 @@ import cython
 
 from stormspark.api.tuples cimport Executor, Tuple, TupleSource
 from stormspark.spi cimport recycling
-from stormspark.worker.tuples.collectors cimport SpoutCollector
+from stormspark.worker.tuples.spout_collector cimport SpoutCollector
 from stormspark.worker.tuples.outlets cimport Outlet
 
 cdef class Passage(Executor):

@@ -19,8 +19,8 @@ from stormspark.api.tuples import Executor, Tuple, TupleSource
 from stormspark.compat.streamparse.adapter import handle
 from stormspark.compat.streamparse.values import PLAIN, copied
 from stormspark.spi import ACK, recycling
-from stormspark.worker.tuples.collectors import SpoutCollector
 from stormspark.worker.tuples.outlets import Outlet
+from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 if TYPE_CHECKING:
     from stormspark.compat.streamparse.bolt import Bolt
@@ -77,7 +77,7 @@ class Passage(Executor):
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
         """Prepare for tuples. ``source_of`` returns, for a source, the type of its values, and whether they are shared."""
         self._source_of = source_of
-        self._looks = not self._bolt._tells_of_switches()
+        self._looks = not self._bolt._notifies_of_switches()
         self.turned()
 
     def turned(self) -> None:

@@ -10,7 +10,7 @@ from types import ModuleType
 from stormspark.api.topology import Topology
 from stormspark.compat.streamparse.lowering import lower
 from stormspark.compat.streamparse.project_config import find_config
-from stormspark.compat.streamparse.requirements import who_asks_for
+from stormspark.compat.streamparse.requirements import how_to_install
 from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
 from stormspark.errors import TopologyNotFoundError
@@ -43,7 +43,7 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
         importlib.import_module("flux_classes")
     cls, called = _chosen(module, file, name)
     chosen = config.environment(environment)
-    chosen.tell()
+    chosen.warn()
     sources = next((folder for folder in reversed(folders) if folder.is_dir()), project)
     return lower(cls, called, chosen.options(cls.config), environment=chosen.name, folder=sources)
 
@@ -55,7 +55,7 @@ def _imported(file: Path, project: Path, virtualenvs: object) -> ModuleType:
         cause = error.__cause__
         if isinstance(cause, ModuleNotFoundError) and cause.name:
             folder = project / (virtualenvs if isinstance(virtualenvs, str) else "virtualenvs")
-            error.add_note(f"  {who_asks_for(cause.name, folder, file.stem)}")
+            error.add_note(f"  {how_to_install(cause.name, folder, file.stem)}")
         raise
 
 

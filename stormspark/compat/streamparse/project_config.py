@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 #: An environment's settings for ssh, Nimbus and virtualenvs. They have no effect: there is no cluster to connect to, and no
 #: virtualenv is made.
-_MEAN_NOTHING = (
+_WITHOUT_EFFECT = (
     "user",
     "nimbus",
     "ssh_port",
@@ -33,7 +33,7 @@ _MEAN_NOTHING = (
     "install_virtualenv",
 )
 #: Options that only streamparse's own commands read.
-_FOR_SPARSE = frozenset({*_MEAN_NOTHING, "storm.workers.list", "topology.python.path"})
+_FOR_SPARSE = frozenset({*_WITHOUT_EFFECT, "storm.workers.list", "topology.python.path"})
 _LEVELS = {
     "critical": "CRITICAL",
     "error": "ERROR",
@@ -84,16 +84,16 @@ class Environment:
         hosts = options.get("storm.workers.list") or self.settings.get("workers") or []
         return hosts.split(",") if isinstance(hosts, str) else list(hosts)
 
-    def tell(self) -> None:
+    def warn(self) -> None:
         """Warn, in one line, of settings that have no effect here."""
-        given = [key for key in _MEAN_NOTHING if self.settings.get(key)]
+        given = [key for key in _WITHOUT_EFFECT if self.settings.get(key)]
         if given:
             _log.warning(
-                "environment %r of config.json: %s mean%s nothing here: there is no cluster to connect to, and no virtualenv "
-                "is made",
+                "environment %r of config.json: %s %s no effect here, because stormspark connects to no cluster and makes no "
+                "virtualenv",
                 self.name,
                 ", ".join(given),
-                "s" if len(given) == 1 else "",
+                "has" if len(given) == 1 else "have",
             )
 
 

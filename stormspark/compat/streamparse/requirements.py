@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["who_asks_for"]
+__all__ = ["how_to_install"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: Packages that stormspark itself provides.
 _OURS = {"streamparse", "pystorm"}
 
 
-def who_asks_for(module: str, folder: Path, topology: str) -> str:
+def how_to_install(module: str, folder: Path, topology: str) -> str:
     """Return a sentence on how to install ``module``, based on the files in ``folder``.
 
     ``topology`` is the name of the topology's file.
@@ -24,11 +24,11 @@ def who_asks_for(module: str, folder: Path, topology: str) -> str:
     for file, lines in wanted.items():
         for line in lines:
             if _normal(line) == package:
-                return f"{file} asks for {line}: install it where stormspark runs, no virtualenv is made (pip install -r {file})"
+                return f"{file} requires {line}: run `pip install -r {file}` where stormspark runs, which makes no virtualenv"
     others = [line for line in wanted.get(own, []) if _normal(line) not in _OURS]
     if others:
-        return f"no file in {folder} names it; {own} asks for {', '.join(others)} (pip install -r {own})"
-    return f"no file in {folder} asks for it; is it in the project's src, or in its neighbour's?"
+        return f"no file in {folder} requires it; {own} requires {', '.join(others)} (pip install -r {own})"
+    return f"no file in {folder} requires it; is it in the project's src, or in the src of another project?"
 
 
 def _requirements(file: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""streamparse's components: pystorm's, each with a ``spec`` (A31, A32)."""
+"""streamparse's components: the classes of pystorm, each with a ``spec`` method (A31, A32)."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
     "TicklessBatchingBolt",
 ]
 
-#: What streamparse has Storm start for a component in Python; nobody starts it here.
+#: The command that Storm runs for a component of streamparse. Here it only appears in specs.
 _COMMAND = "streamparse_run"
 
 
 class Component(pystorm_component.Component):
-    """Class attributes are the defaults of specs (A31)."""
+    """The base class of components. Its class attributes are the defaults of specs (A31)."""
 
-    #: Names of the default stream's fields, or `Stream` objects.
+    #: The names of the default stream's fields, or `Stream` objects.
     outputs: Any = None
     par: int | dict[str, int] = 1
     config: Mapping[str, Any] | None = None
 
     @classmethod
     def spec(cls, *args: Any, **kwargs: Any) -> Any:
-        """A component that is neither spout nor bolt has none: raises TypeError."""
+        """Raise TypeError: only spouts and bolts have specs."""
         msg = f"{user_line()}: Specifications should either be bolts or spouts. Given: {cls!r} (A36)"
         raise SpecTypeError(msg)
 
@@ -58,7 +58,7 @@ class JavaSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaSpoutSpec:
-        """A spec by class name, or by serialized object; runs where stormspark knows the class."""
+        """A spec with the name of a Java class, or a serialized object. It runs if stormspark knows a Python class for it."""
         return JavaSpoutSpec(
             cls, name, serialized_java, full_class_name, args_list, par=par, config=config, outputs=outputs
         )
@@ -79,7 +79,7 @@ class JavaBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaBoltSpec:
-        """A spec by class name, or by serialized object; runs where stormspark knows the class."""
+        """A spec with the name of a Java class, or a serialized object. It runs if stormspark knows a Python class for it."""
         return JavaBoltSpec(
             cls,
             name,
@@ -106,7 +106,7 @@ class ShellSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> ShellSpoutSpec:
-        """A spec of what ``command`` runs; ``script`` are its arguments, separated by spaces."""
+        """A spec of a child process. ``script`` has the arguments of ``command``, separated by spaces."""
         return ShellSpoutSpec(cls, name, command, script, par=par, config=config, outputs=outputs)
 
 
@@ -124,29 +124,29 @@ class ShellBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> ShellBoltSpec:
-        """A spec of what ``command`` runs; ``script`` are its arguments, separated by spaces."""
+        """A spec of a child process. ``script`` has the arguments of ``command``, separated by spaces."""
         return ShellBoltSpec(
             cls, name, command, script, inputs=inputs, par=par, config=config, outputs=outputs
         )
 
 
 class Spout(pystorm_spout.Spout, ShellSpout):
-    """pystorm's, with a spec."""
+    """The class of the same name in pystorm, with a ``spec`` method."""
 
     @classmethod
     def spec(  # type: ignore[override]
         cls, name: str | None = None, par: Any = None, config: Mapping[str, Any] | None = None
     ) -> ShellSpoutSpec:
-        """A spec of this spout; what is not given is the class's attribute (A31)."""
+        """A spec of this spout. Missing arguments default to the class attributes (A31)."""
         return ShellSpoutSpec(cls, name, _COMMAND, _script(cls), par=par, config=config, outputs=cls.outputs)
 
 
 class ReliableSpout(pystorm_spout.ReliableSpout, Spout):
-    """pystorm's, with a spec."""
+    """The class of the same name in pystorm, with a ``spec`` method."""
 
 
 class Bolt(pystorm_bolt.Bolt, ShellBolt):
-    """pystorm's, with a spec."""
+    """The class of the same name in pystorm, with a ``spec`` method."""
 
     @classmethod
     def spec(  # type: ignore[override]
@@ -156,18 +156,18 @@ class Bolt(pystorm_bolt.Bolt, ShellBolt):
         par: Any = None,
         config: Mapping[str, Any] | None = None,
     ) -> ShellBoltSpec:
-        """A spec of this bolt; what is not given is the class's attribute (A31)."""
+        """A spec of this bolt. Missing arguments default to the class attributes (A31)."""
         return ShellBoltSpec(
             cls, name, _COMMAND, _script(cls), inputs=inputs, par=par, config=config, outputs=cls.outputs
         )
 
 
 class BatchingBolt(pystorm_bolt.BatchingBolt, Bolt):
-    """pystorm's, with a spec."""
+    """The class of the same name in pystorm, with a ``spec`` method."""
 
 
 class TicklessBatchingBolt(pystorm_bolt.TicklessBatchingBolt, BatchingBolt):
-    """pystorm's, with a spec."""
+    """The class of the same name in pystorm, with a ``spec`` method."""
 
 
 def _script(cls: type) -> str:

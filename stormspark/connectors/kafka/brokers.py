@@ -16,7 +16,7 @@ __all__ = ["Answer", "Brokers", "EndsWatch"]
 #: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for it.
 _ANSWER_SECS = 5.0
 _CLOSE_SECS = 1.0
-#: The beginning of a commit's metadata: tells stormspark's commits from those of others.
+#: The beginning of a commit's metadata. It distinguishes stormspark's commits from those of others.
 _MARK = "stormspark:"
 
 
@@ -33,20 +33,22 @@ class Brokers:
 
         self.servers = str(conf["bootstrap.servers"])
         self._why: str | None = None  # in librdkafka's words
-        heard = {**conf, "error_cb": self._hear}
+        with_callback = {**conf, "error_cb": self._note_error}
         self._committing = False
         self._commit_error: Any = None
         try:
-            self._consumer = Consumer({**heard, "on_commit": self._on_commit})
+            self._consumer = Consumer({**with_callback, "on_commit": self._on_commit})
         except KafkaException as error:
             msg = f"Kafka at {self.servers}: {error.args[0].str()}"
             raise InvalidTopologyError(msg) from error
         # An AdminClient is a producer internally, which warns of settings that only consumers have.
-        self._admin = AdminClient({key: value for key, value in heard.items() if key not in _CONSUMER_ONLY})
+        self._admin = AdminClient(
+            {key: value for key, value in with_callback.items() if key not in _CONSUMER_ONLY}
+        )
         uncommitted = conf.get("isolation.level") == "read_uncommitted"
         self._isolation = IsolationLevel.READ_UNCOMMITTED if uncommitted else IsolationLevel.READ_COMMITTED
 
-    def _hear(self, error: Any) -> None:
+    def _note_error(self, error: Any) -> None:
         self._why = error.str()
 
     def _on_commit(self, error: Any, partitions: list[Any]) -> None:
@@ -55,7 +57,7 @@ class Brokers:
 
     def why(self, error: Exception) -> str:
         """Return the best available reason why Kafka did not answer."""
-        self._consumer.poll(0)  # runs `_hear` with the errors since the last poll
+        self._consumer.poll(0)  # runs `_note_error` with the errors since the last poll
         return self._why or str(error.args[0].str() if hasattr(error.args[0], "str") else error)
 
     def partitions(
@@ -94,11 +96,11 @@ class Brokers:
         from confluent_kafka import KafkaException, TopicPartition, admin
 
         spec: Any = getattr(admin.OffsetSpec, which)(*timestamp)  # type: ignore[attr-defined]
-        asked = {TopicPartition(*partition): spec for partition in partitions}
-        if not asked:
+        wanted = {TopicPartition(*partition): spec for partition in partitions}
+        if not wanted:
             return {}
         answers = self._admin.list_offsets(
-            asked,
+            wanted,
             isolation_level=self._isolation if isolation is None else isolation,
             request_timeout=_ANSWER_SECS,
         )
@@ -135,12 +137,12 @@ class Brokers:
         """Return the offsets that the group has committed."""
         from confluent_kafka import TopicPartition
 
-        asked = [TopicPartition(*partition) for partition in partitions]
+        wanted = [TopicPartition(*partition) for partition in partitions]
         return {
             Partition(found.topic, found.partition): Committed(
                 found.offset, (found.metadata or "").removeprefix(_MARK)
             )
-            for found in self._consumer.committed(asked, timeout=_ANSWER_SECS)
+            for found in self._consumer.committed(wanted, timeout=_ANSWER_SECS)
             if found.offset >= 0
         }
 
@@ -191,13 +193,13 @@ _CONSUMER_ONLY = {
 class Answer(NamedTuple):
     """Kafka's last answer: the ends of partitions, and the ids of topics.
 
-    A partition that did not answer keeps its earlier end. So ``told`` counts, per partition, the answers that had its end, and
-    ``number`` counts all answers.
+    A partition that did not answer keeps its earlier end. So ``counts`` has, per partition, the number of answers
+    that had its end. ``number`` counts all answers.
     """
 
     ends: Positions
     ids: dict[str, str]
-    told: dict[Partition, int]
+    counts: dict[Partition, int]
     number: int
 
 
@@ -280,12 +282,12 @@ class EndsWatch:
         last, new = self._last, self._ends(self._partitions)
         ids = self._ids({partition.topic for partition in self._partitions})
         ends = {**last.ends, **new}
-        told = {**last.told, **{partition: last.told.get(partition, 0) + 1 for partition in new}}
+        counts = {**last.counts, **{partition: last.counts.get(partition, 0) + 1 for partition in new}}
         there = [partition for partition in self._partitions if partition in ends]
         self._last = Answer(
             {partition: ends[partition] for partition in there},
             ids,
-            {partition: told[partition] for partition in there},
+            {partition: counts[partition] for partition in there},
             last.number + 1,
         )
 

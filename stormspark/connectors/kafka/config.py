@@ -78,8 +78,8 @@ class _Options:
     #: Whether a topic that does not exist when the topology starts is an error, or is waited for.
     unknown_topic: Literal["fail", "wait"] = "fail"
     #: What the topology does if a partition's log was cut, because a new leader did not have all of it or a disk was lost:
-    #: go on at the log's new end, or stop. If no topic id tells a cut log from a topic that was deleted and made again,
-    #: "continue" reads the whole topic again, or with AT_MOST_ONCE goes on at the new end.
+    #: continue at the log's new end, or stop. If no topic id shows whether the log was cut or the topic was deleted and made
+    #: again, "continue" reads the whole topic again, or with AT_MOST_ONCE continues at the new end.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"
@@ -197,7 +197,8 @@ def _names(topics: str | Iterable[str]) -> tuple[str, ...]:
         # Kafka's own rule. It also finds a pattern that somebody forgot to compile.
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
             _refuse(
-                f"{name!r} is no name of a topic (letters, digits, '.', '_', '-'); give a pattern as re.compile({name!r})"
+                f"{name!r} is not a topic's name, which has only letters, digits, '.', '_' and '-'; give a pattern as "
+                f"re.compile({name!r})"
             )
     return names
 
@@ -209,8 +210,8 @@ def _member(kind: type[StrEnum], value: object, option: str) -> Any:
         _refuse(f"{option} must be one of {', '.join(kind)}, got {value!r}")
 
 
-def _refuse(what: str) -> Any:
-    msg = f"KafkaSpoutConfig: {what}"
+def _refuse(problem: str) -> Any:
+    msg = f"KafkaSpoutConfig: {problem}"
     raise InvalidTopologyError(msg)
 
 

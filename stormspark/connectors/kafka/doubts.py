@@ -4,7 +4,7 @@ Kafka's logs only grow, unless a topic is deleted and made again, or messages ar
 leader that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was
 away may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in
 several answers. Until then no more messages of these partitions are handed out. If the topic's id is not known, then or now,
-nobody can tell which of the two has happened. The result says so.
+it is unknown which of the two has happened, and the result says so.
 
 This module is pure: what Kafka says comes as arguments.
 """
@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from stormspark.connectors.kafka.offsets import Partition, Positions
 
-__all__ = ["Doubts", "News", "Patience"]
+__all__ = ["Changes", "Doubts", "Patience"]
 
 _K = TypeVar("_K", bound=Hashable)
 #: How long Kafka must have reported a change, in seconds, and in how many answers after the first one.
@@ -24,7 +24,7 @@ _SURE_SECS = 5.0
 _SURE_ANSWERS = 3
 
 
-class _Heard(NamedTuple):
+class _Reported(NamedTuple):
     """When, and in which answer, Kafka first and last reported a change, and the lowest end that it reported."""
 
     since: float
@@ -43,37 +43,39 @@ class Patience(Generic[_K]):
     """
 
     def __init__(self) -> None:
-        self._heard: dict[_K, _Heard] = {}
+        self._reported: dict[_K, _Reported] = {}
 
     def __len__(self) -> int:
-        return len(self._heard)
+        return len(self._reported)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
         """Note that Kafka has reported the change in this answer. Return whether it has for long enough and often enough.
 
         The same answer may be passed again. It counts once, however late that is.
         """
-        heard = self._heard.get(about, _Heard(now, answer, now, answer, end))
-        if answer > heard.last:
-            heard = heard._replace(until=now, last=answer)
-        self._heard[about] = heard = heard._replace(lowest=min(heard.lowest, end))
-        return heard.until - heard.since >= _SURE_SECS and heard.last - heard.first >= _SURE_ANSWERS
+        reported = self._reported.get(about, _Reported(now, answer, now, answer, end))
+        if answer > reported.last:
+            reported = reported._replace(until=now, last=answer)
+        self._reported[about] = reported = reported._replace(lowest=min(reported.lowest, end))
+        return (
+            reported.until - reported.since >= _SURE_SECS and reported.last - reported.first >= _SURE_ANSWERS
+        )
 
     def lowest(self, about: _K) -> int:
         """Return the lowest end that Kafka has reported. Whatever was written after it has not been read."""
-        return self._heard[about].lowest
+        return self._reported[about].lowest
 
     def forget(self, about: _K) -> None:
         """Forget a change that is settled, or that turned out not to be true."""
-        self._heard.pop(about, None)
+        self._reported.pop(about, None)
 
     def keep(self, about: set[_K]) -> None:
         """Forget all changes except these, because Kafka's latest answer does not report the others."""
-        for one in self._heard.keys() - about:
-            del self._heard[one]
+        for one in self._reported.keys() - about:
+            del self._reported[one]
 
 
-class News(NamedTuple):
+class Changes(NamedTuple):
     """The changes that follow from an answer of Kafka.
 
     - ``held``: partitions of which nothing is handed out for now.
@@ -110,12 +112,12 @@ class Doubts:
         *,
         now: float,
         answer: int,
-        told: Mapping[Partition, int],
-    ) -> News:
+        counts: Mapping[Partition, int],
+    ) -> Changes:
         """Compare ``positions``, in topics with the ids ``known``, with Kafka's answer number ``answer``.
 
-        That answer is ``ends`` and ``ids``. Not every answer has the end of every partition, so ``told`` counts, per partition,
-        the answers that had it.
+        That answer is ``ends`` and ``ids``. Not every answer has the end of every partition, so ``counts`` has, per partition,
+        the number of answers that had it.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)
@@ -129,7 +131,7 @@ class Doubts:
             if partition.topic not in doubtful and ends.get(partition, position) < position
         }
         self._partitions.keep(lower)
-        sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=told[p])]
+        sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=counts[p])]
         # Without both ids, a topic that was made again can't be recognised. That ids are missing in one answer means nothing.
         nameless = {
             partition.topic
@@ -149,4 +151,4 @@ class Doubts:
         for partition in sure:
             self._partitions.forget(partition)
         held = lower | {partition for partition in {*positions, *ends} if partition.topic in doubtful}
-        return News(frozenset(held), remade, cut, unclear)
+        return Changes(frozenset(held), remade, cut, unclear)

@@ -32,7 +32,7 @@ class KafkaLocalSource:
 
     def told(self, progress: SourceProgress) -> None:
         """Note the tasks' progress, and commit for the group from time to time."""
-        self._planner.told(self._position, progress)
+        self._planner.observe(self._position, progress)
         self._planner.commit(self._position)
 
     def close(self) -> None:

@@ -8,8 +8,8 @@ topology goes on from there.
 A partition's first position is recorded before any of its messages is handed out. A batch that has none of the partition's
 messages records the position in its end. In later batches the partition's range is (position, end). So a batch that runs again
 has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look at Kafka the positions are
-`{}`, and a topic that does not exist yet is `{topic: {}}`. So the partitions that the topology's strategy applies to can be told
-from those that were added later, which are read from their beginning.
+`{}`, and a topic that does not exist yet is `{topic: {}}`. So it is known to which partitions the
+topology's strategy applies, and which were added later and are read from their beginning.
 
 Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
 position moves, because its topic was made again or its log was cut, it is recorded like a first one: by a batch that hands out
@@ -49,7 +49,7 @@ ASKED = ""
 ID = "id"
 #: This many messages may always wait. It is a batch of a fast topology, so that any topology can become fast.
 _LEAST_WAITING = 50_000
-#: Greater than any offset: tells one kind of change in a `Range` from another.
+#: Greater than any offset. It distinguishes two kinds of change in a `Range`.
 _FAR = 1 << 62
 #: Positions and topic ids, in the form of Spark's checkpoint.
 Document = dict[str, dict[str, int | str]]
@@ -71,12 +71,12 @@ class Range(NamedTuple):
     ``place`` is the partition's index in the sorted list of partitions (K6).
 
     If ``end`` is before ``start``, there are no messages, and the partition does not go on at ``start``. Either its log was cut,
-    and it goes on at ``end``. Or its topic was made again, and the partition begins at -1 - ``end``. If nobody can tell which of
+    and it goes on at ``end``. Or its topic was made again, and the partition begins at -1 - ``end``. If it is unknown which of
     the two has happened, ``end`` is as in the second case, minus 2 to the power of 62.
 
-    >>> Range("t", 0, 100, 60, 0).news, Range("t", 0, 100, -1, 0).news, Range("t", 0, 60, 100, 0).news
+    >>> Range("t", 0, 100, 60, 0).change, Range("t", 0, 100, -1, 0).change, Range("t", 0, 60, 100, 0).change
     (('cut', 60), ('made anew', 0), None)
-    >>> Range("t", 0, 100, -(1 << 62) - 1, 0).news
+    >>> Range("t", 0, 100, -(1 << 62) - 1, 0).change
     ('cut or made anew', 0)
     """
 
@@ -92,7 +92,7 @@ class Range(NamedTuple):
         return max(0, self.end - self.start)
 
     @property
-    def news(self) -> tuple[str, int] | None:
+    def change(self) -> tuple[str, int] | None:
         """What has happened to the partition, and where it goes on; None if it goes on at ``start``."""
         if self.end >= self.start:
             return None
@@ -265,9 +265,9 @@ def ranges(
 
     >>> ranges({"t": {"0": 5}}, {"t": {"0": 7, "1": 3}})
     [Range(topic='t', partition=0, start=5, end=7, place=0)]
-    >>> ranges({"t": {"0": 5, "id": "a"}}, {"t": {"0": 0, "id": "b"}})[0].news
+    >>> ranges({"t": {"0": 5, "id": "a"}}, {"t": {"0": 0, "id": "b"}})[0].change
     ('made anew', 0)
-    >>> ranges({"t": {"0": 5}}, {"t": {"0": 0, "id": "b"}})[0].news
+    >>> ranges({"t": {"0": 5}}, {"t": {"0": 0, "id": "b"}})[0].change
     ('cut or made anew', 0)
     """
     before, after = as_positions(start), as_positions(end)

@@ -21,7 +21,7 @@ from stormspark.connectors.kafka.config import (
     KafkaSpoutConfig,
     ProcessingGuarantee,
 )
-from stormspark.connectors.kafka.doubts import Doubts, News
+from stormspark.connectors.kafka.doubts import Changes, Doubts
 from stormspark.connectors.kafka.offsets import (
     ASKED,
     Document,
@@ -146,15 +146,17 @@ class KafkaPlanner:
 
     def _after(self, start: Document) -> Document:
         watch = self._watching()
-        ends, ids, told, answer = watch.ask(_ENDS_SECS)
+        ends, ids, counts, answer = watch.ask(_ENDS_SECS)
         commits_first = self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE
         if not watch.known or (commits_first and not watch.reachable):
             return start
         known, target, done = topic_ids(start), self._target, self._done
         positions = as_positions(start)
-        news = self._doubts.look(positions, known, ends, ids, now=self.clock(), answer=answer, told=told)
-        news = self._only_lost(news, positions)
-        believed = {partition: end for partition, end in ends.items() if partition not in news.held}
+        changes = self._doubts.look(
+            positions, known, ends, ids, now=self.clock(), answer=answer, counts=counts
+        )
+        changes = self._only_lost(changes, positions)
+        believed = {partition: end for partition, end in ends.items() if partition not in changes.held}
         if target is not None:  # the run wants everything, so `max_uncommitted` does not apply
             done = None
             believed = {p: min(end, target[p]) for p, end in believed.items() if p in target}
@@ -167,9 +169,9 @@ class KafkaPlanner:
             if not start and self._missing(first):
                 return start
             after.update(first)
-        after = self._moved(after, news, ends)
+        after = self._moved(after, changes, ends)
         topics = self.settings.names or (() if after else (_NO_TOPIC,))
-        return as_document(after, topics, self._ids(after, news, ends, known, ids))
+        return as_document(after, topics, self._ids(after, changes, ends, known, ids))
 
     def _missing(self, first: Positions) -> bool:
         """Whether an existing partition has not answered yet.
@@ -181,30 +183,31 @@ class KafkaPlanner:
         silent = sorted(name_of(*partition) for partition in set(wanted) - first.keys())
         if silent:
             _log.warning(
-                "reading begins when all partitions have answered; waiting for %s", ", ".join(silent[:10])
+                "reading begins when the leaders of all partitions have answered; still waiting for %s",
+                ", ".join(silent[:10]),
             )
         return bool(silent)
 
-    def _only_lost(self, news: News, positions: Positions) -> News:
+    def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
         """Remove the partitions whose logs do have what was read, but hide it behind an open transaction.
 
         That happens if the positions come from a reader of uncommitted messages. These partitions wait until the transaction
         ends.
         """
-        lower = {**news.cut, **news.unclear}
+        lower = {**changes.cut, **changes.unclear}
         if not lower:
-            return news
+            return changes
         there = self._connected().log_ends(lower)
         lost = {p for p in lower if there.get(p, positions[p]) < positions[p]}
-        return news._replace(
-            cut={partition: end for partition, end in news.cut.items() if partition in lost},
-            unclear={partition: end for partition, end in news.unclear.items() if partition in lost},
+        return changes._replace(
+            cut={partition: end for partition, end in changes.cut.items() if partition in lost},
+            unclear={partition: end for partition, end in changes.unclear.items() if partition in lost},
         )
 
     def _ids(
         self,
         after: Positions,
-        news: News,
+        changes: Changes,
         ends: Mapping[Partition, int],
         known: Mapping[str, str],
         ids: Mapping[str, str],
@@ -220,18 +223,18 @@ class KafkaPlanner:
             if ends.get(partition, position) < position
         }
         new = {topic: id for topic, id in ids.items() if topic not in beyond}
-        unclear = {partition.topic for partition in news.unclear}
+        unclear = {partition.topic for partition in changes.unclear}
         kept = {topic: id for topic, id in known.items() if topic not in unclear}
-        return {**new, **kept, **news.remade}
+        return {**new, **kept, **changes.remade}
 
-    def _moved(self, after: Positions, news: News, ends: Mapping[Partition, int]) -> Positions:
-        """Return the positions after the changes in ``news``. A batch records them, and hands out none of their messages."""
-        self._fail_if_asked_to(after, news)
-        lower, anew = {**news.cut}, set(news.remade)
+    def _moved(self, after: Positions, changes: Changes, ends: Mapping[Partition, int]) -> Positions:
+        """Return the positions after the changes in ``changes``. A batch records them, and hands out none of their messages."""
+        self._fail_if_configured(after, changes)
+        lower, anew = {**changes.cut}, set(changes.remade)
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
-            lower |= news.unclear
+            lower |= changes.unclear
         else:  # if the topic was made again, all its partitions were
-            anew |= {partition.topic for partition in news.unclear}
+            anew |= {partition.topic for partition in changes.unclear}
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
             assert self._done is not None
@@ -240,18 +243,18 @@ class KafkaPlanner:
         again = [partition for partition in ends if partition.topic in anew]
         return {**after, **lower, **(self._connected().earliest(again) if again else {})}
 
-    def _fail_if_asked_to(self, after: Positions, news: News) -> None:
-        if self.settings.truncated_log != "fail" or not (news.cut or news.unclear):
+    def _fail_if_configured(self, after: Positions, changes: Changes) -> None:
+        if self.settings.truncated_log != "fail" or not (changes.cut or changes.unclear):
             return
-        partition, position = min({**news.cut, **news.unclear}.items())
-        what, instead = "was cut", f"it goes on at {position}"
-        if partition in news.unclear:
-            what = "was cut, or its topic was deleted and made again, which only the topic's id could tell"
+        partition, position = min({**changes.cut, **changes.unclear}.items())
+        cause, instead = "was cut", f"reading continues at {position}"
+        if partition in changes.unclear:
+            cause = "was cut, or its topic was deleted and made again; only the topic's id could show which"
             if self.settings.guarantee is not ProcessingGuarantee.AT_MOST_ONCE:
                 instead = "all partitions of the topic are read from their earliest offsets"
         msg = (
-            f"the log of {name_of(*partition)} {what}: it ended at {position}, and offsets up to {after[partition] - 1} had been "
-            f"read. Because of truncated_log='fail' the topology stops; with 'continue' {instead}"
+            f"the log of {name_of(*partition)} {cause}: it ended at {position}, but offsets up to {after[partition] - 1} had "
+            f"been read. The topology stops because of truncated_log='fail'; with 'continue', {instead}"
         )
         raise StormsparkError(msg)
 
@@ -301,9 +304,9 @@ class KafkaPlanner:
         """Return the last known ends, for the lag that is shown to users."""
         return as_document({**as_positions(start), **(self._watch.ask(0).ends if self._watch else {})})
 
-    # -- what has become of it -------------------------------------------------------------------------------
+    # -- progress --------------------------------------------------------------------------------------------
 
-    def told(self, end: Document, progress: SourceProgress) -> None:
+    def observe(self, end: Document, progress: SourceProgress) -> None:
         """Note how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
         Low marks are valid for the batch in which the tasks were asked for them. If the same marks were taken for those of a
@@ -382,12 +385,12 @@ def check_topics(config: KafkaSpoutConfig) -> None:
         try:
             there = brokers.partitions(config.names, config.pattern, _CHECK_SECS)
         except Exception as error:
-            msg = f"Kafka at {brokers.servers} does not answer: {brokers.why(error)}; unknown_topic='wait' waits for it"
+            msg = f"Kafka at {brokers.servers} does not answer: {brokers.why(error)}. To wait for it, set unknown_topic='wait'"
             raise InvalidTopologyError(msg) from error
         missing = sorted(set(config.names) - {partition.topic for partition in there})
         if missing:
             msg = (
-                f"Kafka at {brokers.servers} has no topic {', '.join(map(repr, missing))}: make it, or wait for it with "
+                f"Kafka at {brokers.servers} has no topic {', '.join(map(repr, missing))}: create it, or wait for it with "
                 f"unknown_topic='wait'"
             )
             raise InvalidTopologyError(msg)

@@ -32,8 +32,8 @@ _REFUSED = {
     "bootstrap.servers": "give the servers as the first argument",
     "enable.partition.eof": "stormspark needs it itself",
     "sasl.jaas.config": (
-        "librdkafka knows no JAAS: set sasl.mechanism, sasl.username and sasl.password (for Kerberos sasl.kerberos.keytab "
-        "and sasl.kerberos.principal)"
+        "librdkafka does not support JAAS: set sasl.mechanism, sasl.username and sasl.password (for Kerberos "
+        "sasl.kerberos.keytab and sasl.kerberos.principal)"
     ),
     "sasl.login.callback.handler.class": "a Java class; librdkafka takes sasl.oauthbearer.method=oidc with its settings",
     "sasl.client.callback.handler.class": "a Java class; librdkafka takes sasl.oauthbearer.method=oidc with its settings",
@@ -91,12 +91,12 @@ def client_conf(servers: str, group_id: str | None, props: Mapping[str, Any]) ->
         if key == "auto.offset.reset":
             if value != "earliest":
                 msg = (
-                    f"KafkaSpoutConfig: auto.offset.reset={value!r} can't be had: use first_poll_offset_strategy for where to "
-                    f"begin (K3); messages that retention has removed are skipped, as with 'earliest' (K5, K6)"
+                    f"KafkaSpoutConfig: auto.offset.reset={value!r} is not supported: use first_poll_offset_strategy for where "
+                    f"to begin (K3). Messages that retention has removed are skipped, as with 'earliest' (K5, K6)"
                 )
                 raise InvalidTopologyError(msg)
         elif key in _MEANINGLESS:
-            _log.warning("KafkaSpoutConfig: %s means nothing here and is ignored", key)
+            _log.warning("KafkaSpoutConfig: %s has no effect here and is ignored", key)
         elif key not in _DESERIALIZERS:
             given[name] = value
     # Without a group nothing is ever committed, but librdkafka needs a name.

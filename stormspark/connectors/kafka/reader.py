@@ -27,7 +27,7 @@ _Key = tuple[str, int]
 _KEEP_MESSAGES = 10_000
 _KEEP_BYTES = 16 << 20
 #: Seconds between two warnings about a problem that lasts.
-_TELL_SECS = 30.0
+_WARN_SECS = 30.0
 _WATERMARK_SECS = 0.2
 #: After this many seconds without messages, Kafka may have none: then the reader asks for the partition's end, this often.
 _DRY_SECS = 2.0
@@ -112,7 +112,7 @@ class RangeReader:
         report: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._conf = {**conf, "error_cb": self._hear}
+        self._conf = {**conf, "error_cb": self._note_error}
         self._max_records, self._wait_secs = max_records, wait_secs
         self._log = logger or logging.getLogger(__name__)
         self._report = report or self._log.error
@@ -125,8 +125,8 @@ class RangeReader:
         #: How often Kafka has answered about a partition's end, and when it was asked last.
         self._asked: dict[_Key, tuple[int, float]] = {}
         self._ask_nobody_until = -float("inf")
-        self._told_at = -float("inf")
-        self._why = "nothing"
+        self._warned_at = -float("inf")
+        self._why = "none"
 
     def read(self, topic: str, partition: int, start: int, end: int, limit: int) -> Chunk:
         """Return at most ``limit`` messages from ``start`` up to, but not including, ``end``.
@@ -145,7 +145,7 @@ class RangeReader:
             self._dry_since.pop(key, None)
             self._ends_early.forget(key)
             return chunk
-        self._tell_if_dry(key, start, end)
+        self._warn_if_dry(key, start, end)
         if self._clock() - self._dry_since[key] >= _DRY_SECS:
             return Chunk([], self._give_up_the_rest(key, start, end))
         return chunk
@@ -218,20 +218,20 @@ class RangeReader:
         ):
             feed.lost = True
         else:
-            self._hear(error)
+            self._note_error(error)
 
-    def _hear(self, error: Any) -> None:
+    def _note_error(self, error: Any) -> None:
         from confluent_kafka import KafkaError
 
         self._why = error.str()
-        if error.code() == KafkaError._ALL_BROKERS_DOWN and self._may_tell():
-            self._log.warning("Kafka is away, and is asked again and again: %s", self._why)
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and self._may_warn():
+            self._log.warning("no broker of Kafka can be reached; the spout keeps trying: %s", self._why)
 
-    def _may_tell(self) -> bool:
+    def _may_warn(self) -> bool:
         now = self._clock()
-        if now - self._told_at < _TELL_SECS:
+        if now - self._warned_at < _WARN_SECS:
             return False
-        self._told_at = now
+        self._warned_at = now
         return True
 
     def _switch(self, keys: list[_Key], paused: bool) -> None:
@@ -250,7 +250,7 @@ class RangeReader:
         """Skip messages that are gone, after the consumer's position left the log (K5). Return where to read on."""
         marks = self._watermarks(key)
         if marks is None:
-            self._tell_if_dry(key, start, end)
+            self._warn_if_dry(key, start, end)
             return start
         low, high = marks
         if start > high:
@@ -261,8 +261,8 @@ class RangeReader:
             return start
         there = min(low, end)
         self._log.warning(
-            "%d messages of %s-%d, offsets %d to %d, are gone and count as acked: retention or compaction has removed them, "
-            "the first that is left is %d",
+            "%d messages of %s-%d, offsets %d to %d, are gone and count as acked: retention or compaction has removed them; "
+            "the first offset that is left is %d",
             there - start,
             *key,
             start,
@@ -292,9 +292,9 @@ class RangeReader:
         if start > high:
             self.close()
         self._report(
-            f"{end - start} messages of {key[0]}-{key[1]}, offsets {start} to {end - 1}, are gone and count as acked: they had "
-            f"been handed out, and now the partition ends at {high}. Its log was cut (the election of a leader that did not have "
-            f"them, or a disk), or its topic was deleted and made again"
+            f"{end - start} messages of {key[0]}-{key[1]}, offsets {start} to {end - 1}, are gone and count as acked: a "
+            f"batch was to read them, but the partition ends at {high} now. Its log was cut, by the election of a leader that "
+            f"lacked them or by a disk failure, or its topic was deleted and made again"
         )
         return end
 
@@ -310,21 +310,21 @@ class RangeReader:
         try:
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
         except KafkaException as error:
-            self._hear(error.args[0])
+            self._note_error(error.args[0])
             self._ask_nobody_until = now + _AWAY_SECS  # each unanswered question blocks the task
             return None
         self._asked[key] = (times + 1, now)
         return int(low), int(high)
 
-    def _tell_if_dry(self, key: _Key, start: int, end: int) -> None:
+    def _warn_if_dry(self, key: _Key, start: int, end: int) -> None:
         now = self._clock()
         since = self._dry_since.setdefault(key, now)
-        if now - since >= _TELL_SECS and self._may_tell():
+        if now - since >= _WARN_SECS and self._may_warn():
             self._log.warning(
-                "%s-%d: waiting since %.0f s for offsets %d to %d; last heard: %s",
+                "%s-%d: waiting for offsets %d to %d for %.0f s; the last error of Kafka: %s",
                 *key,
-                now - since,
                 start,
                 end - 1,
+                now - since,
                 self._why,
             )

@@ -61,8 +61,8 @@ def deserializer_of(name: str | Deserializer, option: str) -> Deserializer:
     found = _NAMED.get(_JAVA.get(name.rpartition(".")[2], name))
     if found is None:
         msg = (
-            f"{option} must be 'str', 'bytes', 'json' or a function of bytes, got {name!r}: for a deserializer of your "
-            f"own give a function"
+            f"{option} must be 'str', 'bytes', 'json' or a function of bytes, got {name!r}: give a function for a "
+            f"deserializer of your own"
         )
         raise InvalidTopologyError(msg)
     return found

@@ -108,8 +108,8 @@ class KafkaSpout(RangeSpout):
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
         """Return the range's messages that Kafka has now, and the rest of the range, or None if nothing is left."""
-        asked = Range(*range)
-        topic, partition, start, end, _ = asked
+        wanted = Range(*range)
+        topic, partition, start, end, _ = wanted
         if self._reader is None:
             self._reader = RangeReader(
                 self.config.client_conf,
@@ -119,48 +119,48 @@ class KafkaSpout(RangeSpout):
                 report=self.report_error,
             )
         name = name_of(topic, partition)
-        if asked.news is not None:
-            self._tell_news(asked)
+        if wanted.change is not None:
+            self._report_change(wanted)
             return [], None
         self._highest[name] = max(end, self._highest.get(name, 0))
         messages, rest = self._reader.read(topic, partition, start, end, limit)
-        left = tuple(asked._replace(start=rest)) if rest < end else None
+        left = tuple(wanted._replace(start=rest)) if rest < end else None
         return [(message[:3], message) for message in messages], left
 
-    def _tell_news(self, range: Range) -> None:
+    def _report_change(self, range: Range) -> None:
         """Report that the partition does not go on where it was: to the driver, and in the task's log."""
-        assert range.news is not None
-        what, position = range.news
+        assert range.change is not None
+        change, position = range.change
         name = name_of(range.topic, range.partition)
         self._highest[name] = position
-        if what == "cut":
+        if change == "cut":
             self.report_error(
-                f"the log of {name} was cut: it ended at {position}, and offsets up to {range.start - 1} had been read, which "
-                f"are lost in Kafka (the election of a leader that did not have them, or a disk). It goes on at {position}; "
-                f"truncated_log can make the topology stop instead"
+                f"the log of {name} was cut: it ended at {position}, but offsets up to {range.start - 1} had been read. Kafka "
+                f"has lost those, by the election of a leader that lacked them or by a disk failure. Reading continues at "
+                f"{position}; with truncated_log='fail' the topology would stop instead"
             )
-        elif what == "cut or made anew":
+        elif change == "cut or made anew":
             if self.config.processing_guarantee is ProcessingGuarantee.AT_MOST_ONCE:
                 goes_on = (
-                    f"So that nothing is read twice, {name} goes on at its end, offset {position}: if the topic is a new one, "
-                    f"its messages before that are not read"
+                    f"To read nothing twice, {name} is read on from its end, offset {position}. If the topic is a new one, its "
+                    f"messages before that are not read"
                 )
             else:
                 goes_on = (
-                    f"So that nothing is lost, all of it is read from its earliest offsets, {name} from offset {position}: if "
-                    f"its log was cut, what is left of it comes twice"
+                    f"To lose nothing, all partitions of the topic are read from their earliest offsets, {name} from offset "
+                    f"{position}. If a log was cut, messages that are left in it come twice"
                 )
             self.report_error(
-                f"the topic {range.topic!r} was deleted and made again, or a log of it was cut: it ends before what had been "
-                f"read, of {name} up to offset {range.start - 1}. Which of both it is can't be told, because the topic's id of "
-                f"then or of now is not known (a checkpoint of an earlier version, positions that the group has committed, "
-                f"brokers before Kafka 2.8, or brokers that do not let this user describe the topic). {goes_on}. "
-                f"truncated_log='fail' makes the topology stop instead"
+                f"the topic {range.topic!r} was deleted and made again, or a log of it was cut: {name} had been read up to "
+                f"offset {range.start - 1}, but ends before that. The topic's earlier or present id could show which, but is "
+                f"unknown (a checkpoint of an earlier version, positions that the group has committed, brokers before Kafka 2.8, "
+                f"or brokers that do not let this user describe the topic). {goes_on}. With truncated_log='fail' the topology "
+                f"would stop instead"
             )
         else:
             self.report_error(
-                f"the topic {range.topic!r} was deleted and made again: {name}, which had been read up to offset "
-                f"{range.start - 1}, is read from its beginning, offset {position}"
+                f"the topic {range.topic!r} was deleted and made again: {name} had been read up to offset "
+                f"{range.start - 1}, and is read from its beginning now, offset {position}"
             )
 
     def size(self, range: tuple[Any, ...]) -> int:
@@ -206,8 +206,8 @@ class KafkaSpout(RangeSpout):
         for name, offset in held_up.items():
             if self._blocked.get(name) != offset:
                 self._logger.warning(
-                    "%s is blocked by offset %d: %s offsets after it are handed out, which is max_uncommitted_offsets; no more "
-                    "come until it is acked or given up (a retry with max_retries gives up)",
+                    "%s is blocked by offset %d: %s offsets after it are handed out, and max_uncommitted_offsets allows no more "
+                    "until it is acked or given up (a retry with max_retries gives up)",
                     name,
                     offset,
                     f"{self._highest[name] - offset:,}",

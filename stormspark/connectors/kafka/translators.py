@@ -115,14 +115,14 @@ class ByTopicRecordTranslator:
     ) -> ByTopicRecordTranslator:
         """Set the translator of a topic's records. If it is a function, give its ``fields``, and maybe their ``stream``."""
         if topic in self._of:
-            msg = f"ByTopicRecordTranslator: topic {topic!r} has a translator already (K7)"
+            msg = f"ByTopicRecordTranslator: topic {topic!r} already has a translator (K7)"
             raise InvalidTopologyError(msg)
         made = as_translator(translator, fields, stream)
         for name, its_fields in made.streams().items():
             if self._streams.setdefault(name, its_fields) != its_fields:
                 msg = (
-                    f"ByTopicRecordTranslator: topic {topic!r} declares {its_fields!r} for stream {name!r}, which has "
-                    f"{self._streams[name]!r} already: give the topic a stream of its own (K7)"
+                    f"ByTopicRecordTranslator: topic {topic!r} declares {its_fields!r} for stream {name!r}, which "
+                    f"already has {self._streams[name]!r}: give the topic a stream of its own (K7)"
                 )
                 raise InvalidTopologyError(msg)
         self._of[topic] = made

@@ -1,12 +1,12 @@
-"""Java sources of Storm and Heron topologies, read without running them.
+"""Reads Java sources of Storm and Heron topologies without running them.
 
-source       files parsed by tree-sitter; their classes, methods and fields, and what a name stands for
-values       what an expression can be known to be
-evaluation   follows methods and constructors, branch by branch; arithmetic and overloads are Java's
-following    where it begins: every main, and whatever else makes a builder
-library      what builders, declarers and configurations do; it fills drafts, config_keys names the keys
-components   a spout's or bolt's class: what it overrides, emits, acks; ticks, threads
-stock        Storm's and Heron's own classes, and what stands for them here
-reading      topologies out of all of it; remarks are what is said of them
-skeleton     the same topology in Python, with bodies to be written; stock_source, python_text write its parts
+source       parses files with tree-sitter: their classes, methods and fields, and the meaning of a name
+values       what is known of the value of an expression
+evaluation   follows methods and constructors, branch by branch, with arithmetic and overloads as in Java
+following    where the walks begin: at every main, and at other code that makes a builder
+library      what builders, declarers and configurations do; it fills drafts, and config_keys has the keys
+components   the class of a spout or bolt: its methods, emits and acks; ticks and threads
+stock        Storm's and Heron's own classes, and the classes that replace them here
+reading      makes topologies of all this; remarks has statements about them
+skeleton     writes the same topology in Python, without the bodies of methods; stock_source and python_text write parts of it
 """

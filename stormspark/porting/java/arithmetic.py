@@ -1,4 +1,4 @@
-"""Java's literals and operators, on what is known."""
+"""Java's literals and operators, for values that are known."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from stormspark.porting.java.values import Const, Function, Instance, Items, Pai
 __all__ = ["are_same", "calculated", "unescaped"]
 
 
-def unescaped(said: str) -> str:
-    r"""A literal's text with its escapes resolved.
+def unescaped(literal: str) -> str:
+    r"""The text of a literal, with its escapes resolved.
 
     >>> unescaped(r"a\tb\u0041")
     'a\tbA'
     """
-    if "\\" not in said:
-        return said
+    if "\\" not in literal:
+        return literal
     simple = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " ", "0": "\0"}
-    result, rest = [], iter(said)
+    result, rest = [], iter(literal)
     for letter in rest:
         if letter != "\\":
             result.append(letter)
@@ -36,7 +36,7 @@ def unescaped(said: str) -> str:
 
 
 def calculated(operator: str, a: Any, b: Any) -> Any:
-    """Java's arithmetic on what is known; None where it is none."""
+    """The result of Java's operator; None if it is not known."""
     if operator == "+" and (isinstance(a, str) or isinstance(b, str)):
         return _shown(a) + _shown(b)
     if (
@@ -54,7 +54,7 @@ def calculated(operator: str, a: Any, b: Any) -> Any:
         case "*":
             return a * b
         case "/" if b:
-            # Java cuts towards zero.
+            # Java rounds towards zero.
             return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if _are_ints(a, b) else a / b
         case "%" if b and _are_ints(a, b):
             return abs(a) % abs(b) * (-1 if a < 0 else 1)
@@ -62,7 +62,7 @@ def calculated(operator: str, a: Any, b: Any) -> Any:
 
 
 def are_same(a: Value, b: Value) -> bool | None:
-    """Java's ``==``, as far as it is sure: of plain values, and of objects with null."""
+    """The result of Java's ``==`` for plain values, and for an object and null; None if it is not certain."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Const) and one.value is None and not one.unless:
             if isinstance(other, Const):
@@ -80,7 +80,7 @@ def are_same(a: Value, b: Value) -> bool | None:
 
 
 def _is_given(value: Value) -> bool:
-    """What a library's static method gives may be null."""
+    """Whether a library's static method returned the value: then it may be null."""
     return isinstance(value, Instance) and value.simple_type[:1].islower()
 
 

@@ -1,5 +1,5 @@
-"""A spout's or bolt's class, read from its source: what it overrides, emits, acks and fails; ticks, threads and other things that
-a port has to know.
+"""Reads the class of a spout or bolt: the methods that it has, its emits, acks and fails, its use of ticks and threads, and more
+that a port has to know.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _THREADS: Final = {
 
 @dataclass(frozen=True)
 class EmitFound:
-    """A call of ``emit`` or ``emitDirect``. ``stream`` is the source text of the stream's id, ``default`` where none is named."""
+    """A call of ``emit`` or ``emitDirect``. ``stream`` is the id of the stream, or its expression in the source."""
 
     place: Place
     stream: str
     direct: bool
-    #: Of a bolt: to a tuple. Basic and batch bolts' emits always are.
+    #: In a bolt: whether the emit is anchored. Emits of basic, batch and windowed bolts always are.
     anchored: bool
-    #: Of a spout: with a message id.
+    #: In a spout: whether the emit has a message id.
     with_id: bool
 
-    def told(self, style: str) -> str:
-        """In words, for a class of this style.
+    def described(self, style: str) -> str:
+        """The emit in words, for a class of this style.
 
-        >>> EmitFound(Place("A.java", 1), "errors", False, False, False).told("bolt")
+        >>> EmitFound(Place("A.java", 1), "errors", False, False, False).described("bolt")
         'emits on errors without an anchor'
         """
         words = [
@@ -79,29 +79,29 @@ class EmitFound:
 
 @dataclass
 class ClassFacts:
-    """What is known of a component's class from its text and that of the project's classes that it extends."""
+    """What is known of a component's class, from its source and from the project's classes that it extends."""
 
     java_class: JavaClass
     base: Base | None
     library_types: list[str]
     methods: dict[str, JavaMethod] = field(default_factory=dict)
     emits: list[EmitFound] = field(default_factory=list)
-    #: ``ack``, ``fail``, ``reportError``, ``resetTimeout`` -> where the collector's is called.
+    #: From ``ack``, ``fail``, ``reportError`` or ``resetTimeout`` to the places where it is called on a collector.
     verdicts: dict[str, list[Place]] = field(default_factory=dict)
     ticks: list[Place] = field(default_factory=list)
     threads: list[Place] = field(default_factory=list)
     metrics: list[Place] = field(default_factory=list)
-    #: Reads of the context that mean something else here, or nothing.
+    #: Calls on the context that have no counterpart here, or a different one.
     context_calls: list[tuple[str, Place]] = field(default_factory=list)
 
     @property
     def committer(self) -> bool:
-        """Whether its batches end in the commit phase (G6)."""
+        """Whether it is a committer (G6)."""
         return "ICommitter" in self.library_types
 
 
 def class_facts(sources: JavaSources, java_class: JavaClass) -> ClassFacts:
-    """Read a class, and the classes of the project that it extends."""
+    """Read a class and the classes of the project that it extends."""
     types = sources.library_types(java_class)
     facts = ClassFacts(java_class, base_of(types), types)
     chain = list(sources.ancestors(java_class))
@@ -152,7 +152,7 @@ def _read_method(facts: ClassFacts, method: JavaMethod, fields: dict[str, str]) 
 
 
 def _is_part(node: Node) -> bool:
-    """An identifier that is the end of a field access, which is looked at itself."""
+    """Whether an identifier is part of a field access. The field access is counted by itself."""
     return node.type == "identifier" and node.parent is not None and node.parent.type == "field_access"
 
 
@@ -173,7 +173,7 @@ def _is_collector(on: Node | None, typed: dict[str, str]) -> bool:
 
 
 def _type_of(node: Node | None, typed: dict[str, str]) -> str:
-    """The type of an expression, where it is plain; without package."""
+    """The type of a simple expression, without its package; empty if it is not known."""
     if node is None:
         return ""
     if node.type == "parenthesized_expression":
@@ -206,8 +206,8 @@ def _emit(
     direct = name == "emitDirect"
     rest = arguments[1:] if direct else arguments
     stream = "default"
-    # A stream's id comes first if anything follows, and is a text; a tuple, a list of tuples or values are none.
-    if len(rest) >= 2 and _is_text(rest[0], typed):
+    # If the first of several arguments is a string, it is the id of a stream. Anchors and values are no strings.
+    if len(rest) >= 2 and _is_string(rest[0], typed):
         stream, rest = _stream_text(rest[0]), rest[1:]
     style = facts.base.style if facts.base else ""
     more = len(rest) >= 2
@@ -220,13 +220,13 @@ def _emit(
     )
 
 
-def _is_text(node: Node, typed: dict[str, str]) -> bool:
+def _is_string(node: Node, typed: dict[str, str]) -> bool:
     kind = _type_of(node, typed)
     if kind:
         return kind == "String"
-    # A constant by its name: streams are named so.
-    said = text_of(node).rpartition(".")[2]
-    return said.isupper() or "stream" in said.lower()
+    # Constants and variables for ids of streams have such names.
+    name = text_of(node).rpartition(".")[2]
+    return name.isupper() or "stream" in name.lower()
 
 
 def _stream_text(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Which configuration keys Java's ``Config`` stands for: by its constants, and by its setters (A23, A45)."""
+"""The configuration keys behind the constants and the setters of Java's ``Config`` (A23, A45)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stormspark.porting.java.values import Const, Items, Name, Pair, Unknown, Va
 
 __all__ = ["by_setter", "storm_key"]
 
-#: Constants of Config whose key is not their name in small letters with dots.
+#: Constants of Config whose key is not simply their name in lower case with dots.
 _ODD_KEYS: Final = {
     "TOPOLOGY_STATE_CHECKPOINT_INTERVAL": "topology.state.checkpoint.interval.ms",
     "TOPOLOGY_BOLTS_SLIDING_INTERVAL_COUNT": "topology.bolts.window.sliding.interval.count",
@@ -29,7 +29,7 @@ _ODD_KEYS: Final = {
 }
 
 
-#: Setters of Config by names that ours does not have.
+#: Setters of Java's Config that `stormspark.Config` does not have.
 _SETTERS: Final = {
     "setTopologyReliabilityMode": "topology.reliability.mode",
     "setNumStmgrs": "topology.stmgrs",
@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """The keys that a setter of Storm's Config sets, as ours does."""
+    """The keys and values that a setter of Java's Config sets; found with the setter of `stormspark.Config`, if it has one."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return
@@ -78,7 +78,7 @@ def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]
         yield Pair(Unknown(name), Unknown(""), place)
         return
     first = arguments[0] if arguments else Unknown("")
-    # What ours does with a value of the right type tells the key, also where the value is not known.
+    # If the value is not known, or the setter rejects it, an example of the right type still shows the key.
     examples: list[Any] = [plain(first), 1, True, "x", {}]
     for example in examples:
         conf = Config()

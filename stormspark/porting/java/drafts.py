@@ -1,4 +1,4 @@
-"""What builders, declarers and configurations of Java were given, known or not."""
+"""What the calls of Java's builders and declarers added, with values that may be unknown."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
 
 @dataclass(eq=False)
 class InputDraft:
-    """A grouping as it was called."""
+    """A call of a grouping's method."""
 
     source: Value
     stream: Value
     grouping: str
     fields: Value | None
     place: Place
-    #: What is behind a custom grouping.
+    #: The object of a custom grouping.
     custom: Value | None = None
     conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(eq=False)
 class ComponentDraft:
-    """A component as it was added."""
+    """A component that was added to a builder."""
 
     id: Value
     kind: Literal["spout", "bolt"]
@@ -50,17 +50,17 @@ class ComponentDraft:
     inputs: list[InputDraft] = field(default_factory=list)
     settings: list[Pair] = field(default_factory=list)
     tasks: Value | None = None
-    #: Of a lambda.
+    #: The fields that a lambda emits.
     fields: tuple[Value, ...] = ()
     committer: bool = False
-    #: Methods that its declarer was handed to and that could not be followed.
+    #: Methods that received its declarer and could not be followed.
     escapes: list[tuple[str, Place]] = field(default_factory=list)
     shared_memory: bool = False
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Where a topology was submitted, under which name, with which configuration."""
+    """The submission of a topology: its name, its configuration and its place."""
 
     name: Value
     conf: Pairs | None
@@ -69,27 +69,28 @@ class Submission:
 
 @dataclass(eq=False)
 class Builder(Value):
-    """A builder, and all that was added to it."""
+    """A builder, and everything that was added to it."""
 
     kind: str
+    #: Where it is made. Builders that are made at one place are one topology.
     place: Place
-    #: Where it is made: one place is one topology, however often the code comes by.
+    #: The arguments of its constructor.
     arguments: tuple[Value, ...] = ()
-    #: Branches and loops that it is made in.
+    #: The branches and loops around its creation.
     conditions: tuple[Condition, ...] = ()
     components: list[ComponentDraft] = field(default_factory=list)
     submissions: list[Submission] = field(default_factory=list)
-    #: Whether the code that adds to it was followed to its end.
+    #: Whether the walk that made it reached the end of the code.
     followed: bool = True
-    #: Methods that it was handed to and that could not be followed.
+    #: Methods that received it and could not be followed.
     escapes: list[tuple[str, Place]] = field(default_factory=list)
-    #: What else was called on it: worker hooks, state spouts.
+    #: Other methods that were called on it, as for worker hooks and state spouts.
     others: list[tuple[str, Place]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class Declarer(Value):
-    """What ``setBolt`` and ``setSpout`` return."""
+    """The object that ``setBolt`` and ``setSpout`` return."""
 
     builder: Builder
     draft: ComponentDraft
@@ -97,7 +98,7 @@ class Declarer(Value):
 
 @dataclass(eq=False)
 class Streams(Value):
-    """Builders of Trident, of Storm's streams and of Heron's streamlets, and the operations on them."""
+    """A builder of Trident, of Storm's Streams API or of Heron's streamlets, with the operations on its streams."""
 
     kind: str
     place: Place
@@ -114,7 +115,7 @@ class StreamOf(Value):
 
 @dataclass(eq=False)
 class Built(Value):
-    """``builder.createTopology()``."""
+    """The result of ``builder.createTopology()``."""
 
     builder: Builder | Streams
 
@@ -132,8 +133,8 @@ class StreamDraft:
 
 @dataclass(eq=False)
 class DeclaredStreams(Value):
-    """What `declareOutputFields` is given, to see what it declares."""
+    """The argument of ``declareOutputFields``, which records the streams that are declared."""
 
     streams: list[StreamDraft] = field(default_factory=list)
-    #: Methods that it was handed to and that could not be followed.
+    #: Methods that received it and could not be followed.
     escapes: list[tuple[str, Place]] = field(default_factory=list)

@@ -1,9 +1,10 @@
-"""Follows Java code to see what it builds, without running it.
+"""Follows Java code to find what it builds, without running it.
 
-Statements are taken in their order; both branches of an ``if`` are followed, a loop's body once, and a method of the project is
-entered with the arguments it is given. So a value is a constant, an object with what is known of it, or unknown; a constant that
-a branch may change keeps its first value and says ``unless``. Whoever needs a value decides what to do where it is unknown:
-nothing is guessed.
+The walk takes statements in their order. It follows both branches of an ``if``, unless the condition is known. It follows the
+body of a loop once, and it enters a method of the project with the arguments of the call.
+
+So a value is a constant, an object with what is known of it, or unknown. A constant that a branch may change keeps its first
+value, and ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is unknown.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "Evaluation", "Library"]
 
-#: Methods deep, and statements in all: code that goes round must end, code that is large must not take for ever.
+#: The limits of a walk: nested methods, and statements in total. Without them, recursive or very large code would not end.
 _DEEPEST: Final = 16
 _MOST_STATEMENTS: Final = 50_000
 
 
 class Condition(NamedTuple):
-    """A branch or a loop that the code at hand stands in."""
+    """A branch or a loop around the current statement."""
 
     loop: bool
     text: str
@@ -58,29 +59,29 @@ class Condition(NamedTuple):
 
 
 class Library(Protocol):
-    """What classes of libraries do; each method gives None for what it does not know."""
+    """The behaviour of library classes. Each method returns None if it does not know the class or the method."""
 
     def create(self, evaluation: Evaluation, made: Instance) -> Value | None:
-        """``new X(...)`` of a class that is not the project's."""
+        """The value of ``new X(...)``, for a class that is not in the project."""
 
     def call(
         self, evaluation: Evaluation, on: Value, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """A method of an object."""
+        """The value of a method's call on an object."""
 
     def call_static(
         self, evaluation: Evaluation, owner: str, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """A static method of a library's class, or a method that is inherited from one: then ``owner`` is empty."""
+        """The value of a static method's call. ``owner`` is ``super``, or empty, if the method is inherited from a library."""
 
     def constant(self, owner: str, name: str) -> Value | None:
-        """``Config.TOPOLOGY_WORKERS``."""
+        """The value of a constant such as ``Config.TOPOLOGY_WORKERS``."""
 
     def inherited_field(self, evaluation: Evaluation, this: Instance, name: str) -> Value | None:
-        """A field that the project's class has from a library's."""
+        """The value of a field that a class of the project inherits from a library."""
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
-        """``value`` was handed to a method that can't be followed."""
+        """Record that a method received ``value`` and can't be followed."""
 
 
 @dataclass
@@ -88,14 +89,14 @@ class _Scope:
     owner: JavaClass
     this: Instance | None
     variables: dict[str, Value] = field(default_factory=dict)
-    #: Branches and loops around the method's call, and around the declaration of each variable.
+    #: The branches and loops around the method's call, and those around the declaration of each variable.
     conditions: tuple[Condition, ...] = ()
     declared: dict[str, tuple[Condition, ...]] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
 
 
 class Evaluation:
-    """One walk through the code; ``conditions`` are those that hold where it is."""
+    """Walks through the code. ``conditions`` are the branches and loops around the current statement."""
 
     def __init__(self, sources: JavaSources, library: Library) -> None:
         self.sources = sources
@@ -105,23 +106,23 @@ class Evaluation:
         self._statements = 0
         self._constants: dict[tuple[JavaClass, str], Value] = {}
         self.entered: set[JavaMethod] = set()
-        #: Whether the walk at hand ended before the code did: it is too long, or nested too deeply.
+        #: Whether the current walk ended early, because the code is too long or nested too deeply.
         self.gave_up = False
 
     def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """The branches and loops at hand inside of these; all of them where these are left."""
+        """The current branches and loops inside the given ones. If the walk has left the given ones, all current ones."""
         now = tuple(self.conditions)
         return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
     # -- methods and objects ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Another walk: the budget of statements is whole again."""
+        """Begin another walk, with a full budget of statements."""
         self._statements = 0
         self.gave_up = False
 
     def call(self, method: JavaMethod, this: Instance | None, arguments: list[Value] | None = None) -> Value:
-        """Enter a method of the project; without ``arguments`` its parameters are unknown. Gives what it returns."""
+        """Enter a method of the project, and return its value. Without ``arguments``, its parameters are unknown."""
         if method.body is None:
             return Unknown(method.name)
         if method in self._stack or len(self._stack) >= _DEEPEST or self._statements > _MOST_STATEMENTS:
@@ -142,7 +143,7 @@ class Evaluation:
     def create(
         self, java_class: JavaClass, arguments: list[Value] | None, place: Place, type_: str = ""
     ) -> Instance:
-        """Make an object of the project's class: initial values of its fields, then its constructor."""
+        """Make an object of a class of the project: give its fields their initial values, and enter its constructor."""
         made = Instance(
             type_ or java_class.name,
             tuple(arguments or ()),
@@ -156,7 +157,7 @@ class Evaluation:
     def method_of(
         self, java_class: JavaClass, name: str, arguments: list[Value] | int | None
     ) -> JavaMethod | None:
-        """The project's method of this name that fits the arguments, in the class or those that it extends."""
+        """The method of this name that fits the arguments, in the class or in a class of the project that it extends."""
         for one in self.sources.ancestors(java_class):
             if found := fitting(one.methods.get(name, []), arguments):
                 return found
@@ -180,7 +181,7 @@ class Evaluation:
     def _construct(self, made: Instance, java_class: JavaClass, arguments: list[Value] | None) -> None:
         constructor = fitting(java_class.constructors, arguments)
         if constructor is None and java_class.constructors:
-            self._made_somehow(made, java_class)
+            self._construct_by_any(made, java_class)
             return
         first = _explicit_call(constructor)
         if constructor is None or first is None:
@@ -200,8 +201,8 @@ class Evaluation:
         finally:
             self._stack.pop()
 
-    def _made_somehow(self, made: Instance, java_class: JavaClass) -> None:
-        """By a constructor that can't be told: what any of them assigns is unknown."""
+    def _construct_by_any(self, made: Instance, java_class: JavaClass) -> None:
+        """Make an object with an unknown constructor: fields that any constructor assigns are unknown."""
         self._initial_values(made, java_class)
         made.base_arguments = (Unknown("..."),)
         for constructor in java_class.constructors:
@@ -252,18 +253,18 @@ class Evaluation:
 
     def _on_if(self, node: Node, scope: _Scope) -> None:
         condition = node.child_by_field_name("condition")
-        said = text_of(condition).strip().removeprefix("(").removesuffix(")")
+        text = text_of(condition).strip().removeprefix("(").removesuffix(")")
         known = self._value(condition, scope) if condition is not None else None
         if isinstance(known, Const) and isinstance(known.value, bool) and not known.unless:
             self._optional(node.child_by_field_name("consequence" if known.value else "alternative"), scope)
             return
-        with self._under(False, said, node, scope):
+        with self._under(False, text, node, scope):
             self._optional(node.child_by_field_name("consequence"), scope)
-        with self._under(False, f"not ({said})", node, scope):
+        with self._under(False, f"not ({text})", node, scope):
             self._optional(node.child_by_field_name("alternative"), scope)
 
     def _on_loop(self, node: Node, scope: _Scope) -> None:
-        said = " ".join(text_of(node).partition("{")[0].split())
+        head = " ".join(text_of(node).partition("{")[0].split())
         if initial := node.child_by_field_name("init"):
             self._statement(initial, scope) if initial.type.endswith("declaration") else self._value(
                 initial, scope
@@ -278,7 +279,7 @@ class Evaluation:
                 self._value(over, scope)
             name = text_of(node.child_by_field_name("name"))
             scope.variables[name] = Unknown(f"{name}, which a loop changes")
-        with self._under(True, said, node, scope):
+        with self._under(True, head, node, scope):
             self._optional(body, scope)
 
     def _on_try(self, node: Node, scope: _Scope) -> None:
@@ -297,10 +298,10 @@ class Evaluation:
                 self._block(one.named_children[-1], scope)
 
     def _on_switch(self, node: Node, scope: _Scope) -> None:
-        said = " ".join(text_of(node.child_by_field_name("condition")).split())
+        condition = " ".join(text_of(node.child_by_field_name("condition")).split())
         body = node.child_by_field_name("body")
         for group in body.named_children if body else ():
-            with self._under(False, f"switch {said}", group, scope):
+            with self._under(False, f"switch {condition}", group, scope):
                 for one in group.named_children:
                     if one.type != "switch_label":
                         self._statement(one, scope)
@@ -332,9 +333,9 @@ class Evaluation:
             self._statement(node, scope)
 
     @contextmanager
-    def _under(self, loop: bool, said: str, node: Node, scope: _Scope) -> Iterator[None]:
-        """What is done here is done perhaps, or several times."""
-        self.conditions.append(Condition(loop, said, scope.owner.file.place(node)))
+    def _under(self, loop: bool, text: str, node: Node, scope: _Scope) -> Iterator[None]:
+        """Add a branch or a loop to the conditions of the statements inside."""
+        self.conditions.append(Condition(loop, text, scope.owner.file.place(node)))
         try:
             yield
         finally:
@@ -343,13 +344,13 @@ class Evaluation:
     # -- expressions -----------------------------------------------------------------------------------------
 
     def _value(self, node: Node, scope: _Scope, wanted: str = "") -> Value:
-        """What an expression is; ``wanted`` is the type that an array's initial values are of."""
+        """The value of an expression. ``wanted`` is the declared type of the variable or field that receives it."""
         if handler := _EXPRESSIONS.get(node.type):
             return handler(self, node, scope)
         if node.type == "array_initializer":
             items = [self._value(one, scope) for one in node.named_children if "comment" not in one.type]
             return Items(items, conditions=tuple(self.conditions))
-        for one in node.named_children:  # for what they do
+        for one in node.named_children:  # for their effects
             if one.type not in ("block", "class_body"):
                 self._value(one, scope)
         return _unknown(node)
@@ -361,7 +362,7 @@ class Evaluation:
         return self._field(name, scope) or _unknown(node)
 
     def _field(self, name: str, scope: _Scope) -> Value | None:
-        """A field by its bare name: of this object, of the classes around, or imported."""
+        """The value of a field by its simple name: of this object, of the classes around, inherited, or imported."""
         if scope.this is not None and name in scope.this.fields:
             return scope.this.fields[name]
         around: JavaClass | None = scope.owner
@@ -388,7 +389,7 @@ class Evaluation:
         return None
 
     def constant_of(self, java_class: JavaClass, name: str) -> Value | None:
-        """A static field's initial value, in the class or in what it extends or implements."""
+        """The value of a static field, in the class or in what it extends or implements."""
         seen: set[JavaClass] = set()
         waiting = [java_class]
         while waiting:
@@ -401,7 +402,7 @@ class Evaluation:
             declared = one.fields.get(name)
             if declared is not None and declared.static:
                 if (one, name) not in self._constants:
-                    self._constants[one, name] = Unknown(name)  # should it be made of itself
+                    self._constants[one, name] = Unknown(name)  # if its initial value refers to itself
                     if declared.value is not None:
                         held, self.conditions = self.conditions, []
                         try:
@@ -480,7 +481,7 @@ class Evaluation:
             if found is not None:
                 return found
             if owner.rpartition(".")[2][:1].isupper():
-                self._tell_escaped(name, arguments, place)
+                self._report_escaped(name, arguments, place)
                 return Instance(f"{owner}.{name}", tuple(arguments), place, conditions=tuple(self.conditions))
             return self._not_followed(node, name, arguments, place)
         value = self._value(on, scope)
@@ -491,7 +492,7 @@ class Evaluation:
         return self._field(text_of(on), scope) if on.type == "identifier" else None
 
     def _call_own(self, name: str, arguments: list[Value], place: Place, scope: _Scope) -> Value | None:
-        """A method by its bare name: of this class, those that it extends, those around it, or imported."""
+        """Call a method by its simple name: of this class, of those that it extends or that are around it, or imported."""
         around: JavaClass | None = scope.owner
         start = scope.this.java_class if scope.this is not None and scope.this.java_class else scope.owner
         while around is not None:
@@ -521,15 +522,15 @@ class Evaluation:
             return found
         if isinstance(value, Instance):
             value.calls.append(Call(name, tuple(arguments), place, self.since(value.conditions)))
-            self._tell_escaped(name, arguments, place)
-            return value  # as if it were fluent: whoever reads the calls knows what to make of them
+            self._report_escaped(name, arguments, place)
+            return value  # as if the method returned its object, as builders do
         return self._not_followed(node, name, arguments, place)
 
     def _not_followed(self, node: Node, name: str, arguments: list[Value], place: Place) -> Value:
-        self._tell_escaped(name, arguments, place)
+        self._report_escaped(name, arguments, place)
         return _unknown(node)
 
-    def _tell_escaped(self, name: str, arguments: list[Value], place: Place) -> None:
+    def _report_escaped(self, name: str, arguments: list[Value], place: Place) -> None:
         for one in arguments:
             self._library.escaped(one, name, place)
 
@@ -613,11 +614,11 @@ class Evaluation:
         elif scope.this is not None:
             held, since = scope.this.fields, scope.this.conditions
         else:
-            held = scope.variables  # a static field: as this method leaves it
+            held = scope.variables  # a field in a static method: the change counts in this method alone
         held[name] = self._either(held.get(name), value, since)
 
     def _static_owner(self, on: Node | None, name: str, scope: _Scope) -> JavaClass | None:
-        """The class whose static field is assigned to, if one is."""
+        """The class whose static field is assigned to; None if it is not a static field."""
         if on is not None and on.type != "this":
             around = None if self._is_variable(on, scope) else self.sources.find(text_of(on), scope.owner)
         else:
@@ -630,7 +631,7 @@ class Evaluation:
         return None
 
     def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
-        """What a variable is after an assignment that may not be made; it is of the branch ``since``."""
+        """A variable's value after an assignment. If a branch inside ``since`` is around the assignment, it may not be made."""
         conditions = self.since(since)
         if not conditions:
             return new
@@ -688,14 +689,14 @@ class Evaluation:
         yes, no = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
         if condition is None or yes is None or no is None:
             return _unknown(node)
-        said = f"{text_of(condition)} ({scope.owner.file.place(node)})"
+        where = f"{text_of(condition)} ({scope.owner.file.place(node)})"
         a, b = self._value(yes, scope), self._value(no, scope)
         if isinstance(a, Const) and a == b:
             return a
         if isinstance(b, Const):
-            return replace(b, unless=said)
+            return replace(b, unless=where)
         if isinstance(a, Const):
-            return replace(a, unless=f"not {said}")
+            return replace(a, unless=f"not {where}")
         return a if isinstance(b, Unknown) else b
 
     def _on_cast(self, node: Node, scope: _Scope) -> Value:
@@ -709,7 +710,7 @@ class Evaluation:
     def _on_function(self, node: Node, scope: _Scope) -> Value:
         parameters = node.child_by_field_name("parameters")
         if parameters is None:
-            count = -1  # a reference to a method: as many as wanted
+            count = -1  # a reference to a method takes any number
         elif parameters.type == "identifier":
             count = 1
         else:
@@ -734,10 +735,10 @@ class Evaluation:
             return _unknown(node)
 
     def _on_string(self, node: Node, scope: _Scope) -> Value:
-        said = text_of(node)
-        if said.startswith('"""'):
-            return Const(said[3:-3].strip())
-        return Const(unescaped(said[1:-1]))
+        literal = text_of(node)
+        if literal.startswith('"""'):
+            return Const(literal[3:-3].strip())
+        return Const(unescaped(literal[1:-1]))
 
 
 def _unknown(node: Node) -> Unknown:
@@ -745,7 +746,7 @@ def _unknown(node: Node) -> Unknown:
 
 
 def _one_of(returned: list[Value], name: str) -> Value:
-    """What a method gives: the first of what it returns that is known."""
+    """The value of a method with several returns: the first one that is known, objects before constants."""
     known = [one for one in returned if not isinstance(one, Unknown)]
     objects = [one for one in known if not (isinstance(one, Const) and one.value is None)]
     if not known:
@@ -757,7 +758,7 @@ def _one_of(returned: list[Value], name: str) -> Value:
 
 
 def _explicit_call(constructor: JavaMethod | None) -> Node | None:
-    """``this(...)`` or ``super(...)`` at the beginning of a constructor."""
+    """The call of ``this(...)`` or ``super(...)`` at the beginning of a constructor."""
     if constructor is None or constructor.body is None:
         return None
     return next(
@@ -773,7 +774,7 @@ def _is_fluent(value: Instance, method: JavaMethod) -> bool:
 
 
 def _assigned_in(node: Node | None) -> set[str]:
-    """Variables that are given another value in there."""
+    """The variables and fields that the code assigns to."""
     if node is None:
         return set()
     found = set()
@@ -801,7 +802,7 @@ _STATEMENTS: Final[dict[str, Callable[[Evaluation, Node, _Scope], None]]] = {
     "labeled_statement": Evaluation._on_inner_block,
     "explicit_constructor_invocation": Evaluation._on_constructor_call,
     "throw_statement": lambda self, node, scope: None,
-    # In a switch with arrows, and in code that the parser could not make out whole.
+    # The parser has these nodes in a switch with arrows, and in code with syntax errors.
     "ERROR": Evaluation._on_inner_block,
 }
 

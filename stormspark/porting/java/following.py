@@ -1,4 +1,4 @@
-"""Where the code of a project begins: from every ``main``, and from whatever else makes a builder."""
+"""Begins the walks through a project: at every ``main``, and at other code that makes a builder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MADE: Final = {
 
 
 def follow(sources: JavaSources, evaluation: Evaluation, drafts: Drafts) -> None:
-    """Walk through all that may build a topology: each ``main``, and then what nobody has come by."""
+    """Walk through all code that may build a topology: through each ``main``, then through code that no walk has reached."""
     walk = _Walk(evaluation, drafts)
     classes = list(sources.classes())
     for java_class in classes:
@@ -48,14 +48,14 @@ class _Walk:
         self._drafts = drafts
 
     def through(self, method: JavaMethod, arguments: list[Value] | None = None) -> None:
-        """One walk; builders that it has made are marked if it has given up."""
+        """One walk. If it gives up, it marks the builders that it has made."""
         before = len(self._drafts.builders)
         self._evaluation.begin()
         self._evaluation.call(method, _some(self._evaluation, method), arguments)
         self._mark(before)
 
     def through_object(self, java_class: JavaClass, methods: list[JavaMethod]) -> None:
-        """Make one, and call all of its methods that add components."""
+        """Make an object, and call its methods that add components and that no walk has reached."""
         before = len(self._drafts.builders)
         self._evaluation.begin()
         made = _made(self._evaluation, java_class)
@@ -65,7 +65,7 @@ class _Walk:
         self._mark(before)
 
     def with_a_builder(self, method: JavaMethod) -> None:
-        """A method that is given a builder by code that is not here."""
+        """Call a method with a builder: its real caller is not in the project."""
         arguments: list[Value] = [Unknown(one.name, one.type) for one in method.parameters]
         for position, one in enumerate(method.parameters):
             if one.type.rpartition(".")[2] == "TopologyBuilder":
@@ -81,7 +81,7 @@ class _Walk:
 
 
 def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
-    """An object, made of nobody knows what."""
+    """An object, made with unknown arguments."""
     parameters = java_class.constructors[0].parameters if java_class.constructors else ()
     return evaluation.create(
         java_class, [Unknown(one.name, one.type) for one in parameters], java_class.place
@@ -89,7 +89,7 @@ def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
 
 
 def _some(evaluation: Evaluation, method: JavaMethod) -> Instance | None:
-    """An object to call a method on."""
+    """An object to call the method on; None for a static method."""
     return None if method.static else _made(evaluation, method.owner)
 
 

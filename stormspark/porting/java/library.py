@@ -1,7 +1,7 @@
-"""What calls of Storm's and Heron's builders, declarers and configurations add up to.
+"""The behaviour of Storm's and Heron's builders, declarers and configurations.
 
-This is the `Library` of an evaluation: it knows what ``setBolt``, ``fieldsGrouping``, ``conf.put`` and ``submitTopology`` do, and
-keeps what they were given, known or not.
+This is the `Library` of an evaluation. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and others. It
+records their arguments in drafts, also those that are unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from stormspark.porting.java.values import (
 
 __all__ = ["GROUPINGS", "Drafts"]
 
-#: A declarer's methods -> our names of groupings.
+#: From a declarer's method to the name of the grouping here.
 GROUPINGS: Final = {
     "shuffleGrouping": "shuffle",
     "fieldsGrouping": "fields",
@@ -61,7 +61,7 @@ _BUILDERS: Final = {
     "TransactionalTopologyBuilder": "java-transactional",
     "LinearDRPCTopologyBuilder": "java-drpc",
 }
-#: Builders of streams that become topologies by rules of their own: what is called on them is listed.
+#: Builders of streams, which make topologies by their own rules. The report only lists the calls on them.
 _STREAM_BUILDERS: Final = {
     "TridentTopology": "java-trident",
     "StreamBuilder": "java-streams",
@@ -95,7 +95,7 @@ _KNOWN_CONSTANTS: Final = {
 
 
 class Drafts:
-    """All builders that an evaluation came by."""
+    """All builders that an evaluation has found."""
 
     def __init__(self) -> None:
         self.builders: list[Builder] = []
@@ -121,7 +121,7 @@ class Drafts:
                 if isinstance(one, Pairs):
                     pairs.pairs.extend(one.pairs)
                 elif not isinstance(one, Const):
-                    pairs.unknown.append((_said(one), made.place))
+                    pairs.unknown.append((_described(one), made.place))
             return pairs
         if kind in _LISTS:
             inside = [one.items for one in made.arguments if isinstance(one, Items)]
@@ -209,15 +209,15 @@ class Drafts:
         return self._submitted(name, arguments, place)
 
     def _on_map_or_nothing(self, pairs: Value, arguments: list[Value]) -> Value:
-        """A key's value, or what is to be taken where the map does not have it."""
+        """The value of a key in a map, or the default that the call names. ``arguments`` are the key and the default."""
         key, otherwise = arguments
         known = text(key)
         for pair in reversed(pairs.pairs if isinstance(pairs, Pairs) else []):
             if known is not None and text(pair.key) == known:
                 return pair.value
         if isinstance(otherwise, Const):
-            return replace(otherwise, unless=otherwise.unless or f"the configuration has {_said(key)}")
-        return Unknown(f"the configuration's {_said(key)}")
+            return replace(otherwise, unless=otherwise.unless or f"the configuration has {_described(key)}")
+        return Unknown(f"the configuration's {_described(key)}")
 
     def constant(self, owner: str, name: str) -> Value | None:
         """See `Library`."""
@@ -261,7 +261,7 @@ class Drafts:
     ) -> Value | None:
         if name in ("setSpout", "setBolt", "setCommitterBolt", "addBolt"):
             kind: Literal["spout", "bolt"] = "spout" if name == "setSpout" else "bolt"
-            if name == "addBolt":  # DRPC: a chain, whose bolts have no ids
+            if name == "addBolt":  # DRPC has a chain of bolts without ids
                 number = len(builder.components)
                 arguments = [Const(f"bolt-{number}"), *arguments]
             return self._add(
@@ -324,7 +324,7 @@ class Drafts:
             if isinstance(given, Pairs):
                 draft.settings.extend(given.pairs)
             else:
-                draft.settings.append(Pair(Unknown(_said(given)), Unknown(_said(given)), place))
+                draft.settings.append(Pair(Unknown(_described(given)), Unknown(_described(given)), place))
         elif name in ("addSharedMemory", "addResource", "addResources"):
             draft.shared_memory = True
         elif name in (
@@ -358,14 +358,14 @@ class Drafts:
             if isinstance(arguments[0], Pairs):
                 pairs.pairs.extend(arguments[0].pairs)
             else:
-                pairs.unknown.append((_said(arguments[0]), place))
+                pairs.unknown.append((_described(arguments[0]), place))
             return Const(None)
         if name == "getOrDefault" and len(arguments) == 2:
             return self._on_map_or_nothing(pairs, arguments)
         if name == "get" and arguments:
             key = text(arguments[0])
             found = [pair.value for pair in pairs.pairs if key is not None and text(pair.key) == key]
-            return found[-1] if found else Unknown(f"the configuration's {_said(arguments[0])}")
+            return found[-1] if found else Unknown(f"the configuration's {_described(arguments[0])}")
         if name.startswith(("set", "register")):
             pairs.pairs.extend(
                 replace(one, conditions=conditions) for one in by_setter(name, arguments, place)
@@ -407,7 +407,7 @@ class Drafts:
         streams = on if isinstance(on, Streams) else on.of
         if name == "build" and isinstance(on, Streams):
             return Built(streams)
-        given = next((said for one in arguments if (said := text(one)) is not None), "")
+        given = next((string for one in arguments if (string := text(one)) is not None), "")
         streams.operations.append((name, given, place))
         return StreamOf(streams)
 
@@ -421,7 +421,7 @@ class Drafts:
             return None
         found = target.builder if isinstance(target, Built) else target
         given = next((one for one in arguments if isinstance(one, Pairs)), None)
-        # As it is now: what is done with it afterwards is no part of the topology.
+        # A copy: later changes of the configuration are not part of the topology.
         conf = None if given is None else replace(given, pairs=list(given.pairs), unknown=list(given.unknown))
         names = [one for one in arguments if isinstance(one, Const | Unknown)]
         found.submissions.append(Submission(names[0] if names else Unknown(""), conf, place))
@@ -434,7 +434,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
     stream: Value = Const("default")
     fields_: Value | None = None
     custom: Value | None = None
-    if name == "grouping":  # a GlobalStreamId and a Grouping: Thrift's
+    if name == "grouping":  # its arguments are Thrift's GlobalStreamId and Grouping
         if (
             isinstance(source, Instance)
             and source.simple_type == "GlobalStreamId"
@@ -463,7 +463,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
 
 
 def _of_thrift(made: Value | None) -> tuple[str, Value | None]:
-    """``Grouping.shuffle(new NullStruct())`` and the like."""
+    """The grouping's name and fields of an expression such as ``Grouping.shuffle(new NullStruct())``."""
     kind = made.simple_type if isinstance(made, Instance) else ""
     known = {"shuffle", "all", "none", "direct", "fields"}
     if kind in known and isinstance(made, Instance):
@@ -514,10 +514,11 @@ def _converted(name: str, arguments: list[Value]) -> Value:
             return Const(number, first.unless)
         if isinstance(first.value, str) and first.value.lstrip("-").isdigit():
             return Const(int(first.value), first.unless)
-    return Unknown(_said(first) if first else name)
+    return Unknown(_described(first) if first else name)
 
 
-def _said(value: Value | None) -> str:
+def _described(value: Value | None) -> str:
+    """The value in a statement of the report, close to its source."""
     match value:
         case Unknown() | Name():
             return value.text

@@ -1,4 +1,4 @@
-"""Which of several methods of a name takes the arguments at hand."""
+"""Chooses among the methods of one name by the arguments of a call."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from stormspark.porting.java.values import Const, Function, Instance, Items, Pai
 
 __all__ = ["fitting"]
 
-#: How well a value fits a parameter's type: it is of the type; it can be taken for it; nobody knows; it does not.
+#: How well a value fits a parameter: it has the type; Java converts it; it is not known; it never fits.
 _EXACT, _WIDER, _MAYBE, _NEVER = 3, 1, 0, -100
 
 _ANY: Final = {"Object", "T", "V", "E", "Serializable"}
-#: Of each type of constants here: Java's types that are the same, and those that it can be taken for.
+#: For each Python type of a constant: Java's types that are the same, and those that Java converts it to.
 _OF_CONSTANTS: Final[dict[type, tuple[set[str], set[str]]]] = {
     str: ({"String"}, {"CharSequence", "char"}),
     bool: ({"boolean", "Boolean"}, set()),
@@ -26,9 +26,9 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 
 
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes such arguments, or that many; without any the first one.
+    """The method that takes these arguments. For a number of arguments, the first method that takes so many; for None, the first.
 
-    None where there is none, and where several fit equally well: what is not known is not guessed.
+    None if no method fits. None too if several methods fit the arguments equally well: a guess could be wrong.
     """
     if arguments is None:
         return methods[0] if methods else None
@@ -49,7 +49,7 @@ def _takes(method: JavaMethod, count: int) -> bool:
 
 
 def _score(method: JavaMethod, arguments: list[Value]) -> float:
-    # Java takes one without a rest, if there is one.
+    # Java prefers a method without a rest parameter.
     score = -0.5 if method.parameters and method.parameters[-1].rest else 0.0
     for position, value in enumerate(arguments):
         parameter = method.parameters[min(position, len(method.parameters) - 1)]

@@ -1,4 +1,4 @@
-"""Names and values as Python's source has them."""
+"""Writes names and values as Python source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["class_name", "in_docstring", "one_line", "python_name", "quoted", "s
 
 
 def python_name(name: str) -> str:
-    """Java's name of a variable or a class, as a Python variable or module.
+    """A name of Java's as the name of a Python variable or module.
 
     >>> python_name("windowLengthInSeconds"), python_name("RollingTopWords"), python_name("from"), python_name("a-b")
     ('window_length_in_seconds', 'rolling_top_words', 'from_', 'a_b')
@@ -25,18 +25,18 @@ def python_name(name: str) -> str:
 
 
 def short(place: Place) -> str:
-    """Without folders: the class's docstring has them."""
+    """The place without its folders, which the docstring of the class has."""
     return f"{place.file.rpartition('/')[2]}:{place.line}"
 
 
 def quoted(value: str) -> str:
-    """As a formatter writes it."""
+    """The string as a Python literal, in the quotes that a formatter chooses."""
     shown = repr(value)
     return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in value else shown
 
 
 def shown(value: Any) -> str:
-    """The same of any plain value."""
+    """A plain value as a Python literal."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, list):
@@ -46,18 +46,18 @@ def shown(value: Any) -> str:
     return repr(value)
 
 
-def one_line(said: str) -> str:
-    """Without line breaks."""
-    return " ".join(said.split())
+def one_line(text: str) -> str:
+    """The text without line breaks."""
+    return " ".join(text.split())
 
 
-def in_docstring(said: str) -> str:
-    """Without what would end a docstring."""
-    return one_line(said).replace("\\", "/").replace('"', "'")
+def in_docstring(text: str) -> str:
+    """The text in one line, without characters that could end a docstring."""
+    return one_line(text).replace("\\", "/").replace('"', "'")
 
 
 def class_name(name: str, otherwise: str) -> str:
-    """A name that a class can have.
+    """A valid name for a Python class. ``otherwise`` is used where ``name`` alone is not valid.
 
     >>> class_name("my-bolt", "Component"), class_name("3rd", "Component")
     ('MyBolt', 'Component3rd')

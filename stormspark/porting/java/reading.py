@@ -1,4 +1,4 @@
-"""Topologies of Java sources: the code is followed from every ``main``, and from whatever else makes a builder."""
+"""Makes topologies of Java sources: walks through the code, and reads the drafts that the walks leave."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from stormspark.porting.java.evaluation import Evaluation
 from stormspark.porting.java.following import follow
 from stormspark.porting.java.library import Drafts
 from stormspark.porting.java.remarks import (
-    class_told,
-    said,
-    say_conditions,
-    say_what_does_not_fit,
-    say_what_it_does,
+    class_summary,
+    described,
+    report_behaviour,
+    report_conditions,
+    report_what_does_not_fit,
 )
 from stormspark.porting.java.source import JavaClass, JavaSources
 from stormspark.porting.java.stock import Base, Stock, base_of, stock_of
@@ -62,38 +62,38 @@ _B = TypeVar("_B", Builder, Streams)
 
 
 _NOT_THERE: Final = {
-    "java-drpc": "there is no DRPC here yet: LinearDRPCTopologyBuilder can't be carried over",
-    "java-trident": "there is no Trident here yet; its states are there (stormspark.map_state), and transactional topologies",
-    "java-streams": "Storm's Streams API is not there: write it with TopologyBuilder and WindowedBolt",
-    "java-streamlet": "Heron's streamlets in Java: write them with stormspark.streamlet, whose operations are the same",
+    "java-drpc": "stormspark has no DRPC yet, so a topology of LinearDRPCTopologyBuilder can't be ported",
+    "java-trident": "stormspark has no Trident yet; it has Trident's states (stormspark.map_state) and transactional topologies",
+    "java-streams": "stormspark does not have Storm's Streams API: write the topology with TopologyBuilder and WindowedBolt",
+    "java-streamlet": "write Heron's streamlets of Java with stormspark.streamlet, whose operations are the same",
 }
 
 
 @dataclass(eq=False)
 class ReadComponent:
-    """A component with all that writing it in Python needs."""
+    """A component, with everything that is needed to write it in Python."""
 
     draft: ComponentDraft
     found: ComponentFound
     facts: ClassFacts | None = None
     stock: Stock | None = None
-    #: The component's own configuration: from its class, then from its declarer.
+    #: The settings of the component: first those of its class, then those of its declarer.
     own_conf: list[Pair] = field(default_factory=list)
 
     @property
     def instance(self) -> Instance | None:
-        """The object, if it is known."""
+        """The component's object, if it is known."""
         return self.draft.component if isinstance(self.draft.component, Instance) else None
 
     @property
     def base(self) -> Base | None:
-        """What its class extends."""
+        """The base class here, if the component's class is in the project and extends a known class."""
         return self.facts.base if self.facts else None
 
 
 @dataclass(eq=False)
 class ReadTopology:
-    """A topology, as the report shows it and as the skeleton needs it."""
+    """A topology, with everything that the report and the skeleton need."""
 
     found: TopologyFound
     builder: Builder | Streams
@@ -102,7 +102,7 @@ class ReadTopology:
 
 
 def read_topologies(sources: JavaSources) -> list[ReadTopology]:
-    """All topologies that the sources build, in the order of their places."""
+    """All topologies that the sources build, sorted by their places."""
     drafts = Drafts()
     evaluation = Evaluation(sources, drafts)
     follow(sources, evaluation, drafts)
@@ -115,7 +115,7 @@ def read_topologies(sources: JavaSources) -> list[ReadTopology]:
 
 
 def _by_place(found: list[_B]) -> Iterator[list[_B]]:
-    """One place is one topology: the code may have come by several times."""
+    """The builders by the place where they are made. A walk may pass a place several times, and that is still one topology."""
     places: dict[Place, list[_B]] = {}
     for one in found:
         places.setdefault(one.place, []).append(one)
@@ -141,54 +141,56 @@ class _Reader:
         read = ReadTopology(topology, builder, self._owner)
         if len(self._builders) > 1 and len({str(plain(one.name)) for one in submissions}) > 1:
             names = ", ".join(dict.fromkeys(str(plain(one.name)) for one in submissions))
-            topology.say(
+            topology.report(
                 "note",
-                f"the same code builds several topologies ({names}); this is one of them",
+                f"the same code builds several topologies ({names}), and this is one of them",
                 builder.place,
             )
-        self._say_what_is_left_out(topology)
+        self._report_omissions(topology)
         for draft in builder.components:
             component = self._component(topology, draft)
             read.components.append(component)
             topology.components.append(component.found)
-        say_what_does_not_fit(topology)
+        report_what_does_not_fit(topology)
         self._settings(topology, read, submissions)
         if not builder.components:
-            topology.say(
+            topology.report(
                 "unread",
-                "nothing could be seen to be added to this builder",
+                "no code was found that adds a component to this builder",
                 builder.place,
-                "see who calls setSpout and setBolt",
+                "see which code calls setSpout and setBolt",
             )
         if builder.kind in _NOT_THERE:
-            topology.say("change", _NOT_THERE[builder.kind], builder.place)
+            topology.report("change", _NOT_THERE[builder.kind], builder.place)
         return read
 
-    def _say_what_is_left_out(self, topology: TopologyFound) -> None:
+    def _report_omissions(self, topology: TopologyFound) -> None:
         if not self._builder.followed:
-            topology.say(
+            topology.report(
                 "unread",
-                "the code that builds it is too long to be followed to its end",
+                "the code that builds it is too long or too deeply nested to be followed to its end",
                 topology.place,
                 "see what else it adds",
             )
         for name, place in self._builder.escapes:
-            topology.say(
+            topology.report(
                 "unread",
-                f"the builder is handed to {name}(), which could not be followed",
+                f"the builder is passed to {name}(), which could not be followed",
                 place,
-                "see what it adds",
+                "see what that method adds",
             )
         for name, place in self._builder.others:
             if name == "addWorkerHook":
-                topology.say(
+                topology.report(
                     "change",
-                    "a worker hook: write it as a stormspark.WorkerHook (A5)",
+                    "it has a worker hook (A5)",
                     place,
-                    "builder.add_worker_hook",
+                    "write a stormspark.WorkerHook, and add it with builder.add_worker_hook",
                 )
             elif name != "clone":
-                topology.say("unread", f"{name}() of the builder is not understood", place)
+                topology.report(
+                    "unread", f"{name}() of the builder is a method that port does not know", place
+                )
 
     # -- components ------------------------------------------------------------------------------------------
 
@@ -207,60 +209,60 @@ class _Reader:
             read.facts = class_facts(self._sources, instance.java_class)
         elif instance is not None:
             read.stock = stock_of(instance)
-        self._say_how_it_is_added(topology, read)
+        self._report_how_it_is_added(topology, read)
         for name, place in draft.escapes:
-            topology.say(
+            topology.report(
                 "unread",
-                f"the declarer of {found.label} is handed to {name}(), which could not be followed",
+                f"the declarer of {found.label} is passed to {name}(), which could not be followed",
                 place,
-                "see what it subscribes to",
+                "see what that method subscribes to",
             )
         found.streams = self._streams(topology, read)
         found.inputs = [self._input(topology, found, one, len(draft.conditions)) for one in draft.inputs]
         read.own_conf = [*self._own_conf(read), *draft.settings]
-        self._say_what_it_is(topology, read)
+        self._report_object(topology, read)
         if read.facts is not None:
-            found.does = class_told(read.facts, instance)
-            say_what_it_does(topology, read.facts)
+            found.does = class_summary(read.facts, instance)
+            report_behaviour(topology, read.facts)
         return read
 
-    def _say_how_it_is_added(self, topology: TopologyFound, read: ReadComponent) -> None:
+    def _report_how_it_is_added(self, topology: TopologyFound, read: ReadComponent) -> None:
         draft, found = read.draft, read.found
         if found.id is None:
-            topology.say(
+            topology.report(
                 "unread",
-                f"the id of this {draft.kind} can't be told: {said(draft.id)}",
+                f"the id of this {draft.kind} can't be made out: {described(draft.id)}",
                 draft.place,
-                "add it to the skeleton by hand",
+                "add it to the skeleton",
             )
         if isinstance(draft.id, Const) and draft.id.unless:
-            topology.say("note", f"the id of {found.label} is another one if {draft.id.unless}", draft.place)
+            topology.report("note", f"the id of {found.label} is different if {draft.id.unless}", draft.place)
         if found.parallelism is None:
-            topology.say(
+            topology.report(
                 "unread",
-                f"the parallelism of {found.label} can't be told: {said(draft.parallelism)}",
+                f"the parallelism of {found.label} can't be made out: {described(draft.parallelism)}",
                 draft.place,
-                "the skeleton has 1: set it",
+                "set it in the skeleton, which has 1",
             )
         elif isinstance(draft.parallelism, Const) and draft.parallelism.unless:
-            topology.say(
+            topology.report(
                 "note",
-                f"the parallelism of {found.label} is another one if {draft.parallelism.unless}",
+                f"the parallelism of {found.label} is different if {draft.parallelism.unless}",
                 draft.place,
             )
         if isinstance(draft.tasks, Const) and draft.tasks.unless:
-            topology.say(
+            topology.report(
                 "note",
-                f"the number of tasks of {found.label} is another one if {draft.tasks.unless}",
+                f"the number of tasks of {found.label} is different if {draft.tasks.unless}",
                 draft.place,
             )
         if draft.tasks is not None and found.tasks is None:
-            topology.say(
+            topology.report(
                 "unread",
-                f"the number of tasks of {found.label} can't be told: {said(draft.tasks)}",
+                f"the number of tasks of {found.label} can't be made out: {described(draft.tasks)}",
                 draft.place,
             )
-        say_conditions(topology, f"{found.label} is added", draft.conditions, draft.place)
+        report_conditions(topology, f"{found.label} is added", draft.conditions, draft.place)
 
     def _streams(self, topology: TopologyFound, read: ReadComponent) -> tuple[StreamFound, ...] | None:
         draft, found = read.draft, read.found
@@ -272,11 +274,11 @@ class _Reader:
             return (StreamFound("default", known, draft.place),) if known else ()
         instance = read.instance
         if instance is None:
-            topology.say(
+            topology.report(
                 "unread",
-                f"what {found.label} is can't be told: {said(draft.component)}",
+                f"the object of {found.label} can't be made out: {described(draft.component)}",
                 draft.place,
-                "see where it is made",
+                "see which code makes it",
             )
             return None
         if read.stock is not None:
@@ -290,10 +292,10 @@ class _Reader:
         if method is None or method.body is None:
             if base_of(self._sources.library_types(instance.java_class)) is None:
                 return None
-            # Declared by the library's class that it extends.
-            topology.say(
+            # A class that it extends declares it, and that class is not in the project.
+            topology.report(
                 "unread",
-                f"what {found.label} emits is declared by a class that is not here",
+                f"the streams of {found.label} are declared in a class that is not in the project",
                 instance.java_class.place,
             )
             return None
@@ -302,31 +304,32 @@ class _Reader:
         self._evaluation.call(method, instance, [declared])
         if declared.escapes:
             name, place = declared.escapes[0]
-            topology.say(
+            topology.report(
                 "unread",
-                f"what {found.label} emits is declared by {name}(), which could not be followed",
+                f"the streams of {found.label} are declared in {name}(), which could not be followed",
                 place,
-                "declare it in the skeleton",
+                "declare them in the skeleton",
             )
             return None
         streams: dict[str, StreamFound] = {}
         for one in declared.streams:
             stream, names_ = text(one.id), field_names(one.fields)
             if stream is None or any(condition.loop for condition in one.conditions):
-                topology.say(
+                why = ", because a loop declares it" if stream else ""
+                topology.report(
                     "unread",
-                    f"a stream of {found.label} can't be told{' (it is declared in a loop)' if stream else ''}: {said(one.id)}",
+                    f"a stream of {found.label} can't be made out{why}: {described(one.id)}",
                     one.place,
                     "declare it in the skeleton",
                 )
                 return None
-            say_conditions(
+            report_conditions(
                 topology, f"stream {stream!r} of {found.label} is declared", one.conditions, one.place
             )
             if names_ is None:
-                topology.say(
+                topology.report(
                     "unread",
-                    f"the fields of stream {stream!r} of {found.label} can't be told: {said(one.fields)}",
+                    f"the fields of stream {stream!r} of {found.label} can't be made out: {described(one.fields)}",
                     one.place,
                     "declare them in the skeleton",
                 )
@@ -342,7 +345,7 @@ class _Reader:
             fields = field_names(draft.fields)
         elif draft.grouping in ("fields", "partial_key"):
             fields = None
-        # No fields at all: Storm's other spelling of the global grouping (A7).
+        # A fields grouping without fields is a global grouping in Storm (A7).
         grouping = "global" if draft.grouping == "fields" and fields == () else draft.grouping
         read = InputFound(
             text(draft.source),
@@ -354,7 +357,7 @@ class _Reader:
         )
         if not read.resolved:
             unknown = [
-                f"{what} {said(value)}"
+                f"{what} {described(value)}"
                 for what, value, known in (
                     ("source", draft.source, read.source),
                     ("stream", draft.stream, read.stream),
@@ -362,31 +365,31 @@ class _Reader:
                 )
                 if known is None and value is not None
             ]
-            topology.say(
+            topology.report(
                 "unread",
-                f"a subscription of {found.label} can't be told: {', '.join(unknown)}",
+                f"a subscription of {found.label} can't be made out: {', '.join(unknown)}",
                 draft.place,
-                "add it to the skeleton by hand",
+                "add it to the skeleton",
             )
         for value in (draft.source, draft.stream):
             if isinstance(value, Const) and value.unless:
-                topology.say(
-                    "note", f"a subscription of {found.label} is another one if {value.unless}", draft.place
+                topology.report(
+                    "note", f"a subscription of {found.label} is different if {value.unless}", draft.place
                 )
         if draft.custom is not None:
-            topology.say(
+            topology.report(
                 "change",
                 f"{found.label} has a custom grouping, {read.custom}",
                 draft.place,
                 "write it as a stormspark.CustomStreamGrouping (D13)",
             )
         elif draft.grouping == "none":
-            topology.say(
+            topology.report(
                 "note",
-                f"the none grouping of {found.label} draws a task at random, as in Storm; Heron's is a shuffle (D8)",
+                f"the none grouping of {found.label} chooses a random task, as in Storm; in Heron it is a shuffle (D8)",
                 draft.place,
             )
-        say_conditions(
+        report_conditions(
             topology, f"a subscription of {found.label} is made", draft.conditions[around:], draft.place
         )
         return read
@@ -402,11 +405,11 @@ class _Reader:
         given = self._evaluation.call(method, instance, [])
         return given.pairs if isinstance(given, Pairs) else []
 
-    def _say_what_it_is(self, topology: TopologyFound, read: ReadComponent) -> None:
+    def _report_object(self, topology: TopologyFound, read: ReadComponent) -> None:
         found, instance = read.found, read.instance
         component = read.draft.component
         if isinstance(component, Function):
-            topology.say(
+            topology.report(
                 "change",
                 f"{found.label} is a lambda",
                 component.place,
@@ -416,7 +419,7 @@ class _Reader:
         if instance is None:
             return
         if instance.unless:
-            topology.say("note", f"{found.label} is another one if {instance.unless}", found.place)
+            topology.report("note", f"{found.label} is a different object if {instance.unless}", found.place)
         if read.stock is not None:
             remark = f": {read.stock.remark}" if read.stock.remark else ""
             if read.stock.ours:
@@ -424,16 +427,16 @@ class _Reader:
                 todo = (
                     ""
                     if kind == "runs"
-                    else f"configure {read.stock.ours}; the skeleton says what could be carried over"
+                    else f"configure {read.stock.ours}: the skeleton has what could be carried over"
                 )
-                topology.say(
+                topology.report(
                     kind,
-                    f"{found.label} is Storm's {instance.simple_type}: {read.stock.ours} here{remark}",
+                    f"{found.label} is Storm's {instance.simple_type}, and {read.stock.ours} replaces it{remark}",
                     found.place,
                     todo,
                 )
             else:
-                topology.say(
+                topology.report(
                     "change",
                     f"{found.label} is Storm's {instance.simple_type}{remark}",
                     found.place,
@@ -441,59 +444,61 @@ class _Reader:
                 )
             return
         if read.facts is None:
-            topology.say(
+            topology.report(
                 "change",
-                f"{found.label} is {instance.type}, of a library that is not here",
+                f"{found.label} is {instance.type}, whose source is not in the project",
                 found.place,
                 "write it in Python: the skeleton has a class for it",
             )
             return
-        self._say_what_its_class_is(topology, read, read.facts)
+        self._report_class(topology, read, read.facts)
 
-    def _say_what_its_class_is(self, topology: TopologyFound, read: ReadComponent, facts: ClassFacts) -> None:
+    def _report_class(self, topology: TopologyFound, read: ReadComponent, facts: ClassFacts) -> None:
         found, base = read.found, facts.base
         name = facts.java_class.name
         if base is None:
-            topology.say(
+            topology.report(
                 "unread",
-                f"{name} of {found.label} extends nothing that is known to be a component",
+                f"{name} of {found.label} extends no known class of components",
                 facts.java_class.place,
                 f"write it in Python as a {found.kind}",
             )
             return
         if base.style in ("shell-bolt", "shell-spout"):
             command = shell_command(read)
-            told = f"`{' '.join(command)}`" if command else "its command could not be told"
-            topology.say(
+            shown = f"`{' '.join(command)}`" if command else "its command can't be made out"
+            topology.report(
                 "runs" if command else "unread",
-                f"{found.label}, {name}: {base.remark}: {told}",
+                f"{found.label}, {name}: {base.remark}: {shown}",
                 facts.java_class.place,
                 "" if command else "put the command into the skeleton",
             )
             return
-        topology.say(
+        topology.report(
             "change",
-            f"{found.label}: {name} is to be written in Python, as a {base.ours}",
+            f"{found.label}: {name} has to be written in Python, as a {base.ours}",
             facts.java_class.place,
-            "fill in the skeleton's methods; each names the lines of Java that it stands for",
+            "fill in the skeleton's methods; each names the Java line that it replaces",
         )
         if base.remark:
-            topology.say("change", f"{found.label}: {base.remark}", facts.java_class.place)
+            topology.report("change", f"{found.label}: {base.remark}", facts.java_class.place)
         instance = read.instance
         for call in instance.calls if instance else ():
-            say_conditions(topology, f"{call.name}() of {found.label} is called", call.conditions, call.place)
+            report_conditions(
+                topology, f"{call.name}() of {found.label} is called", call.conditions, call.place
+            )
 
     # -- settings --------------------------------------------------------------------------------------------
 
     def _settings(self, topology: TopologyFound, read: ReadTopology, submissions: list[Submission]) -> None:
         conf = next((one.conf for one in submissions if one.conf is not None), None)
         if conf is not None:
-            for said, place in dict.fromkeys(conf.unknown):
-                topology.say(
+            for source, place in dict.fromkeys(conf.unknown):
+                topology.report(
                     "unread",
-                    f"the configuration also has what {said or 'something'} gives",
+                    f"the configuration also has settings from {source or 'an unknown source'}, which can't be made out",
                     place,
-                    "set it with -c key=value",
+                    "set them with -c key=value",
                 )
             topology.settings += _settings_of(topology, conf.pairs, "")
         for component in read.components:
@@ -502,7 +507,7 @@ class _Reader:
 
 
 def shell_command(read: ReadComponent) -> list[str]:
-    """The command of a shell component's child, if all of it is known."""
+    """The command of a shell component's child; empty if a word of it is not known."""
     if read.instance is None:
         return []
     given = read.instance.base_arguments or read.instance.arguments
@@ -516,16 +521,18 @@ def _settings_of(topology: TopologyFound, pairs: Iterable[Pair], component: str)
     for pair in pairs:
         key = text(pair.key)
         if key is None:
-            topology.say("unread", f"a configuration key can't be told: {said(pair.key)}", pair.place)
+            topology.report(
+                "unread", f"a configuration key can't be made out: {described(pair.key)}", pair.place
+            )
             continue
         value = plain(pair.value)
-        say_conditions(topology, f"{key} is set", pair.conditions, pair.place)
+        report_conditions(topology, f"{key} is set", pair.conditions, pair.place)
         if isinstance(pair.value, Const) and pair.value.unless:
-            topology.say("note", f"{key} is another one if {pair.value.unless}", pair.place)
+            topology.report("note", f"the value of {key} is different if {pair.value.unless}", pair.place)
         if isinstance(value, Unresolved) and not (key in STORM_KEYS and STORM_KEYS[key].useless_because):
-            topology.say(
+            topology.report(
                 "unread",
-                f"the value of {key} can't be told: {value.text}",
+                f"the value of {key} can't be made out: {value.text}",
                 pair.place,
                 "set it in the skeleton",
             )
@@ -542,12 +549,14 @@ def _name(
     for one in submissions:
         if (name := text(one.name)) is not None:
             if isinstance(one.name, Const) and one.name.unless:
-                topology.say("note", f"its name is another one if {one.name.unless}", one.place)
+                topology.report("note", f"its name is different if {one.name.unless}", one.place)
             return name
     named = kebab(owner.name) if owner else "topology"
-    what = "its name can't be told" if submissions else "it is not seen to be submitted"
-    topology.say(
-        "unread", f"{what}; {named!r} is its class's", submissions[0].place if submissions else builder.place
+    what = "its name can't be made out" if submissions else "no code was found that submits it"
+    topology.report(
+        "unread",
+        f"{what}; {named!r} is the name of its class",
+        submissions[0].place if submissions else builder.place,
     )
     return named
 
@@ -557,14 +566,14 @@ def _read_streams(sources: JavaSources, found: list[Streams]) -> ReadTopology:
     owner = _owner(sources, streams.place)
     topology = TopologyFound("", streams.kind, streams.place)
     topology.name = _name(topology, [s for one in found for s in one.submissions], owner, streams)
-    topology.say("change", _NOT_THERE[streams.kind], streams.place)
+    topology.report("change", _NOT_THERE[streams.kind], streams.place)
     for name, given, place in streams.operations:
-        topology.say("note", f"{name}({given!r}, ...)" if given else f"{name}(...)", place)
+        topology.report("note", f"{name}({given!r}, ...)" if given else f"{name}(...)", place)
     return ReadTopology(topology, streams, owner)
 
 
 def _owner(sources: JavaSources, place: Place) -> JavaClass | None:
-    """The outermost class around a place."""
+    """The outermost class around a place, else the first class of the file."""
     around = [one for file in sources.files if file.path == place.file for one in file.classes]
     inside = [one for one in around if one.node.start_point[0] < place.line <= one.node.end_point[0] + 1]
     return next(iter(inside or around), None)
@@ -587,7 +596,7 @@ def _type_name(value: Value | None) -> str:
 
 
 def kebab(name: str) -> str:
-    """A class's name as a topology's.
+    """The name of a topology, from the name of a class.
 
     >>> kebab("RollingTopWords"), kebab("DRPCWordCount")
     ('rolling-top-words', 'drpc-word-count')
@@ -596,9 +605,12 @@ def kebab(name: str) -> str:
 
 
 def unreadable(sources: JavaSources) -> Iterator[Statement]:
-    """What the parser could not make out."""
+    """One statement per syntax error that the parser found."""
     for file in sources.files:
         for place, what in file.errors:
             yield Statement(
-                "unread", f"a syntax error, {what}: the rest of the file was read", place, "let javac see it"
+                "unread",
+                f"a syntax error, {what}; the rest of the file was read",
+                place,
+                "compile it with javac",
             )

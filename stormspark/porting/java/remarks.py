@@ -1,4 +1,4 @@
-"""What is to be said of topologies and components of Java, with its line."""
+"""Statements about topologies and components in Java, with their lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stormspark.porting.java.components import ClassFacts
 from stormspark.porting.java.evaluation import Condition
 from stormspark.porting.java.values import Function, Instance, Unknown, Value, made_by, plain
 
-__all__ = ["class_told", "said", "say_conditions", "say_what_does_not_fit", "say_what_it_does"]
+__all__ = ["class_summary", "described", "report_behaviour", "report_conditions", "report_what_does_not_fit"]
 
 _CONTEXT: Final = {
     "getPIDDir": "there is no PID folder here (A26)",
@@ -25,139 +25,145 @@ _VERDICTS: Final = {
 }
 _STATE: Final = {
     "initState": "has a state",
-    "prePrepare": "prepares commits",
-    "preCommit": "is told of commits",
+    "prePrepare": "has prePrepare()",
+    "preCommit": "has preCommit()",
 }
 
 
-def class_told(facts: ClassFacts, instance: Instance | None) -> tuple[str, ...]:
-    """What a component's class extends, emits, acks and fails, its windows and its state; each with its lines."""
+def class_summary(facts: ClassFacts, instance: Instance | None) -> tuple[str, ...]:
+    """What a component's class extends, emits, acks and fails, and its windows and state; each with its lines."""
     style = facts.base.style if facts.base else ""
-    told: dict[str, list[Place]] = {}
+    actions: dict[str, list[Place]] = {}
     for emit in facts.emits:
-        told.setdefault(emit.told(style), []).append(emit.place)
+        actions.setdefault(emit.described(style), []).append(emit.place)
     for name, words in _VERDICTS.items():
         if name in facts.verdicts:
-            told[words] = facts.verdicts[name]
+            actions[words] = facts.verdicts[name]
     if facts.ticks:
-        told["looks for ticks"] = facts.ticks
+        actions["checks for ticks"] = facts.ticks
     for name, words in _STATE.items():
         if name in facts.methods:
-            told[words] = [facts.methods[name].place]
+            actions[words] = [facts.methods[name].place]
     for call in instance.calls if instance is not None else ():
         if call.name.startswith("with"):
-            told.setdefault(f"{call.name}()", []).append(call.place)
-    extends = f"extends {facts.library_types[0]}" if facts.library_types else "extends nothing that is known"
-    return (extends, *(f"{words} ({_lines(places)})" for words, places in told.items()))
+            actions.setdefault(f"{call.name}()", []).append(call.place)
+    extends = f"extends {facts.library_types[0]}" if facts.library_types else "extends no known class"
+    return (extends, *(f"{words} ({_lines(places)})" for words, places in actions.items()))
 
 
 def _lines(places: list[Place]) -> str:
-    """Places as ``Split.java:31, 35``."""
+    """Places in short: ``Split.java:31, 35``."""
     files: dict[str, list[str]] = {}
     for place in dict.fromkeys(places):
         files.setdefault(place.file.rpartition("/")[2], []).append(str(place.line))
     return "; ".join(f"{file}:{', '.join(lines)}" for file, lines in files.items())
 
 
-def say_what_it_does(topology: TopologyFound, facts: ClassFacts) -> None:
-    """What a component's class does that a port has to know: acks, anchors, ids, ticks, threads, metrics."""
+def report_behaviour(topology: TopologyFound, facts: ClassFacts) -> None:
+    """Report what a port has to know of a component's class: acks, anchors, message ids, ticks, threads and metrics."""
     style = facts.base.style if facts.base else ""
     name = facts.java_class.name
     if style in ("bolt", "stateful", "tick") and "ack" not in facts.verdicts and "fail" not in facts.verdicts:
-        topology.say(
+        topology.report(
             "note",
-            f"{name} acks and fails nothing that can be seen: its tuples time out, here as in Storm (C3)",
+            f"no call of ack or fail was found in {name}: without one, its tuples time out, as in Storm",
             facts.java_class.place,
-            "ack, or make it a BasicBolt",
+            "ack its tuples, or make it a BasicBolt",
         )
     if style in ("bolt", "stateful", "tick"):
         for emit in facts.emits:
             if not emit.anchored:
-                topology.say(
+                topology.report(
                     "note",
-                    f"{name} emits without an anchor: what fails behind it is not replayed (C2)",
+                    f"{name} emits without an anchor: if the emitted tuple fails, nothing is replayed (C2)",
                     emit.place,
                 )
     if style == "spout" and facts.emits and not any(emit.with_id for emit in facts.emits):
-        topology.say(
+        topology.report(
             "note",
-            f"{name} emits without message ids: nothing is tracked or replayed (B6)",
+            f"{name} emits without message ids: its tuples are not tracked and not replayed (B6)",
             facts.emits[0].place,
         )
     for emit in facts.emits:
         if emit.direct:
-            topology.say("note", f"{name} emits to a task of its choice: emit_direct (D11)", emit.place)
+            topology.report(
+                "note", f"{name} emits to a task of its choice: use emit_direct (D11)", emit.place
+            )
     if facts.ticks:
-        topology.say(
+        topology.report(
             "note",
-            f"{name} tells ticks from tuples: tup.is_tick, or a TickTupleAwareBolt; ticks need no ack (C9)",
+            f"{name} checks for ticks: use tup.is_tick or a TickTupleAwareBolt; ticks need no ack (C9)",
             facts.ticks[0],
         )
     if facts.threads:
-        topology.say(
+        topology.report(
             "note",
-            f"{name} uses threads of its own: collectors may be called from them, but emit returns no task ids there (A28)",
+            f"{name} uses threads of its own: they may call collectors, but emit returns no task ids there (A28)",
             facts.threads[0],
         )
     if facts.metrics:
-        topology.say("note", f"{name} registers metrics: the context has them too (A29)", facts.metrics[0])
+        topology.report(
+            "note", f"{name} registers metrics: the context here can do that too (A29)", facts.metrics[0]
+        )
     for called, place in facts.context_calls:
         if called in _CONTEXT:
-            topology.say("change", f"{name} asks for {called}(): {_CONTEXT[called]}", place, "do without")
+            topology.report(
+                "change", f"{name} calls {called}(): {_CONTEXT[called]}", place, "remove the call"
+            )
 
 
-def say_conditions(
+def report_conditions(
     topology: TopologyFound, what: str, conditions: tuple[Condition, ...], place: Place
 ) -> None:
-    """What is done in branches and loops: perhaps, or nobody knows how often."""
+    """Report that something is done only under a condition, or in a loop, where the number of times is unknown."""
     for one in conditions:
         if one.loop:
-            topology.say(
+            topology.report(
                 "unread",
-                f"{what} in a loop, {one.text}: how often can't be told",
+                f"{what} in a loop, {one.text}: the number of times can't be made out",
                 place,
                 "add the others to the skeleton",
             )
         else:
-            topology.say("note", f"{what} only if {one.text}", place)
+            topology.report("note", f"{what} only if {one.text}", place)
 
 
-def say_what_does_not_fit(topology: TopologyFound) -> None:
-    """Subscriptions to components and streams that are not there: most likely something was not made out."""
+def report_what_does_not_fit(topology: TopologyFound) -> None:
+    """Report ids that are used twice, and subscriptions to unknown components and streams: probably something was missed."""
     streams = {one.id: one.streams for one in topology.components if one.id is not None}
     seen: dict[str, Place] = {}
     for component in topology.components:
         if component.id is None:
             continue
         if component.id in seen:
-            topology.say(
+            topology.report(
                 "unread",
-                f"the id {component.id!r} is used twice, at {seen[component.id]} too: in another branch?",
+                f"the id {component.id!r} is used at {seen[component.id]} too, perhaps in another branch",
                 component.place,
-                "the skeleton has the first",
+                "the skeleton has the first one: choose",
             )
         seen.setdefault(component.id, component.place)
     for component, one in topology.inputs:
         if one.source is None or one.stream is None:
             continue
         if one.source not in streams:
-            topology.say(
+            topology.report(
                 "unread",
-                f"{component.label} subscribes to {one.source!r}, which is not seen to be added",
+                f"{component.label} subscribes to {one.source!r}, but no code was found that adds this component",
                 one.place,
             )
             continue
         declared = streams[one.source]
         if declared is not None and one.stream not in {stream.id for stream in declared}:
-            topology.say(
+            topology.report(
                 "unread",
-                f"{component.label} subscribes to stream {one.stream!r} of {one.source!r}, which it is not seen to declare",
+                f"{component.label} subscribes to {one.stream!r} of {one.source!r}, but no code was found that declares it",
                 one.place,
             )
 
 
-def said(value: Value | None) -> str:
-    """What the source says of a value."""
+def described(value: Value | None) -> str:
+    """The value in a statement of the report, close to its source."""
     match value:
         case Unknown():
             return value.text

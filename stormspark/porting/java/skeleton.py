@@ -1,7 +1,7 @@
-"""A Python topology wired as the Java one: ids, parallelism, groupings, settings; bodies of methods are still to be written.
+"""Writes a Python topology that is wired like the Java one: ids, parallelism, groupings and settings, without bodies of methods.
 
-The file imports and can be explained at once (`stormspark explain`), so its graph can be held against Java's before any body is
-written. Of Java's code nothing is copied: each method names the lines that it stands for.
+The file imports, and ``stormspark explain`` prints its graph, so users can compare it with Java's before they write a body.
+No Java code is copied: each method names the line that it replaces.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from stormspark.storm_keys import SIZING_KEYS
 
 __all__ = ["skeleton"]
 
-#: Of each style of class: its methods here with their parameters, Java's name of each, and whether it has to be there.
+#: For each style of class, its methods: name here, parameters, name in Java, and whether the skeleton always has the method.
 _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
     "spout": (
         ("open", "conf, context, collector", "open", True),
@@ -98,13 +98,13 @@ _METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
 
 
 def skeleton(read: ReadTopology) -> str:
-    """The Python file."""
+    """The text of the Python file."""
     return _Skeleton(read).text()
 
 
 @dataclass
 class _Class:
-    """A class of the skeleton, and which component it was written for."""
+    """A class of the skeleton, and the component that it was written for."""
 
     name: str
     component: ReadComponent
@@ -123,7 +123,7 @@ class _Skeleton:
         found = self.read.found
         assert isinstance(self.read.builder, Builder)
         self.taken |= {"Fields", "TopologyBuilder", "TransactionalTopologyBuilder", "CONF", "build"}
-        for component in self.read.components:  # what is imported keeps its name
+        for component in self.read.components:  # imported classes keep their names
             if component.base is not None:
                 self.taken.add(component.base.ours.rpartition(".")[2])
             elif component.stock is not None and component.stock.ours:
@@ -132,10 +132,10 @@ class _Skeleton:
         added = [line for one in self._placed() for line in one]
         conf = self._conf()
         parts = [
-            f'"""The topology {in_docstring(found.name)} of',
+            f'"""The topology {in_docstring(found.name)}, ported from',
             f"{in_docstring(str(found.place))}",
             "",
-            "wired as there. What raises NotImplementedError is to be written; it names the lines of Java.",
+            "It is wired like the Java topology. Write the methods that raise NotImplementedError: each names its line in Java.",
             '"""',
             "",
             *self._import_lines(),
@@ -175,11 +175,11 @@ class _Skeleton:
         for one in components:
             if one.found.id is None:
                 yield [
-                    f"    # {short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id could not be told"
+                    f"    # {short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id can't be made out"
                 ]
             elif one.found.id in ids:
                 yield [
-                    f"    # {short(one.found.place)}: the id {one.found.id!r} again, in another branch; the first one is here"
+                    f"    # {short(one.found.place)}: uses the id {one.found.id!r} again, and is left out here"
                 ]
             else:
                 ids.add(one.found.id)
@@ -199,9 +199,9 @@ class _Skeleton:
         )
         arguments = [quoted(found.id), self._object(one)]
         if found.parallelism is None:
-            yield f"    # {short(found.place)}: the parallelism could not be told"
+            yield f"    # {short(found.place)}: the parallelism can't be made out; it is 1 here"
         if ", None" in f", {self._arguments(one)}":
-            yield f"    # {short(found.place)}: what could not be told of its arguments is None here"
+            yield f"    # {short(found.place)}: arguments that can't be made out are None here"
         if (found.parallelism or 1) != 1:
             arguments.append(str(found.parallelism))
         if isinstance(one.draft.component, Function) and found.kind == "bolt" and found.streams:
@@ -209,7 +209,7 @@ class _Skeleton:
         calls = []
         for each in found.inputs:
             if not each.resolved or each.source not in added:
-                yield f"    # {short(each.place)}: a subscription that could not be told whole: {each}"
+                yield f"    # {short(each.place)}: a subscription is left out, because it or its source can't be made out: {each}"
                 continue
             calls.append(self._grouping(one, each))
         if found.tasks is not None:
@@ -244,7 +244,7 @@ class _Skeleton:
             name = self._free(class_name(each.custom, "Grouping"))
             self.made[key] = [_Class(name, one)]
             self.classes.append(
-                f'class {name}(CustomStreamGrouping):\n    """{in_docstring(each.custom)} of {each.place}."""\n\n'
+                f'class {name}(CustomStreamGrouping):\n    """Replaces {in_docstring(each.custom)}, used at {each.place}."""\n\n'
                 f"    def prepare(self, context, source, target_tasks):\n"
                 f'        raise NotImplementedError("port prepare of {each.custom}, used at {short(each.place)}")\n\n'
                 f"    def choose_tasks(self, task, values):\n"
@@ -255,7 +255,7 @@ class _Skeleton:
     # -- objects ---------------------------------------------------------------------------------------------
 
     def _object(self, one: ReadComponent) -> str:
-        """An expression that makes the component."""
+        """The expression that makes the component."""
         component = one.draft.component
         if isinstance(component, Function):
             return self._function(one, component)
@@ -275,17 +275,17 @@ class _Skeleton:
 
     def _function(self, one: ReadComponent, function: Function) -> str:
         name = self._free(python_name(one.found.id or "function"))
-        # One that declares no fields emits nothing, and is not given a collector here.
+        # A function without fields emits nothing, and gets no collector here.
         parameters = "" if one.found.kind == "spout" else "tup, collector" if one.found.streams else "tup"
         self.functions.append(
-            f'def {name}({parameters}):\n    """The lambda at {short(function.place)}."""\n'
+            f'def {name}({parameters}):\n    """Replaces the lambda at {short(function.place)}."""\n'
             f'    raise NotImplementedError("port the lambda from {short(function.place)}")'
         )
         return name
 
     def _shell(self, one: ReadComponent, ours: str) -> str:
         name = self._use(ours)
-        command = shell_command(one) or ["to-be-told"]
+        command = shell_command(one) or ["unknown-command"]
         streams = self._streams(one)
         if list(streams) == ["default"] and not streams["default"].direct:
             outputs = shown(list(streams["default"].fields or ()))
@@ -295,7 +295,7 @@ class _Skeleton:
         return f"{name}({shown(command)}, {outputs})" if streams else f"{name}({shown(command)})"
 
     def _stock(self, one: ReadComponent) -> str | None:
-        """A stock component that is there, if it can be made from what is known."""
+        """The expression that makes a stock component; None if it has no counterpart here, or too little of it is known."""
         assert one.stock is not None
         instance = one.instance
         assert instance is not None
@@ -320,7 +320,7 @@ class _Skeleton:
     # -- classes ---------------------------------------------------------------------------------------------
 
     def _class(self, one: ReadComponent) -> str:
-        """The class of a component; those of one Java class that declare something else are subclasses of the first."""
+        """The class of a component. Components of one Java class share it. If streams or settings differ, there is a subclass."""
         instance = one.instance
         java_class = instance.java_class if instance else None
         key: object = java_class or (instance.type if instance else one.found.id)
@@ -331,8 +331,8 @@ class _Skeleton:
         first = self.made.setdefault(key, [])
         if first:
             name = self._free(f"{first[0].name}For{class_name(one.found.id or 'Another', 'Another')}")
-            told = f'    """{first[0].name} as component {in_docstring(one.found.id or "")} declares it."""'
-            self.classes.append("\n\n".join([f"class {name}({first[0].name}):\n{told}", *declared]))
+            docstring = f'    """{first[0].name} with the streams and settings of {in_docstring(one.found.id or "another")}."""'
+            self.classes.append("\n\n".join([f"class {name}({first[0].name}):\n{docstring}", *declared]))
         else:
             name = self._free(class_name(java_class.name if java_class else one.found.type_name, "Component"))
             style = one.base.style if one.base else "spout" if one.found.kind == "spout" else "bolt"
@@ -346,14 +346,14 @@ class _Skeleton:
             )
             where = java_class.place if java_class else one.found.place
             remark = f": {one.stock.remark}" if one.stock and one.stock.remark else ""
-            said = f"{java_class.name if java_class else one.found.type_name} of {where}{remark}"
-            told = f'    """{in_docstring(said)}."""'
+            source = f"{java_class.name if java_class else one.found.type_name} of {where}{remark}"
+            docstring = f'    """Replaces {in_docstring(source)}."""'
             methods = [
                 *self._constructor(one, java_class),
                 *self._methods(style, one.facts, where),
                 *declared,
             ]
-            self.classes.append("\n\n".join([f"class {name}({', '.join(bases)}):\n{told}", *methods]))
+            self.classes.append("\n\n".join([f"class {name}({', '.join(bases)}):\n{docstring}", *methods]))
         first.append(_Class(name, one))
         return name
 
@@ -366,30 +366,30 @@ class _Skeleton:
         lines = []
         if streams:
             self._use("stormspark.Fields")
-            told = ["    def declare_output_fields(self, declarer):"]
+            declaring = ["    def declare_output_fields(self, declarer):"]
             for each in streams.values():
                 direct = ", direct=True" if each.direct else ""
                 if one.found.streams is None or each not in one.found.streams:
-                    told.append(
-                        f"        # What {short(each.place)} declares could not be told: this is what is asked for."
+                    declaring.append(
+                        f"        # {short(each.place)}: its fields can't be made out; here are those of subscribers, or 'value'"
                     )
                 if each.id == "default":
-                    told.append(f"        declarer.declare(Fields({_names(each)}){direct})")
+                    declaring.append(f"        declarer.declare(Fields({_names(each)}){direct})")
                 else:
-                    told.append(
+                    declaring.append(
                         f"        declarer.declare_stream({quoted(each.id)}, Fields({_names(each)}){direct})"
                     )
-            lines.append("\n".join(told))
+            lines.append("\n".join(declaring))
         conf = {setting.key: setting.value for setting in self._settings_of_class(one)}
         if conf:
-            told = ["    def get_component_configuration(self):", f"        return {shown(conf)}"]
+            method = ["    def get_component_configuration(self):", f"        return {shown(conf)}"]
             if one.base is not None and one.base.style in ("windowed", "stateful-windowed"):
-                told[1] = f"        return {{**super().get_component_configuration(), **{shown(conf)}}}"
-            lines.append("\n".join(told))
+                method[1] = f"        return {{**super().get_component_configuration(), **{shown(conf)}}}"
+            lines.append("\n".join(method))
         return lines
 
     def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
-        """What it declares; what could not be made out is filled up with what its subscribers ask for."""
+        """The streams that a component declares. Where they could not be made out, they are those that its subscribers need."""
         streams = {each.id: each for each in one.found.streams or ()}
         complete = one.found.streams is not None
         for component, each in self.read.found.inputs:
@@ -429,7 +429,7 @@ class _Skeleton:
         )
 
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
-        """Those of the longest constructor that the topology uses; what not all of them have may be left out."""
+        """The parameters of the longest constructor that the topology uses. Those that others lack have a default."""
         if java_class is None or one.instance is None:
             return []
         used: list[JavaMethod] = []
@@ -474,13 +474,17 @@ class _Skeleton:
             place = method.place if method else where
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
-            told = [one for one in emits if method is not None and _inside(one.place, method)]
-            if java in ("execute", "process", "nextTuple"):  # and those of methods that it calls
+            shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
+            if java in (
+                "execute",
+                "process",
+                "nextTuple",
+            ):  # and emits in methods that are not in the skeleton
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))
                 ]
-                told += [one for one in emits if not any(_inside(one.place, m) for m in others)]
-            lines += [f"        # {short(one.place)}: {one.told(style)}" for one in told]
+                shown_emits += [one for one in emits if not any(_inside(one.place, m) for m in others)]
+            lines += [f"        # {short(one.place)}: {one.described(style)}" for one in shown_emits]
             lines.append(f'        raise NotImplementedError("port {java} from {short(place)}")')
             yield "\n".join(lines)
 

@@ -1,6 +1,6 @@
-"""Java files as tree-sitter parses them: classes with their methods and fields, and what names stand for.
+"""Java files, parsed by tree-sitter: classes with their methods and fields, and the meaning of names.
 
-A file with errors in it is read all the same: what the parser could not make out is told with its line, the rest is there.
+A file with syntax errors is read too. The errors are recorded with their lines, and the rest of the file is available.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLASSES = {
 
 
 def java_parser() -> Parser:
-    """A parser of Java; raises `UnsupportedEnvironmentError` where tree-sitter is not installed."""
+    """A parser of Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
     try:
         import tree_sitter_java
         from tree_sitter import Language, Parser
@@ -53,7 +53,7 @@ def java_parser() -> Parser:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method; ``type`` is written without type arguments."""
+    """A parameter of a method. ``type`` has no type arguments. ``rest`` if it takes all further arguments: ``int... n``."""
 
     type: str
     name: str
@@ -74,7 +74,7 @@ class JavaMethod:
 
     @property
     def place(self) -> Place:
-        """The line of its name: an annotation stands before it."""
+        """The line of its name. Annotations may stand on lines before it."""
         name = self.node.child_by_field_name("name")
         return self.owner.file.place(name or self.node)
 
@@ -108,19 +108,19 @@ class JavaClass:
 
     @property
     def place(self) -> Place:
-        """The line of its name."""
+        """The line of the class's name."""
         return self.file.place(self.node.child_by_field_name("name") or self.node)
 
     @property
     def qualified(self) -> str:
-        """With its package and the classes around it."""
+        """The name with its package and the classes around it."""
         around = self.outer.qualified if self.outer else self.file.package
         return f"{around}.{self.name}" if around else self.name
 
 
 @dataclass(eq=False)
 class JavaFile:
-    """A file: its package, imports and classes, and the places of what could not be parsed."""
+    """A file: its package, imports and classes, and its syntax errors with their places."""
 
     path: str
     package: str = ""
@@ -132,22 +132,22 @@ class JavaFile:
     errors: list[tuple[Place, str]] = field(default_factory=list)
 
     def place(self, node: Node) -> Place:
-        """Where a node begins."""
+        """The line where a node begins."""
         return Place(self.path, line_of(node))
 
 
 def text_of(node: Node | None) -> str:
-    """The source text."""
+    """The source text of a node; empty without a node."""
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
 def line_of(node: Node) -> int:
-    """Counted from 1."""
+    """The line where a node begins, counted from 1."""
     return node.start_point[0] + 1
 
 
 def descendants(node: Node, *types: str) -> Iterator[Node]:
-    """All nodes of these types in ``node``, in the order of the text."""
+    """The nodes of these types in ``node``, itself included, in the order of the text."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -157,13 +157,13 @@ def descendants(node: Node, *types: str) -> Iterator[Node]:
 
 
 def arguments_of(node: Node) -> list[Node]:
-    """The arguments of a call, a creation or a constructor's call of another one; comments left out."""
+    """The arguments of a call, of ``new``, or of ``this(...)`` and ``super(...)``, without comments."""
     arguments = node.child_by_field_name("arguments")
     return [] if arguments is None else [one for one in arguments.named_children if "comment" not in one.type]
 
 
 def type_name(node: Node | None) -> str:
-    """A type as written, without type arguments: ``Map.Entry``, ``int[]``."""
+    """The type in the source, without type arguments: ``Map.Entry``, ``int[]``."""
     if node is None:
         return ""
     if node.type == "generic_type":
@@ -176,7 +176,7 @@ def type_name(node: Node | None) -> str:
 
 
 def parse_file(parser: Parser, path: Path, shown: str) -> JavaFile:
-    """Read one file; raises OSError where that fails."""
+    """Read one file. Raises OSError if the file can't be read."""
     content = path.read_bytes()
     file = JavaFile(shown)
     try:
@@ -196,9 +196,9 @@ def parse_file(parser: Parser, path: Path, shown: str) -> JavaFile:
 
 
 def _errors(root: Node, file: JavaFile) -> Iterator[tuple[Place, str]]:
-    """Up to three of the outermost errors."""
-    waiting, told = [root], 0
-    while waiting and told < 3:
+    """Up to three syntax errors, each with its place. Errors inside an error are left out."""
+    waiting, count = [root], 0
+    while waiting and count < 3:
         node = waiting.pop()
         if node.is_error or node.is_missing:
             what = (
@@ -207,7 +207,7 @@ def _errors(root: Node, file: JavaFile) -> Iterator[tuple[Place, str]]:
                 else f"near {text_of(node).split(chr(10))[0][:60]!r}"
             )
             yield file.place(node), what
-            told += 1
+            count += 1
         elif node.has_error:
             waiting.extend(reversed(node.children))
 
@@ -238,7 +238,7 @@ def _add_classes(file: JavaFile, node: Node, outer: JavaClass | None) -> None:
 
 
 def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass:
-    """A class's declaration, with the classes in it."""
+    """The class of a declaration, with the classes inside it."""
     superclass = node.child_by_field_name("superclass")
     interfaces = node.child_by_field_name("interfaces") or next(
         (one for one in node.named_children if one.type == "extends_interfaces"), None
@@ -263,7 +263,7 @@ def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass
 
 
 def read_body(made: JavaClass, body: Node | None) -> None:
-    """Methods, constructors, fields and classes of a body; used for anonymous classes too."""
+    """Add the methods, constructors, fields and inner classes of a class body. Anonymous classes have one too."""
     if body is None:
         return
     waiting = list(body.named_children)
@@ -313,7 +313,7 @@ def _method(owner: JavaClass, node: Node) -> JavaMethod:
 
 def _add_fields(owner: JavaClass, node: Node) -> None:
     kind = type_name(node.child_by_field_name("type"))
-    # Constants of an interface are static whatever is written.
+    # Constants of an interface are always static.
     static = _has_modifier(node, "static") or node.type == "constant_declaration"
     for one in node.children_by_field_name("declarator"):
         name = text_of(one.child_by_field_name("name"))
@@ -326,7 +326,7 @@ def _has_modifier(node: Node, word: str) -> bool:
 
 
 class JavaSources:
-    """All files of a project, and what a name stands for in one of them."""
+    """All files of a project. Finds the class that a name stands for."""
 
     def __init__(self, files: list[JavaFile]) -> None:
         self.files = files
@@ -337,7 +337,7 @@ class JavaSources:
             self._by_full_name.setdefault(java_class.qualified, java_class)
 
     def classes(self) -> Iterator[JavaClass]:
-        """All named classes, those around others first."""
+        """All named classes, outer classes first."""
         waiting = [one for file in self.files for one in file.classes]
         while waiting:
             one = waiting.pop(0)
@@ -345,7 +345,7 @@ class JavaSources:
             waiting.extend(one.inner.values())
 
     def find(self, name: str, where: JavaClass | JavaFile) -> JavaClass | None:
-        """The project's class that ``name`` stands for in ``where``; None if it is of a library."""
+        """The project's class that ``name`` stands for in ``where``; None if the project has no such class."""
         if not name:
             return None
         head, _, rest = name.partition(".")
@@ -359,7 +359,7 @@ class JavaSources:
         return found
 
     def full_name(self, name: str, where: JavaClass | JavaFile) -> str:
-        """The name with its package as far as the imports tell it; of the project's own classes too."""
+        """The name with its package, if the class is in the project or is imported by name; else the name."""
         if found := self.find(name, where):
             return found.qualified
         file = where.file if isinstance(where, JavaClass) else where
@@ -367,7 +367,7 @@ class JavaSources:
         return file.imports[head] + dot + rest if head in file.imports else name
 
     def ancestors(self, java_class: JavaClass) -> Iterator[JavaClass]:
-        """The class and those of the project that it extends, nearest first."""
+        """The class, then the classes of the project that it extends, nearest first."""
         seen: set[JavaClass] = set()
         one: JavaClass | None = java_class
         while one is not None and one not in seen:
@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """Simple names of the libraries' classes that it extends, nearest first, then of the interfaces."""
+        """Simple names of the library classes that the class extends, nearest first, then of the library interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):
@@ -418,14 +418,14 @@ class JavaSources:
         return None
 
     def _inner(self, java_class: JavaClass, name: str) -> JavaClass | None:
-        """A class in ``java_class``, or in one that it extends."""
+        """The inner class with this name, of ``java_class`` or of a class that it extends."""
         seen: set[JavaClass] = set()
         one: JavaClass | None = java_class
         while one is not None and one not in seen:
             if name in one.inner:
                 return one.inner[name]
             seen.add(one)
-            # Not `find`: a class may extend one of its own inner classes' names.
+            # `find` would not end where a class extends a class with the name of one of its own inner classes.
             head = one.superclass.partition(".")[0]
             one = (
                 next((c for c in one.file.classes if c.name == head), None)

@@ -1,4 +1,4 @@
-"""Storm's and Heron's own classes: what users' classes extend, stock components, and what stands for each here."""
+"""Storm's and Heron's own classes: base classes and stock components, with the class that replaces each here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BASES", "STOCK", "Base", "Stock", "base_of", "stock_of", "translated
 
 _Streams = dict[str, tuple[str, ...]]
 
-#: How a component's class is written here.
+#: The kinds of classes for components here: a kind decides which methods a skeleton has.
 Style = Literal[
     "spout",
     "bolt",
@@ -31,7 +31,7 @@ Style = Literal[
 
 
 class Base(NamedTuple):
-    """What extends this in Java extends ``ours`` here; ``remark`` is what differs, where it does."""
+    """A base class in Java: ``ours`` is the base class here, and ``remark`` the difference, if there is one."""
 
     style: Style
     ours: str
@@ -45,11 +45,11 @@ _WINDOWED = Base("windowed", "stormspark.WindowedBolt")
 _STATEFUL_WINDOWED = Base(
     "stateful-windowed",
     "stormspark.StatefulWindowedBolt",
-    "its windows are state, as all are where batches are transactions, so it needs no message id field (C41)",
+    "its windows are state, as all windows are if batches are transactions, so it needs no message id field (C41)",
 )
-_SHELL = "its child process runs as it is, over Storm's multilang protocol"
+_SHELL = "its child process runs unchanged, over Storm's multilang protocol"
 
-#: A class or an interface of a library -> what it is. Nearer ones are looked at first, and classes before interfaces.
+#: From a library's class or interface to the base class here.
 BASES: Final[dict[str, Base]] = {
     "BaseRichSpout": _SPOUT,
     "IRichSpout": _SPOUT,
@@ -92,7 +92,7 @@ BASES: Final[dict[str, Base]] = {
 
 
 def base_of(types: Iterable[str]) -> Base | None:
-    """What a class is, from the names of what it extends and implements.
+    """The base class here, from the names of what a class extends and implements. The first name that is known counts.
 
     >>> base_of(["BaseStatefulWindowedBolt"]).style
     'stateful-windowed'
@@ -103,7 +103,7 @@ def base_of(types: Iterable[str]) -> Base | None:
 
 
 class Stock(NamedTuple):
-    """A stock component: its kind, what stands for it here (empty: nothing), what it emits if that is known."""
+    """A stock component: its kind, the class that replaces it here (or an empty string), and its streams, if they are known."""
 
     kind: Literal["spout", "bolt"]
     ours: str
@@ -120,7 +120,7 @@ def _unknown(made: Instance) -> None:
 
 
 def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
-    """The fields are one of the constructor's arguments."""
+    """The streams of a component whose fields are one of the constructor's arguments."""
 
     def streams(made: Instance) -> _Streams | None:
         names = field_names(made.arguments[position]) if len(made.arguments) > position else None
@@ -130,7 +130,7 @@ def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
 
 
 def _shell_fields(made: Instance) -> _Streams | None:
-    """``new FluxShellBolt(command, fields)`` and what was called on it."""
+    """The streams of ``new FluxShellBolt(command, fields)``, and of the calls on it."""
     streams: _Streams = {}
     if len(made.arguments) == 2:
         names = field_names(made.arguments[1])
@@ -158,7 +158,7 @@ def _kafka_streams(made: Instance) -> _Streams | None:
 
 
 def translated_streams(call: Call) -> _Streams | None:
-    """The streams of ``setRecordTranslator(...)``: of a function with its fields, or of a translator object."""
+    """The streams of ``setRecordTranslator(...)``, whose argument is a function with its fields, or a translator object."""
     given: list[tuple[Value, ...]] = [call.arguments]
     first = call.arguments[0] if call.arguments else None
     if len(call.arguments) == 1 and isinstance(first, Instance):
@@ -170,17 +170,17 @@ def translated_streams(call: Call) -> _Streams | None:
         names = [one for one in arguments if field_names(one) is not None and not isinstance(one, Items)]
         if not names:
             return None
-        stream = next((said for one in arguments if (said := text(one)) is not None), "default")
+        stream = next((string for one in arguments if (string := text(one)) is not None), "default")
         streams[stream] = field_names(names[0]) or ()
     return streams
 
 
 _TESTING: Final = "stormspark.testing"
 _CONNECTORS: Final = "stormspark.connectors"
-_NOT_THERE: Final = "there is nothing of the kind here yet"
-_NO_DRPC: Final = "there is no DRPC here yet"
+_NOT_THERE: Final = "stormspark has no such component yet"
+_NO_DRPC: Final = "stormspark has no DRPC yet"
 
-#: By simple name; a class of the project with such a name comes first.
+#: From the simple name of a stock component. A class of the project with the same name is no stock component.
 STOCK: Final[dict[str, Stock]] = {
     "TestWordSpout": Stock("spout", f"{_TESTING}.TestWordSpout", _emits("word")),
     "TestWordCounter": Stock("bolt", f"{_TESTING}.TestWordCounter", _emits("word", "count")),
@@ -193,7 +193,7 @@ STOCK: Final[dict[str, Stock]] = {
     ),
     "KafkaBolt": Stock("bolt", f"{_CONNECTORS}.KafkaBolt", _emits(), "see docs/sinks.md"),
     "HdfsBolt": Stock(
-        "bolt", f"{_CONNECTORS}.FileBolt", _emits(), "files appear when they are whole (docs/sinks.md, K10)"
+        "bolt", f"{_CONNECTORS}.FileBolt", _emits(), "a file appears when it is complete (docs/sinks.md, K10)"
     ),
     "FluxShellBolt": Stock("bolt", "stormspark.multilang.ShellBolt", _shell_fields, _SHELL),
     "FluxShellSpout": Stock("spout", "stormspark.multilang.ShellSpout", _shell_fields, _SHELL),
@@ -220,5 +220,5 @@ STOCK: Final[dict[str, Stock]] = {
 
 
 def stock_of(made: Instance) -> Stock | None:
-    """The stock component that ``made`` is, if it is one and no class of the project."""
+    """The stock component that ``made`` is an object of; None if it is none."""
     return STOCK.get(made.simple_type) if made.java_class is None else None

@@ -1,4 +1,4 @@
-"""Stock components and windows as Python's source: Java's objects with what was called on them."""
+"""Writes stock components and windows as Python source, from Java's objects and the calls on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stormspark.porting.java.values import (
 
 __all__ = ["Use", "kafka_bolt", "kafka_spout", "window_calls"]
 
-#: Imports a dotted name, and gives the name in the file.
+#: Adds an import of a dotted name to the file, and returns the name in the file.
 Use: TypeAlias = Callable[[str], str]
 
 _WINDOW_CALLS: Final = {
@@ -47,12 +47,12 @@ _UNITS: Final = {
 
 
 def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
-    """A KafkaSpout with what is known of its configuration; None where its streams are not Kafka's own."""
+    """A KafkaSpout with the known part of its configuration; None if it can't be one, so that a class is written instead."""
     config = instance.arguments[0] if instance.arguments else None
     if not isinstance(config, Instance) or len(config.arguments) < 2:
         return None
     if any(call.name == "setRecordTranslator" for call in config.calls):
-        return None  # its streams are declared by the class that is written instead
+        return None  # a class is written instead, which declares its streams
     servers, *topics = config.arguments
     names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
     if None in names or not names:
@@ -78,7 +78,7 @@ def _kafka_options(calls: list[Call]) -> Iterator[str]:
 
 
 def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
-    """A KafkaBolt with its topic, its producer's properties and its mapper, as far as they are known."""
+    """A KafkaBolt with its topic, its producer's properties and its mapper, if they are known."""
     line = f"{use(ours)}()"
     for call in instance.calls:
         first = call.arguments[0] if call.arguments else None
@@ -110,7 +110,7 @@ def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
 
 
 def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> Iterator[str]:
-    """``.with_window(...)`` and the like; a window that is not known is one tuple long, so that the topology can be planned."""
+    """The calls that set the window: ``.with_window(...)``. An unknown window gets length 1, so that a plan is possible."""
     long = False
     for call in instance.calls if instance else ():
         if call.name not in _WINDOW_CALLS:
@@ -128,8 +128,8 @@ def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> I
 
 
 def _window_argument(value: Value, use: Use) -> str | None:
-    if (said := text(value)) is not None:
-        return quoted(said)
+    if (string := text(value)) is not None:
+        return quoted(string)
     if (events := integer(value)) is not None:
         return str(events)
     if not isinstance(value, Instance):

@@ -1,4 +1,4 @@
-"""What an expression is known to be without running it."""
+"""What is known of the value of an expression without running it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
 
 
 class Value:
-    """What all of them share: nothing but a name for it."""
+    """The base class of all values, for annotations."""
 
 
 @dataclass(frozen=True)
 class Const(Value):
-    """A text, a number, a truth value or null; ``unless`` says what else it may be, and where."""
+    """A string, a number, a boolean or null. ``unless`` is the condition under which the value is different, with its place."""
 
     value: Any
     unless: str = ""
@@ -45,7 +45,7 @@ class Const(Value):
 
 @dataclass(frozen=True)
 class Unknown(Value):
-    """Not known; ``text`` is what the source says, ``type`` what it is declared to be, if that is known."""
+    """A value that is not known. ``text`` is its source text, and ``type`` its declared type, if that is known."""
 
     text: str
     type: str = ""
@@ -53,53 +53,53 @@ class Unknown(Value):
 
 @dataclass(frozen=True)
 class Name(Value):
-    """A constant of a class that is not the project's, or a class: ``TimeUnit.SECONDS``, ``Split.class``."""
+    """A constant that stays a name, or a class: ``TimeUnit.SECONDS``, ``Split.class``."""
 
     text: str
 
 
 @dataclass(eq=False)
 class Items(Value):
-    """An array or a list; ``incomplete`` where something was done to it that could not be followed."""
+    """An array or a list. ``incomplete`` if it may have other items than these."""
 
     items: list[Value]
     incomplete: bool = False
-    #: Branches and loops that it was made in: of what is done to it, only those inside of these count.
+    #: The branches and loops around its creation. A change is certain if no other branch or loop is around it.
     conditions: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
 class Call:
-    """A method that was called on an instance of a library's class, or one of its subclasses."""
+    """A call on an object of a method that the project does not define."""
 
     name: str
     arguments: tuple[Value, ...]
     place: Place
-    #: Branches and loops that it was called in.
+    #: The branches and loops around the call.
     conditions: tuple[Any, ...] = ()
 
 
 @dataclass(eq=False)
 class Instance(Value):
-    """An object: of the project's class, if ``java_class`` is there, or of a library's."""
+    """An object: of the project's class ``java_class``, or of a library's class if that is None."""
 
     type: str
     arguments: tuple[Value, ...]
     place: Place
     java_class: JavaClass | None = None
     fields: dict[str, Value] = field(default_factory=dict)
-    #: What was called on it and is no method of the project, in order.
+    #: The calls on it of methods that the project does not define, in their order.
     calls: list[Call] = field(default_factory=list)
-    #: What the constructor of the library's class that it extends was given.
+    #: The arguments that were passed to the constructor of the library's class that it extends.
     base_arguments: tuple[Value, ...] = ()
-    #: Where another object may stand in its place.
+    #: The condition under which another object takes its place; empty if there is none.
     unless: str = ""
-    #: Branches and loops that it was made in.
+    #: The branches and loops around its creation.
     conditions: tuple[Any, ...] = ()
 
     @property
     def simple_type(self) -> str:
-        """Without packages and classes around it."""
+        """The type without its package and the classes around it."""
         return self.type.rpartition(".")[2]
 
 
@@ -114,42 +114,42 @@ class Function(Value):
 
 @dataclass(frozen=True)
 class Pair:
-    """A key that was put into a map."""
+    """A key and a value that were put into a map."""
 
     key: Value
     value: Value
     place: Place
-    #: Branches and loops that it was put in.
+    #: The branches and loops around the call that put it there.
     conditions: tuple[Any, ...] = ()
 
 
 @dataclass(eq=False)
 class Pairs(Value):
-    """A map or a configuration: what was put into it, in order."""
+    """A map or a configuration: the pairs that were put into it, in their order."""
 
     type: str
     place: Place
     pairs: list[Pair] = field(default_factory=list)
-    #: Branches and loops that it was made in.
+    #: The branches and loops around its creation.
     conditions: tuple[Any, ...] = ()
-    #: What else was put into it and could not be followed.
+    #: Other things that were put into it and could not be followed, each with its place.
     unknown: list[tuple[str, Place]] = field(default_factory=list)
 
 
 def text(value: Value | None) -> str | None:
-    """The text that it is, if it is one."""
+    """The string, if the value is a known string; else None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
 def integer(value: Value | None) -> int | None:
-    """The integer that it is, if it is one."""
+    """The integer, if the value is a known integer; else None."""
     if isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool):
         return value.value
     return None
 
 
 def field_names(value: Value | None) -> tuple[str, ...] | None:
-    """The names in ``new Fields(...)``, or in a list or an array of texts."""
+    """The names in ``new Fields(...)``, or in a list or an array of strings; None if one of them is not known."""
     if isinstance(value, Instance) and value.simple_type == "Fields":
         inner = value.arguments
         if len(inner) == 1 and text(inner[0]) is None:
@@ -164,7 +164,7 @@ def field_names(value: Value | None) -> tuple[str, ...] | None:
 
 
 def made_by(value: Instance) -> str:
-    """The expression that makes it: a constructor's or a static method's call.
+    """The expression that makes the object: the call of a constructor or of a static method.
 
     >>> made_by(Instance("Split", (), Place("A.java", 1))), made_by(Instance("Reader.getInt", (), Place("A.java", 1)))
     ('new Split(...)', 'Reader.getInt(...)')
@@ -174,7 +174,7 @@ def made_by(value: Instance) -> str:
 
 
 def plain(value: Value) -> Any:
-    """As Python has it; `Unresolved` where it is not known."""
+    """The value as a Python object, or an `Unresolved` if it is not known."""
     match value:
         case Const():
             return value.value

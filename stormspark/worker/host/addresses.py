@@ -59,7 +59,10 @@ def listen(address: Address) -> socket.socket:
             if error.errno == errno.EACCES:
                 msg = f"{wanted}, port {address.ports.first} ({address.ports.key}): {error.strerror}"
                 raise UnsupportedEnvironmentError(msg) from error
-    msg = f"{wanted} is no address of this host, so nobody can be listened to there (spark.driver.bindAddress, SPARK_LOCAL_IP)"
+    msg = (
+        f"{wanted} is not an address of this host, so no process can listen there: set spark.driver.bindAddress or "
+        f"SPARK_LOCAL_IP"
+    )
     raise UnsupportedEnvironmentError(msg)
 
 
@@ -128,6 +131,6 @@ def _bound(family: int, host: str, ports: Ports) -> socket.socket:
 
 def _none_free(host: str, ports: Ports) -> UnsupportedEnvironmentError:
     return UnsupportedEnvironmentError(
-        f"no port of {ports.first} to {min(ports.first + ports.retries, 65535)} is free at {host}: give another "
-        f"{ports.key}, or more of them (stormspark.port.max.retries)"
+        f"no port of {ports.first} to {min(ports.first + ports.retries, 65535)} is free at {host}: set another "
+        f"{ports.key}, or allow more ports (stormspark.port.max.retries)"
     )

@@ -9,24 +9,24 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["make_room"]
 
-#: How many descriptors a process needs beside connections: for files, pipes and libraries.
-_ELSE = 64
+#: How many descriptors a process needs beside those of connections: for files, pipes and libraries.
+_OTHER_FILES = 64
 #: The soft limit is raised to this if the hard limit allows it. It costs nothing, and most connections can't be counted in
 #: advance.
 _AMPLE = 65_536
 
 
-def make_room(connections: int, whose: str) -> None:
+def make_room(connections: int, process: str) -> None:
     """Raise this process's soft limit, so that it can have at least ``connections`` more. The limit is never lowered.
 
-    Raises `UnsupportedEnvironmentError`, with a message of one line, if the hard limit is too low. ``whose`` names the process.
+    Raises `UnsupportedEnvironmentError`, with a message of one line that names ``process``, if the hard limit is too low.
     """
     needed = len(os.listdir("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd"))
-    needed += connections + _ELSE
+    needed += connections + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         msg = (
-            f"{whose} needs {needed} file descriptors and may have {hard}: raise the hard limit (ulimit -Hn {needed}, "
+            f"{process} needs {needed} file descriptors and may have {hard}: raise the hard limit (ulimit -Hn {needed}, "
             f"LimitNOFILE= of a systemd unit, --ulimit nofile={needed} of a container)"
         )
         raise UnsupportedEnvironmentError(msg)

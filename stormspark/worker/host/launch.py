@@ -86,14 +86,14 @@ def start(launch: Launch, timeout_secs: float) -> None:
     }
     environment.setdefault(INHERITED_PATH, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    # -P: the working directory is on the worker's path only if it is on the path of this process. The words after the module
-    # are for readers of `ps`.
+    # -P: the working directory is on the worker's path only if it is on the path of this process. The arguments after the
+    # module are for readers of `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
         try:
-            up, said = process.communicate(pickle.dumps(launch), timeout=timeout_secs)
+            up, errors = process.communicate(pickle.dumps(launch), timeout=timeout_secs)
         except subprocess.TimeoutExpired:
             process.kill()
             msg = f"its interpreter did not come up within {timeout_secs:g} s (stormspark.worker.start.timeout.secs)"
@@ -101,10 +101,10 @@ def start(launch: Launch, timeout_secs: float) -> None:
     # Not the exit code: that belongs to the process that forked, and Python takes every code for 0 if SIGCHLD is ignored.
     if up.endswith(UP):  # a `sitecustomize` may have printed something
         return
-    words = said.decode(errors="replace").strip()
-    if words:
-        raise LaunchError(words)
-    msg = "its process was gone before it said hello"
+    message = errors.decode(errors="replace").strip()
+    if message:
+        raise LaunchError(message)
+    msg = "its process ended before nimbus knew it, without a message"
     raise LaunchLostError(msg)
 
 

@@ -3,9 +3,8 @@
 A worker must outlive the Spark task that started it, so it is nobody's child. Three things end it instead:
 
 - The JVM of the Spark executor beside which it was started is gone. A pidfd shows that at once, and can't mean another process.
-- The link to nimbus is cut: the driver is gone, or has given this worker up. Both sides take a cut link for the other's
-death, so
-  they never disagree for longer than it takes to notice the cut.
+- The link to nimbus is cut: the driver is gone, or has given this worker up. Each side takes a cut link for the death of the
+  other one, so they never disagree for longer than it takes to notice the cut.
 - Silence: nothing came from nimbus for the lease, because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's on the scheduler's container. A
@@ -66,7 +65,7 @@ class Lifeline:
         link = self._link.fileno()
         beat_secs = self._lease / 6
         next_beat = time.monotonic() + beat_secs
-        asked: float | None = None  # when the oldest beat without an answer was sent
+        unanswered: float | None = None  # when the oldest beat without an answer was sent
         while True:
             timeout = min(_LOOK_SECS, beat_secs)
             ready = wait([link] if jvm is None else [link, jvm], timeout=timeout)
@@ -76,20 +75,20 @@ class Lifeline:
                 self._end("the Spark executor's JVM is gone")
             try:
                 if link in ready:
-                    said = self._link.recv()
-                    asked = None
-                    if isinstance(said, Orders | Adopt):
-                        self._obey(said)
+                    message = self._link.recv()
+                    unanswered = None
+                    if isinstance(message, Orders | Adopt):
+                        self._obey(message)
                 elif now >= next_beat:
                     next_beat = now + beat_secs
                     # Silence counts from the beat, not from nimbus's last message: user code that kept the interpreter, or a
                     # host that froze, may have kept this thread from sending beats.
-                    asked = now if asked is None else asked
+                    unanswered = now if unanswered is None else unanswered
                     with self._sending:
                         self._link.send(Beat(self._busy()))
             except (OSError, EOFError):
                 self._end("the link to the driver is cut")
-            if asked is not None and now - asked > self._lease - beat_secs:
+            if unanswered is not None and now - unanswered > self._lease - beat_secs:
                 self._end(f"nothing was heard from the driver for {self._lease} s")
 
 

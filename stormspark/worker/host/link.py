@@ -50,7 +50,7 @@ _ALIVE_SECS = 1.0
 #: The errors of `accept` that mean that this process or its host has no room for one more connection. They pass.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 #: How long the door waits for room, and the time between two warnings about it.
-_ROOM_SECS, _SAY_SECS = 0.2, 60.0
+_ROOM_SECS, _LOG_SECS = 0.2, 60.0
 
 
 class Endpoint(NamedTuple):
@@ -107,7 +107,7 @@ class Door:
 
     def _accept(self, listening: socket.socket) -> None:
         strangers = _Strangers()
-        said = -_SAY_SECS
+        logged_at = -_LOG_SECS
         while True:
             strangers.make_room()
             try:
@@ -116,8 +116,8 @@ class Door:
                 if self._closed.is_set() or not _listens(listening):
                     return
                 if error.errno in _NO_ROOM:
-                    if time.monotonic() - said >= _SAY_SECS:
-                        said = time.monotonic()
+                    if time.monotonic() - logged_at >= _LOG_SECS:
+                        logged_at = time.monotonic()
                         _log.warning("%s takes no new connections for now: %s", self._name, error)
                     self._closed.wait(_ROOM_SECS)
                 continue  # otherwise the peer was gone before it was accepted
@@ -244,7 +244,7 @@ def _dial_once(endpoint: Endpoint, key: Key, silence_secs: float, end: float) ->
         connection.close()
         raise ConnectionResetError(msg) from gone
     except AssertionError as strange:
-        msg = f"{address_text(sock)} does not speak as stormspark does"
+        msg = f"{address_text(sock)} does not use stormspark's protocol"
         connection.close()
         raise AuthenticationError(msg) from strange
     except BaseException:

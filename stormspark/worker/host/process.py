@@ -1,17 +1,24 @@
 """A worker process: it hosts one `Worker` core, and keeps it alive from batch to batch.
 
-The threads, and what each may do:
+The threads, and their work:
 
     main                the only thread that touches tasks: opens them, runs errands in turn, obeys orders, closes them
-    one per connection  receives a whole request, waits for its errand, sends the reply; `Desk` is between these threads and
-    main lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM; so a long superstep
-    does not
-                        stop heartbeats
+    one per connection  receives a whole request, waits for its errand, sends the reply
+    lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM
 
-The start: the interpreter runs and its imports have worked -> it forks -> it sends Hello to nimbus, which sends the plan -> it
-writes "up" for the process that started it -> it opens the tasks -> it sends Ready. An error on the way is reported to nimbus,
-which stops the topology with that error, because it would happen again. A process that is killed on the way is a lost worker
-like any other. Before "up" its silence shows that, after it the broken connection.
+`Desk` is between the threads of connections and the main thread. The lifeline has a thread of its own, so that a long superstep
+does not stop heartbeats.
+
+The start has these steps:
+
+1. The interpreter runs, and its imports have worked. The process forks.
+2. It sends Hello to nimbus, which sends the plan (`introduce`).
+3. It writes "up" for the process that started it.
+4. It opens the tasks, and sends Ready.
+
+An error on the way is reported to nimbus, which stops the topology with that error, because it would happen again. A process
+that is killed on the way is a lost worker like any other. Before "up" the process that started it notices that, and afterwards
+nimbus does, by the broken connection.
 """
 
 from __future__ import annotations
@@ -23,62 +30,54 @@ import pickle
 import queue
 import shutil
 import signal
-import socket
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
-from multiprocessing import AuthenticationError
 from pathlib import Path
 from typing import NoReturn
 
-import pyarrow as pa
-
-from stormspark.checkpoint.shared_folder import show_that_it_is_seen
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import is_private, make_log_folder, open_private
+from stormspark.private_files import is_private, make_log_folder
 from stormspark.rotated_output import RotatedOutput
-from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_from, frames_to_batch
+from stormspark.wire.frames import frames_from
 from stormspark.worker.core import Worker
-from stormspark.worker.host.addresses import Address
-from stormspark.worker.host.connection import Connection, local_host
+from stormspark.worker.host.connection import Connection
 from stormspark.worker.host.descriptors import make_room
 from stormspark.worker.host.desk import Desk, Errand, RefusedError
+from stormspark.worker.host.frame_messages import messages_from, record_batches_in
 from stormspark.worker.host.garbage import GarbageBetweenBatches
-from stormspark.worker.host.launch import UP, Launch, own_folder
-from stormspark.worker.host.lifeline import Lifeline, this_process
-from stormspark.worker.host.link import STRANGERS, Door, dial, remove_if_dead
+from stormspark.worker.host.introduction import (
+    LAST_WORDS_SECS,
+    Introduction,
+    NotIntroducedError,
+    introduce,
+    unusable_logs,
+)
+from stormspark.worker.host.launch import Launch, own_folder
+from stormspark.worker.host.lifeline import Lifeline
+from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
 from stormspark.worker.host.messages import (
     Adopt,
     Busy,
     End,
     Fatal,
-    Hello,
     Orders,
     Ready,
-    Refused,
     Reply,
     Request,
-    Sees,
     StartFailed,
-    StateRows,
     Stirs,
     Welcome,
 )
 from stormspark.worker.host.task_logs import TaskLogs, end_of_output
-from stormspark.worker.state.batch_state import StateAccess
 
 __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: The frames of a reply are laid out as record batches of about this size, so that Spark never has to hold a huge one.
-_MESSAGE_BYTES = 16 * 1024 * 1024
 #: How long the garbage collector waits until a reply is sent. After that it runs anyway, because only the sender is stuck.
 _SENT_SECS = 1.0
-#: How long a process that fails to start waits for nimbus to take in why.
-_LAST_WORDS_SECS = 5.0
 #: The file for a worker's raw output, in the folder for logs.
 _OUTPUT = "worker-{}.out"
 #: How long a thread that receives a request or sends a reply waits for the interpreter, at most, while the main thread works.
@@ -95,7 +94,7 @@ def main() -> None:
     try:
         logs = make_log_folder(launch.log_folder, launch.topology)
     except (OSError, UnsupportedEnvironmentError) as error:
-        sys.exit(f"the folder for logs can't be used on host {socket.gethostname()}: {error}")
+        sys.exit(unusable_logs(error))
     _detach()
     process = WorkerProcess(launch, logs)
     try:
@@ -112,46 +111,21 @@ def _detach() -> None:
     os.setsid()
 
 
-def _sees(place: str) -> Sees:
-    """Show that this host sees the driver's folder; see `Welcome.shared`."""
-    try:
-        return Sees(show_that_it_is_seen(place))
-    except OSError as error:
-        return Sees("", str(error))
-
-
-def _report_up(output: Path) -> None:
-    """Report "up" to the process that started this one, and close its pipes: nimbus knows this worker now.
-
-    ``output`` receives what is written to the descriptors directly from now on; logs and prints have files of their own.
-    """
-    os.write(1, UP)
-    null = os.open(os.devnull, os.O_RDONLY)
-    log = open_private(output)
-    for opened, standard in ((null, 0), (log, 1), (log, 2)):
-        os.dup2(opened, standard)
-    os.close(null)
-    os.close(log)
-
-
 class WorkerProcess:
     """The process of one worker, from `run` to `end`."""
 
     def __init__(self, launch: Launch, logs: Path) -> None:
         self._launch, self._logs = launch, logs
+        self._output = logs / _OUTPUT.format(launch.worker)
         # Beside nimbus's socket if that is on this host: the driver removes that whole folder when it ends, even if this
         # process was killed.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
-        self._told_to_exit = threading.Event()
+        self._exit_ordered = threading.Event()
         self._attempt = launch.attempt
         self._active = True
-        self._storm_id = ""
-        self._state: StateAccess | None = None
-        self._address: Address | None = None  # by which other hosts reach this process
         self._worker: Worker | None = None
-        self._adoptions: list[Adopt] = []  # received from the driver before the tasks are open
         self._looks = False  # whether main checks for work of its own while no batch comes
         self._coming: set[Connection] = set()  # the connections on which a request is arriving now
         self._desk: Desk
@@ -160,62 +134,64 @@ class WorkerProcess:
 
     def run(self) -> NoReturn:
         """Say hello to nimbus, open the tasks, then run requests and orders until nimbus ends the process."""
-        plan = self._introduce()
-        launch = self._launch
-        try:
-            logs = TaskLogs(
-                self._logs,
-                launch.worker,
-                plan.settings.log_level,
-                plan.settings.log_max_bytes,
-                plan.settings.log_backup_count,
-            ).install()
-            output = self._logs / _OUTPUT.format(launch.worker)
-            RotatedOutput(output, plan.settings.log_max_bytes, plan.settings.log_backup_count).watch()
-            _log.info(
-                "worker %d of %s, generation %d, incarnation %d",
-                launch.worker,
-                *launch[0:2],
-                launch.incarnation,
-            )
-            make_room(plan.workers + 2 * STRANGERS, f"worker {launch.worker} of {plan.workers}")
-            self._worker = Worker(
-                plan,
-                launch.worker,
-                incarnation=launch.incarnation,
-                logs=logs,
-                storm_id=self._storm_id,
-                state=self._state,
-            )
-            self._worker.open(self._active)
-            if self._state is not None and self._state.handed:
-                Path(self._state.handed).unlink()
-            for adoption in self._adoptions:
-                self._worker.adopt(adoption.task, adoption.rows)
-            self._adoptions.clear()
-            self._desk = Desk(
-                launch.generation,
-                launch.incarnation,
-                launch.attempt,
-                self._folder,
-                plan.settings.replies_memory_bytes,
-                plan.last_superstep + 1,
-            )
-            requests = str(self._folder / "requests")
-            door = Door(requests, self._address, launch.key, self._serve, "request", launch.silence_secs)
-        except BaseException as error:
-            _log.exception("the worker can't start")
-            # An `OSError` is not user code's: errors of user code come as a `ComponentError`.
-            outside = isinstance(error, OSError)
-            self._lifeline.send(
-                StartFailed(
-                    launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error), outside
-                )
-            )
-            self._leave("it could not start")
+        door = self._start()
         self._garbage = GarbageBetweenBatches()
         self._lifeline.send(Ready(door.endpoint))
         self._work()
+
+    def _start(self) -> Door:
+        met = self._introduce()
+        plan = self._read_plan(met.welcome)
+        try:
+            return self._open(plan, met)
+        except BaseException as error:
+            _log.exception("the worker can't start")
+            # An `OSError` is not user code's: errors of user code come as a `ComponentError`.
+            self._report_failed_start(error, outside=isinstance(error, OSError))
+            self._leave("it could not start")
+
+    def _open(self, plan: PhysicalPlan, met: Introduction) -> Door:
+        """Open the log files, the tasks, and the door for requests."""
+        launch, settings = self._launch, plan.settings
+        logs = TaskLogs(
+            self._logs,
+            launch.worker,
+            settings.log_level,
+            settings.log_max_bytes,
+            settings.log_backup_count,
+        ).install()
+        RotatedOutput(self._output, settings.log_max_bytes, settings.log_backup_count).watch()
+        _log.info(
+            "worker %d of %s, generation %d, incarnation %d",
+            launch.worker,
+            launch.topology,
+            launch.generation,
+            launch.incarnation,
+        )
+        make_room(plan.workers + 2 * STRANGERS, f"worker {launch.worker} of {plan.workers}")
+        self._worker = Worker(
+            plan,
+            launch.worker,
+            incarnation=launch.incarnation,
+            logs=logs,
+            storm_id=met.welcome.storm_id,
+            state=met.state,
+        )
+        self._worker.open(self._active)
+        if met.state is not None and met.state.handed:
+            Path(met.state.handed).unlink()
+        for adoption in met.adoptions:
+            self._worker.adopt(adoption.task, adoption.rows)
+        self._desk = Desk(
+            launch.generation,
+            launch.incarnation,
+            launch.attempt,
+            self._folder,
+            settings.replies_memory_bytes,
+            plan.last_superstep + 1,
+        )
+        requests = str(self._folder / "requests")
+        return Door(requests, met.address, launch.key, self._serve, "request", launch.silence_secs)
 
     def end(self, reason: str, code: int = 0) -> NoReturn:
         """End the process at once: no ``close``, no ``cleanup``, no waiting for other threads."""
@@ -233,67 +209,42 @@ class WorkerProcess:
 
     # -- nimbus ----------------------------------------------------------------------------------------------
 
-    def _introduce(self) -> PhysicalPlan:
+    def _introduce(self) -> Introduction:
+        """Introduce this process to nimbus, and start the lifeline."""
         launch = self._launch
         try:
-            link = dial(launch.nimbus, launch.key, launch.silence_secs)
-            link.send(Hello(launch.worker, launch.incarnation, this_process(), launch.jvm))
-            answer = link.recv()
-        except (OSError, EOFError, AuthenticationError) as error:
-            self.end(f"the driver is gone: {error}")
-        if isinstance(answer, Refused):
-            self.end(answer.reason)
-        assert isinstance(answer, Welcome), answer
-        try:
-            _report_up(self._logs / _OUTPUT.format(launch.worker))
-        except OSError as error:
-            text = f"the folder for logs can't be used on host {socket.gethostname()}: {error}"
-            with contextlib.suppress(OSError):
-                link.send(StartFailed(launch.worker, launch.incarnation, text, outside=True))
-                link.poll(_LAST_WORDS_SECS)  # until nimbus has taken it in, as in `_leave`
-            self.end(text, code=1)
-        if launch.nimbus.tcp is not None:
-            # A worker that reached nimbus by its socket file is on the driver's host.
-            host = launch.host or local_host(link) or launch.nimbus.tcp[0]
-            self._address = Address(host, launch.bind, launch.ports)
-        self._active, self._storm_id, self._state = answer.active, answer.storm_id, answer.state
-        try:
-            self._adoptions = [link.recv() for _ in range(answer.adoptions)]
-            if self._state is not None and self._state.by_driver:
-                self._state = self._state._replace(handed=str(self._take_state(link)))
-        except (OSError, EOFError) as error:
-            self.end(f"the driver is gone: {error}")
-        sees = _sees(answer.shared) if answer.shared else None
+            met = introduce(launch, self._output, self._folder)
+        except NotIntroducedError as error:
+            self.end(str(error), error.code)
+        self._active = met.welcome.active
         self._lifeline = Lifeline(
-            link, launch.jvm, answer.lease_secs, self._obey, self.end, self._busy, self._look
+            met.link, launch.jvm, met.welcome.lease_secs, self._obey, self.end, self._busy, self._look
         )
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
-        if sees is not None:
-            self._lifeline.send(sees)
-            if sees.problem:
-                self._leave(f"it does not see the driver's folder: {sees.problem}")
+        if met.sees is not None:
+            self._lifeline.send(met.sees)
+            if met.sees.problem:
+                self._leave(f"it does not see the driver's folder: {met.sees.problem}")
+        return met
+
+    def _read_plan(self, welcome: Welcome) -> PhysicalPlan:
         # Behind this process's own path: modules that Spark has shipped come first.
         sys.path.extend(
-            entry for entry in answer.module_path if entry not in sys.path and os.path.exists(entry)
+            entry for entry in welcome.module_path if entry not in sys.path and os.path.exists(entry)
         )
         try:
-            plan: PhysicalPlan = pickle.loads(answer.plan)
+            plan: PhysicalPlan = pickle.loads(welcome.plan)
         except BaseException as error:
-            self._lifeline.send(
-                StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error))
-            )
+            self._report_failed_start(error)
             self._leave("the plan could not be read")
         return plan
 
-    def _take_state(self, link: Connection) -> Path:
-        """Write the state that the driver sends to a file, because it may be more than memory holds."""
-        path = self._folder / "state"
-        with path.open("wb") as file:
-            rows: StateRows = link.recv()
-            while rows.data:
-                file.write(rows.data)
-                rows = link.recv()
-        return path
+    def _report_failed_start(self, error: BaseException, *, outside: bool = False) -> None:
+        """Send nimbus the error that is being handled."""
+        launch = self._launch
+        self._lifeline.send(
+            StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error), outside)
+        )
 
     def _obey(self, orders: Orders | Adopt) -> None:
         """Carry out orders. The lifeline calls this; orders for tasks go on to the main thread."""
@@ -301,8 +252,8 @@ class WorkerProcess:
             self._bell.put(orders)
             return
         if orders.exit:
-            self._told_to_exit.set()
-            self.end("nimbus says so")
+            self._exit_ordered.set()
+            self.end("nimbus ordered it")
         if orders.close or orders.active != self._active:
             self._active = orders.active
             self._bell.put(orders)
@@ -317,8 +268,8 @@ class WorkerProcess:
             self._worker.look()
 
     def _leave(self, reason: str) -> NoReturn:
-        """End once nimbus has taken in the last message. On TCP that would otherwise be lost with the connection."""
-        self._told_to_exit.wait(_LAST_WORDS_SECS)
+        """End once nimbus has read the last message. On TCP it would otherwise be lost with the connection."""
+        self._exit_ordered.wait(LAST_WORDS_SECS)
         self.end(reason, code=1)
 
     # -- the main thread -------------------------------------------------------------------------------------
@@ -365,8 +316,8 @@ class WorkerProcess:
             if request.attempt > self._attempt:
                 self._attempt = request.attempt
                 self._worker.begin_attempt(request.reason, request.batch)
-            frames = frames_from(_batches(errand.batches))
-            messages = list(_messages(self._worker.run(request.step, frames)))
+            frames = frames_from(record_batches_in(errand.batches))
+            messages = messages_from(self._worker.run(request.step, frames))
         except BaseException as error:
             _log.exception("%s raised", request)
             text = traceback.format_exc()
@@ -422,24 +373,6 @@ def _end_children() -> None:
         with contextlib.suppress(OSError):  # the process has ended meanwhile, or belongs to another user
             if pid != me and os.getpgid(pid) == group:
                 os.kill(pid, signal.SIGKILL)
-
-
-def _batches(messages: Sequence[pa.Buffer | bytes]) -> list[pa.RecordBatch]:
-    return [pa.ipc.read_record_batch(pa.py_buffer(message), FRAME_SCHEMA) for message in messages]
-
-
-def _messages(frames: Sequence[Frame]) -> list[pa.Buffer]:
-    """Lay frames out as Arrow IPC messages of a bounded size; only a single larger frame may exceed it."""
-    messages: list[pa.Buffer] = []
-    begin = size = 0
-    for position, frame in enumerate(frames):
-        if size and size + len(frame.payload) > _MESSAGE_BYTES:
-            messages.append(frames_to_batch(frames[begin:position]).serialize())
-            begin, size = position, 0
-        size += len(frame.payload)
-    if begin < len(frames):
-        messages.append(frames_to_batch(frames[begin:]).serialize())
-    return messages
 
 
 def _pickled(error: BaseException) -> bytes:

@@ -10,19 +10,13 @@ difference.
 
 from __future__ import annotations
 
-import contextlib
-import heapq
-import io
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Iterator
 from pdb import Pdb
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import cloudpickle
 
@@ -36,7 +30,6 @@ from stormspark.api import (
     TupleSource,
 )
 from stormspark.api.streams import SYSTEM_COMPONENT, TICK_STREAM
-from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.recorded_inputs import InputFiles, Unpicklable, generation_of_inputs, load_pairs
 from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_table import StateTable
@@ -44,63 +37,12 @@ from stormspark.errors import CheckpointError, FailedException
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
+from stormspark.worker.replays.comparison import compare_emits, compare_states
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds
+from stormspark.worker.replays.result import Emitted, Executed, Replay
 from stormspark.worker.task import Task
 
-__all__ = ["Change", "Emitted", "Executed", "Replay", "plan_that_ran", "replay"]
-
-_MISSING = object()
-#: The key of pickled attributes.
-_ATTRIBUTES = "attributes"
-
-
-class Emitted(NamedTuple):
-    """A tuple that the bolt emitted, and the ids of the tasks that it went to, which a recording does not have."""
-
-    stream: str
-    values: tuple[Any, ...]
-    tasks: tuple[int, ...] = ()
-
-
-class Change(NamedTuple):
-    """The change of one key of the state; `missing` stands for no value."""
-
-    key: Any
-    before: Any
-    after: Any
-
-    @staticmethod
-    def missing() -> Any:
-        """Return the object that stands for no value."""
-        return _MISSING
-
-
-@dataclass
-class Executed:
-    """One input, with what the bolt did with it; ``source`` is ``component[task]:stream``."""
-
-    number: int
-    source: str
-    values: tuple[Any, ...]
-    emitted: list[Emitted] = field(default_factory=list)
-    acked: bool = False
-    failed: bool = False
-    #: The traceback of the error in ``execute``, where the replay ends; None without an error.
-    raised: str | None = None
-
-
-@dataclass
-class Replay:
-    """The result of a replay: what happened, and how it differs from the recording. ``differences`` are sentences."""
-
-    component: str
-    task: int
-    batch: int
-    inputs: list[Executed] = field(default_factory=list)
-    #: Emits before, between or after the inputs: in ``prepare``, ``pre_prepare`` and the like.
-    outside: list[Emitted] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
+__all__ = ["plan_that_ran", "replay"]
 
 
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
@@ -115,8 +57,8 @@ def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
         loaded: PhysicalPlan = cloudpickle.loads(plan)
     except Exception as error:
         msg = (
-            f"what ran batch {batch} can't be loaded ({type(error).__name__}: {error}): its modules are not to be found here. "
-            f"Give the topology's file"
+            f"the topology that ran batch {batch} can't be loaded ({type(error).__name__}: {error}): this process does not find "
+            f"its modules. Name the topology's file, too"
         )
         raise CheckpointError(msg) from error
     return loaded
@@ -154,7 +96,7 @@ def replay(
             if not executed:
                 watch.current = None
                 for _, event in inputs:
-                    _tell(task, event)
+                    _repeat(task, event)
                 continue
             for source, values in inputs[:executed]:
                 if isinstance(values, Unpicklable):
@@ -176,14 +118,14 @@ def replay(
             changed = task.prepare_state(batch)
             if changed is None:
                 done.differences.append(
-                    f"pre_prepare or pre_save raised now, and did not then: {task.errors[-1].text}"
+                    f"pre_prepare or pre_save raised now, and did not then: {task.reports.errors[-1].text}"
                 )
                 return done
-            _compare_states(done, declared, table, dict(changed[0].items))
+            compare_states(done, declared, table, dict(changed[0].items))
     now = [one for executed in done.inputs for one in executed.emitted]
     numbers = [executed.number for executed in done.inputs for _ in executed.emitted]
-    done.differences += _compare_emits("emit", recorded, now, numbers)
-    done.differences += _compare_emits(
+    done.differences += compare_emits("emit", recorded, now, numbers)
+    done.differences += compare_emits(
         "emit outside of execute (timers and threads are not replayed)", recorded_outside, done.outside, None
     )
     return done
@@ -195,18 +137,17 @@ def _checked(plan: PhysicalPlan, component: str, index: int) -> ComponentPlan:
         msg = f"topology {plan.topology!r} has no component {component!r}; it has {', '.join(sorted(plan.components))}"
         raise CheckpointError(msg)
     if declared.kind != "bolt":
-        msg = (
-            f"{declared.place} is a {declared.kind}: inputs are recorded of bolts, only these can be replayed"
-        )
+        msg = f"{declared.place} is a {declared.kind}: only bolts are recorded, so only bolts can be replayed"
         raise CheckpointError(msg)
     if declared.vectorised:
-        msg = f"{declared.place} is vectorised: inputs are recorded of bolts that take tuples, only these can be replayed"
+        msg = f"{declared.place} is vectorised: only bolts that take tuples are recorded, so only these can be replayed"
         raise CheckpointError(msg)
     if declared.windowed:
-        msg = f"{declared.place} has windows, which fire by the time: that is not recorded, so it can't be replayed"
+        msg = f"{declared.place} has windows: the times at which they fire are not recorded, so it can't be replayed"
         raise CheckpointError(msg)
     if not 0 <= index < len(declared.tasks):
-        msg = f"{declared.place} has {len(declared.tasks)} tasks, {component}[0] to {component}[{len(declared.tasks) - 1}]"
+        tasks = len(declared.tasks)
+        msg = f"{declared.place} has {tasks} tasks, {component}[0] to {component}[{tasks - 1}], and no {component}[{index}]"
         raise CheckpointError(msg)
     return declared
 
@@ -223,8 +164,8 @@ def _check_tasks(table: StateTable, component: ComponentPlan, batch: int) -> Non
     before = component_states(table.metadata(batch - 1)).get(component.id)
     if before is not None and before.tasks != len(component.tasks):
         msg = (
-            f"before batch {batch} {component.id!r} had {before.tasks} tasks and {component.place} has {len(component.tasks)}: "
-            f"the batch in which state is dealt out anew can't be replayed"
+            f"{component.id!r} had {before.tasks} tasks before batch {batch}, and {component.place} has {len(component.tasks)}: "
+            f"a batch in which the number of tasks changed can't be replayed"
         )
         raise CheckpointError(msg)
 
@@ -236,7 +177,7 @@ def _chunks(
         try:
             inputs, emits = load_pairs(chunk.inputs), load_pairs(chunk.emits)
         except Exception as error:
-            msg = f"what was recorded can't be unpickled here: {type(error).__name__}: {error}"
+            msg = f"the recorded inputs of {component}[{index}] can't be unpickled here: {type(error).__name__}: {error}"
             raise CheckpointError(msg) from error
         yield (
             chunk.executed,
@@ -254,7 +195,8 @@ def _execute(task: BoltTask, source: TupleSource, values: tuple[Any, ...], watch
         task.take_calls()
 
 
-def _tell(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
+def _repeat(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
+    """Call the method of the bolt that a recorded event stands for."""
     if isinstance(event, BatchBegins):
         task.begin_batch(event.attempt, event.announced)
     else:
@@ -321,103 +263,3 @@ class _Watch(TaskHook):
     def _of(self, tup: Tuple) -> Executed | None:
         found = self._given.get(id(tup))
         return self.current if found is None else found[1]  # for a BasicBolt, the hook gets another object
-
-
-def _compare_emits(
-    what: str, then: list[Emitted], now: list[Emitted], numbers: list[int] | None
-) -> Iterator[str]:
-    """Describe the first difference, because most others follow from it."""
-    for position, (old, new) in enumerate(zip(then, now, strict=False)):
-        if isinstance(old.values, Unpicklable) and old.stream == new.stream:
-            continue
-        if old.stream != new.stream or not _same(old.values, new.values):
-            where = f" (input {numbers[position]})" if numbers else ""
-            yield (
-                f"{what} {position + 1}{where} was {old.values!r} on {old.stream}, and is {new.values!r} on {new.stream}"
-            )
-            break
-    if len(then) != len(now):
-        yield f"{what}: {len(then)} were recorded, and there are {len(now)}"
-
-
-def _compare_states(
-    done: Replay, component: ComponentPlan, table: StateTable, changed: dict[bytes, bytes | None]
-) -> None:
-    """Note which keys have changed now, and where that differs from the table."""
-
-    def rows(as_of: int, which: int) -> Iterator[tuple[bytes, int, bytes | None]]:
-        for found in table.restore(component.id, done.task, as_of):
-            for row in found.to_pylist():
-                yield row["key"], which, row["value"]
-
-    before = rows(done.batch - 1, 0) if done.batch > table.oldest_txid else iter(())
-    then = rows(done.batch, 1)
-    now = ((key, 2, value) for key, value in sorted(changed.items()))
-    for key, same_key in groupby(heapq.merge(before, then, now), key=itemgetter(0)):
-        found = {which: value for _, which, value in same_key}
-        was, became = found.get(0), found.get(1)
-        is_now = found.get(2, was)
-        for name, old, recorded, new in _taken_apart(component, key, was, became, is_now):
-            if not _same(old, new):
-                done.changes.append(Change(name, old, new))
-            if not _same(recorded, new):
-                done.differences.append(
-                    f"state of key {name!r} became {_shown(recorded)}, and becomes {_shown(new)}"
-                )
-
-
-def _taken_apart(
-    component: ComponentPlan, key: bytes, *pickled: bytes | None
-) -> Iterable[tuple[Any, Any, Any, Any]]:
-    """Return a key with its values; if these are pickled attributes, return each attribute instead."""
-    name = decode_key(key)
-    values = [_MISSING if one is None else _loaded(one) for one in pickled]
-    if component.kind_of_state == "pickle" and name == _ATTRIBUTES:
-        parts = [_loaded(one) if isinstance(one, bytes) else {} for one in values]
-        if all(isinstance(one, dict) for one in parts):
-            attributes = dict.fromkeys(
-                attribute
-                for one in parts
-                for attribute, value in one.items()
-                if not isinstance(value, _Surrounding)
-            )
-            return [(f".{one}", *(part.get(one, _MISSING) for part in parts)) for one in attributes]
-    return [(name, *values)]
-
-
-class _Surrounding(str):
-    """A stand-in for an object that belongs to the process and is no state."""
-
-    __slots__ = ()
-
-
-class _WithoutSurroundings(pickle.Unpickler):
-    def persistent_load(self, name: str) -> _Surrounding:
-        """Return a stand-in for a bolt's collector or context, by its name."""
-        return _Surrounding(f"<{name}>")
-
-
-def _loaded(data: bytes) -> Any:
-    try:
-        return _WithoutSurroundings(io.BytesIO(data)).load()
-    except Exception:
-        return data
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal, or equal when pickled.
-
-    Some equal values don't compare as equal: NaN, arrays, and objects without ``__eq__``.
-    """
-    if one is _MISSING or other is _MISSING:
-        return one is other
-    with contextlib.suppress(Exception):
-        if bool(one == other):
-            return True
-    with contextlib.suppress(Exception):
-        return cloudpickle.dumps(one) == cloudpickle.dumps(other)  # type: ignore[no-any-return]
-    return False
-
-
-def _shown(value: Any) -> str:
-    return "nothing" if value is _MISSING else repr(value)

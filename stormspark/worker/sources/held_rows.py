@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from stormspark.checkpoint.state_files import ROWS, TaskChanges
 from stormspark.errors import SerializationError
-from stormspark.worker.sources.source_rows import Row, decode, encode, readable
+from stormspark.worker.sources.row_codec import decode, encode, readable
+from stormspark.worker.sources.rows import Row
 from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["HeldRows"]

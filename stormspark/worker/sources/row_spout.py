@@ -18,7 +18,8 @@ from stormspark.api import (
 )
 from stormspark.errors import EmitError
 from stormspark.private_files import make_private, open_private
-from stormspark.worker.sources.source_rows import Row, SourceRows, message_id_of
+from stormspark.worker.sources.rows import Row, message_id_of
+from stormspark.worker.sources.source_rows import SourceRows
 from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["DeadLetters", "RowSpout"]

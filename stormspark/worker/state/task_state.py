@@ -65,12 +65,15 @@ class TaskState:
             self.windows.load(windows)
 
     def before(self, instance: Any) -> None:
-        """Do what comes before an instance is opened or prepared."""
+        """Call ``init_state``, if that comes before an instance is opened or prepared."""
         if self._kind == "heron":
             _of_user(instance).init_state(self.store)
 
     def after(self, instance: Any, **surroundings: Any) -> None:
-        """Do what comes after an instance was opened or prepared. ``surroundings`` are the arguments of that call."""
+        """Call ``init_state`` or restore attributes, if that comes after an instance was opened or prepared.
+
+        ``surroundings`` are the context, the collector and the configuration.
+        """
         if self._kind == "storm":
             _of_user(instance).init_state(self.store)
         elif self._kind == "pickle":
@@ -124,7 +127,7 @@ class TaskState:
         self.prepared = None
         return True
 
-    def tell_committed(self, instance: Any, txid: int) -> None:
+    def call_post_save(self, instance: Any, txid: int) -> None:
         """Call ``post_save``, if the component has it; raises any error of that call."""
         user = _of_user(instance)
         if isinstance(user, TwoPhaseStatefulComponent):
@@ -159,7 +162,7 @@ class TaskState:
             culprits = ", ".join(map(repr, self._culprits(attributes))) or "its attributes"
             msg = (
                 f"{self._component.place}, task {self._task} ({self._name}): topology.state.pickle can't keep {culprits}: "
-                f"{error}; leave it out by __getstate__ and make it again in __setstate__, or make the component a StatefulBolt"
+                f"{error}; leave it out in __getstate__ and make it again in __setstate__, or make the component a StatefulBolt"
             )
             raise SerializationError(msg) from error
 

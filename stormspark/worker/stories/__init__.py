@@ -1,1 +1,1 @@
-"""Stories: the recordings of trees, and the search for who has not acked a tree that failed."""
+"""Stories: the recordings of trees, and the search for the tasks that have not acked a tree that failed."""

@@ -165,11 +165,11 @@ class Recording:
             if verdict is ACKED:
                 scene.done[self] = None
 
-    def _note(self, what: str, by: str, to: str | None, tuples: int, since: float | None = None) -> None:
+    def _note(self, kind: str, by: str, to: str | None, tuples: int, since: float | None = None) -> None:
         events = self.events
-        if events and events[-1][1:4] == [what, by, to] and events[-1][5] == since:
+        if events and events[-1][1:4] == [kind, by, to] and events[-1][5] == since:
             events[-1][4] += tuples  # one event for several tuples in a row
         elif len(events) < _MOST_EVENTS:
-            events.append([self._scene.clock(), what, by, to, tuples, since])
+            events.append([self._scene.clock(), kind, by, to, tuples, since])
         else:
             self.omitted += tuples

@@ -1,20 +1,18 @@
-"""The stories of a worker: it chooses which trees get one, and writes them.
+"""The stories of a worker: which trees get one, and where it is written.
 
 *Every tree that fails* gets a story, up to a number per second; the others are only counted. If the tree was not traced, its
-story has who failed it, or where its tuples were when it timed out. That needs no earlier recording. The next emit of the
-same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
+story names the task that failed it, or the places where its tuples were when it timed out. That needs no earlier recording.
+The next emit of the same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
 
 A story is noted when its tree ends, and written at the end of the superstep. It goes to the files ``stories-<worker>.jsonl``
 (failures) and ``stories-<worker>-sampled.jsonl`` in the log folder, which are rotated; without a log folder it is kept in memory.
-If a tree has failed that other workers know, its home asks them, and each writes what it knows.
+If other workers know the failed tree, its home asks them, and each of them writes what it knows.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import platform
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -23,32 +21,21 @@ from typing import TYPE_CHECKING, Any
 
 from stormspark.acker import Ledger, Outcome, SpoutAccount, TracedTree, Tree, Verdict
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import PrivateLogFile
 from stormspark.worker.stories.holders import find_holders
 from stormspark.worker.stories.recording import Inbox, Recording, Scene
 from stormspark.worker.stories.story import Holder, root_text, sentences
+from stormspark.worker.stories.story_lines import StoryLines
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
     from stormspark.worker.spout_task import SpoutTask
-    from stormspark.worker.tuples.collectors import SpoutCollector
     from stormspark.worker.tuples.lanes import Lanes
     from stormspark.worker.vectorised.lanes import BatchLanes
 
-__all__ = ["SpoutStories", "Stories"]
+__all__ = ["Stories"]
 
-#: How many lines are kept in memory if there is no log folder: so many of failures, and so many of samples.
-_KEPT = 1000
 #: How many recordings of other workers' trees are kept, in case these trees fail.
 _KEPT_PARTS = 1000
-#: How many failed message ids each task keeps, to trace their next emit, and for how long. If that many ids expire without
-#: another emit, the spout seems to replay nothing, and no more ids are kept.
-_KEPT_IDS = 100
-_ID_SECS = 600.0
-#: Up to this sample, the distance between two samples is exact. Above it, no turn of `next_tuple` calls is cut short for it.
-_EXACT = 64
-
-MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
 
 
 class _PerSecond:
@@ -88,15 +75,15 @@ class Stories:
         self._samples = _PerSecond(settings.story_samples_per_sec)
         self._failures = _PerSecond(settings.story_failures_per_sec)
         self._most_failures = settings.story_failures_per_sec
-        self._untold = 0
+        self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
         self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
         self._lines: list[tuple[bool, dict[str, Any]]] = []  # lines to write, and whether of a failure
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)
-        self._failure_file = _Lines(stem and stem.with_name(f"{stem.name}.jsonl"), *size)
-        self._sample_file = _Lines(stem and stem.with_name(f"{stem.name}-sampled.jsonl"), *size)
+        self._failure_file = StoryLines(stem and stem.with_name(f"{stem.name}.jsonl"), *size)
+        self._sample_file = StoryLines(stem and stem.with_name(f"{stem.name}-sampled.jsonl"), *size)
 
     def connect(
         self,
@@ -162,7 +149,7 @@ class Stories:
     # -- failures --------------------------------------------------------------------------------------------
 
     def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
-        """Find who holds the tuples of trees that are about to time out; also report if a spout's timeout is too short (W3)."""
+        """Find the holders of trees that are about to time out; also report if a spout's timeout is too short (W3)."""
         now = self._clock()
         counts = Counter(tree.account.task for tree in expired)
         for spout in self._spouts.values():
@@ -170,11 +157,11 @@ class Stories:
             self._rates[spout.id] = (now, spout.counters.acked)
             if counts[spout.id]:
                 advice = self._advice(spout, counts[spout.id], spout.counters.acked - acked, now - since)
-                spout.tell_failure("advice", advice)
+                spout.reports.add_failure("advice", advice)
         self._timed_out.clear()
-        told = expired[: self._most_failures]
-        found = find_holders({tree: tree for tree in told}, self._bolts, self._lanes, self._names, now)
-        for tree in told:
+        explained = expired[: self._most_failures]
+        found = find_holders({tree: tree for tree in explained}, self._bolts, self._lanes, self._names, now)
+        for tree in explained:
             holders: list[Holder] = found.get(tree, [])
             recording = tree.trace if isinstance(tree, TracedTree) else None
             holders += self._missing(holders, tree.count, recording, self._spouts[tree.account.task])
@@ -191,7 +178,7 @@ class Stories:
         if missing <= 0:
             return []
         if not isinstance(recording, Recording):
-            if spout is not None and spout.suspended:
+            if spout is not None and spout.calls.suspended:
                 return [Holder(spout.name, "emitting", missing)]
             return [Holder(f"a task of worker {self._worker}", "dropped", missing)]
         left = recording.open.copy()
@@ -205,21 +192,21 @@ class Stories:
         ]
 
     def _advice(self, spout: SpoutTask, expired: int, acked: int, seconds: float) -> str:
-        """Describe how many of how many trees timed out, and what would help (W3)."""
+        """Describe how many of the pending trees timed out, and which setting would help (W3)."""
         pending, timeout = spout.account.pending, self._plan.settings.message_timeout_secs
         text = (
             f"{expired:,} of {pending:,} pending trees timed out (topology.message.timeout.secs is {timeout:g}); "
             f"{acked:,} were acked in the last {seconds:.0f} s"
         )
         if not acked:
-            return f"{text}. Nothing comes through: the stories say who holds them"
+            return f"{text}. No tree is acked any more: the stories name the holders of their tuples"
         needed = pending * seconds / acked
         if needed < timeout / 2:
-            return f"{text}, so the timeout is long enough, and these are stuck: the stories say where"
+            return f"{text}, so the timeout is long enough, and these trees are stuck: the stories name the holders"
         fewer = max(1, int(acked / seconds * timeout / 2))
         return (
-            f"{text}. At that rate what is pending takes {needed:,.0f} s: set topology.max.spout.pending to {fewer:,} or less, "
-            f"or the timeout to {ceil(2 * needed):,} or more; else what is replayed was not lost, only late"
+            f"{text}. At that rate the pending trees take {needed:,.0f} s: set topology.max.spout.pending to {fewer:,} or less, "
+            f"or the timeout to {ceil(2 * needed):,} or more; otherwise spouts replay messages that are only late, not lost"
         )
 
     def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
@@ -228,15 +215,15 @@ class Stories:
         holders = self._timed_out.pop(tree, None)
         recording = tree.trace if isinstance(tree, TracedTree) else None
         if not self._failures.take(now) and holders is None:
-            self._untold += 1
+            self._without_story += 1
             return verdict
         if isinstance(recording, Recording) and recording.home is not None:
             root, home, ended_at = recording.root_id, recording.home, recording.ended_at
         else:
             recording, root = None, tree.root_id or self._ledger.new_root(traced=False)
             home, ended_at = _home(spout, tree.message_id, tree.emitted_at), now
-        home |= {"ended_at": ended_at, "untold": self._untold}
-        self._untold = 0
+        home |= {"ended_at": ended_at, "untold": self._without_story}
+        self._without_story = 0
         reason = self._reason(verdict)
         home |= {
             "outcome": verdict.outcome.value,
@@ -248,7 +235,7 @@ class Stories:
             self._ledger.ask(root, self._others)
         after = "; its next emit is traced" if next_is_traced else ""
         how = f"failed by {reason}" if verdict.component else f"{verdict.outcome.value}: {reason}"
-        spout.tell_failure(
+        spout.reports.add_failure(
             verdict.outcome.value, f"message {home['message_id']:.100} {how}; story {root_text(root)}{after}"
         )
         return replace(verdict, root=root)
@@ -261,7 +248,7 @@ class Stories:
 
     def end_superstep(self) -> None:
         """Answer the questions of other workers, and write all noted stories."""
-        if self._ledger.asked:
+        if self._ledger.wanted_stories:
             self._answer()
         if self.scene.done:
             for recording in self.scene.done:
@@ -278,8 +265,8 @@ class Stories:
 
     def _answer(self) -> None:
         """Write what this worker knows of other workers' trees that have failed."""
-        asked = {root: root for root in self._ledger.asked[: self._most_failures]}
-        self._ledger.asked.clear()
+        asked = {root: root for root in self._ledger.wanted_stories[: self._most_failures]}
+        self._ledger.wanted_stories.clear()
         found = find_holders(asked, self._bolts, self._lanes, self._names, self._clock())
         for root in asked:
             holders: list[Holder] = found.get(root, [])
@@ -317,66 +304,6 @@ class Stories:
         return [*self._sample_file.kept, *self._failure_file.kept]
 
 
-class SpoutStories:
-    """The choice of one spout's task: which of its emits are traced."""
-
-    def __init__(self, stories: Stories, spout: SpoutTask) -> None:
-        self._stories, self._spout = stories, spout
-        self._failed: dict[Hashable, tuple[float, str]] = {}
-        self._in_vain = 0
-        self._next_sample = stories.sample
-        self._collector: SpoutCollector
-
-    def begin(self, collector: SpoutCollector) -> None:
-        """Begin with a new instance of the spout, and its collector."""
-        self._collector = collector
-        self._in_vain = 0
-        self._next_sample = self._stories.sample
-
-    def maker(self, now: float) -> MakeTree:
-        """Return the function that makes the trees of the next turn: `Tree` itself if none is to be traced, at no extra cost."""
-        failed = self._failed
-        while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
-            del failed[next(iter(failed))]
-            self._in_vain += 1
-        sample = self._stories.sample
-        if failed or (sample and (sample <= _EXACT or self._collector.emitted >= self._next_sample)):
-            return self._make
-        return Tree
-
-    def _make(self, account: SpoutAccount, message_id: Hashable, now: float) -> Tree:
-        stories, collector = self._stories, self._collector
-        if self._failed:
-            try:
-                failed = self._failed.pop(message_id, None)
-            except Exception:  # an id without a usable hash does no harm elsewhere, so not here either
-                failed = None
-            if failed is not None:
-                self._in_vain = 0
-                return stories.traced(self._spout, account, message_id, now, failed[1])
-        if stories.sample and collector.emitted >= self._next_sample:
-            self._next_sample = collector.emitted + stories.sample
-            collector.new_tree = self.maker(now)
-            if stories.may_sample(now):
-                return stories.traced(self._spout, account, message_id, now, None)
-        return Tree(account, message_id, now)
-
-    def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
-        """Write the story of a failed tree, and have the next emit of its message id traced."""
-        traced = False
-        if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:
-            try:
-                self._failed[tree.message_id] = (now, "")
-                traced = True
-            except Exception:
-                traced = False
-        told = self._stories.failed(self._spout, tree, verdict, traced)
-        if traced:
-            self._failed[tree.message_id] = (now, root_text(told.root) if told.root else "")
-            self._collector.new_tree = self._make  # the spout may emit it again at once, inside `fail`
-        return told
-
-
 def _home(spout: SpoutTask, message_id: Hashable, emitted_at: float) -> dict[str, Any]:
     return {"spout": spout.name, "message_id": _text(message_id), "emitted_at": emitted_at}
 
@@ -387,26 +314,3 @@ def _text(message_id: Hashable) -> str:
         return repr(message_id)[:200]
     except Exception as error:
         return f"<{type(message_id).__name__}, whose repr raised {type(error).__name__}>"
-
-
-class _Lines:
-    """A rotated file of JSON objects, one per line. Without a path it keeps the last objects in memory."""
-
-    def __init__(self, path: Path | None, max_bytes: int, backup_count: int) -> None:
-        self.kept: deque[dict[str, Any]] = deque(maxlen=_KEPT)
-        self._file: PrivateLogFile | None = None
-        if path is not None:
-            self._file = PrivateLogFile(
-                path, maxBytes=max_bytes, backupCount=backup_count, encoding="utf-8", delay=True
-            )
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, line: dict[str, Any]) -> None:
-        if self._file is None:
-            # A copy, because events are still added to a line after it was kept.
-            self.kept.append(json.loads(json.dumps(line)))
-        else:
-            self._file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))

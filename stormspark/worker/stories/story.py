@@ -1,4 +1,4 @@
-"""The story of a tree: who emitted it, where its tuples went, who acked them and who did not.
+"""The story of a tree: the task that emitted it, the way of its tuples, the tasks that acked them, and those that did not.
 
 Each worker writes what it knows, one JSON object per line (`stormspark.worker.stories.stories`). This module merges the lines
 of all workers into one `Story` per tree. It compares times of workers on one host by that host's monotonic clock, and times
@@ -80,9 +80,9 @@ def sentences(holders: Sequence[Holder], most: int = 3) -> str:
     'count[7] has held 1 tuple for 29.2 s without ack or fail; 2 tuples wait in split[3]'
     """
     order = ("held", "dropped", "emitting", "waiting", "leaving", "elsewhere")
-    told = sorted(holders, key=lambda holder: (order.index(holder.state), -holder.tuples, holder.task))
-    more = f"; and {len(told) - most} more" if len(told) > most else ""
-    return "; ".join(map(str, told[:most])) + more
+    ordered = sorted(holders, key=lambda holder: (order.index(holder.state), -holder.tuples, holder.task))
+    more = f"; and {len(ordered) - most} more" if len(ordered) > most else ""
+    return "; ".join(map(str, ordered[:most])) + more
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Story:
     """Everything that is known of one tree. Times are in seconds after its emit, or after the first event if the emit is unknown.
 
     ``outcome`` is None if the tree's home has written nothing: the tree is open, or its lines there were rotated away.
-    ``traced`` tells whether events were recorded while they happened; otherwise there are only the end and ``holders``.
+    ``traced``: whether events were recorded while they happened; otherwise there are only the end and ``holders``.
     ``replay_of`` is the root of an earlier tree of the same message that failed. ``untold`` is how many earlier failures have
     no story, because there were too many.
     """
@@ -112,7 +112,7 @@ class Story:
 
     @property
     def why(self) -> str:
-        """The reason, and for a tree that timed out also who held its tuples, in all workers."""
+        """The reason, and for a tree that timed out also the holders of its tuples, in all workers."""
         known = [holder for holder in self.holders if holder.state != "elsewhere"]
         holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
         return ": ".join(part for part in (self.reason, holders) if part)
@@ -186,8 +186,8 @@ def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
 def _story(root: str, places: list[dict[str, Any]]) -> Story:
     home = next((place for place in places if place.get("home")), None)
     first = home or places[0]
-    said = home["home"] if home else {}
-    begin = said.get("emitted_at")
+    facts = home["home"] if home else {}
+    begin = facts.get("emitted_at")
     if begin is None:
         begin = min((event[0] for event in first.get("events", ())), default=first["at"])
 
@@ -205,17 +205,17 @@ def _story(root: str, places: list[dict[str, Any]]) -> Story:
     ]
     return Story(
         root=root,
-        outcome=said.get("outcome"),
-        reason=said.get("reason"),
-        spout=said.get("spout"),
-        message_id=said.get("message_id"),
-        seconds=since_begin(first, said["ended_at"]) if home else None,
+        outcome=facts.get("outcome"),
+        reason=facts.get("reason"),
+        spout=facts.get("spout"),
+        message_id=facts.get("message_id"),
+        seconds=since_begin(first, facts["ended_at"]) if home else None,
         ended=max(place["epoch"] + place["at"] for place in ([home] if home else places)),
         traced=any(place.get("events") for place in places),
-        replay_of=said.get("replay_of"),
+        replay_of=facts.get("replay_of"),
         events=tuple(sorted(events, key=lambda event: event.at)),
         omitted=sum(place.get("omitted", 0) for place in places),
         holders=tuple(Holder(*holder) for place in places for holder in place.get("holders", ())),
         hosts=tuple(sorted({place["host"] for place in places})),
-        untold=said.get("untold", 0),
+        untold=facts.get("untold", 0),
     )

@@ -1,28 +1,10 @@
 import cython
 
 from stormspark.acker.ledger cimport Ledger
-from stormspark.acker.tree cimport Branch, Part, SpoutAccount, Tree
+from stormspark.api cimport tuple_state
 from stormspark.api.tuples cimport Tuple
+from stormspark.worker.tuples cimport edges
 from stormspark.worker.tuples.outlets cimport Outlet
-
-cdef class SpoutCollector:
-    cdef public object _task
-    cdef public SpoutAccount _account
-    cdef public Ledger _ledger
-    cdef public bint _acking
-    cdef object _on_ack
-    cdef dict _outlets
-    cdef bint _told
-    cdef public Py_ssize_t emitted
-    cdef public bint guarded
-    cdef public object new_tree
-    cdef public double now
-    cdef public Py_ssize_t pause_at
-    cdef public object verdict
-
-    @cython.locals(outlet=Outlet, tree=Tree)
-    cpdef emit(self, values, stream=*, message_id=*)
-    cpdef _begun(self, Tree tree)
 
 cdef class BoltCollector:
     cdef public object _task
@@ -34,6 +16,7 @@ cdef class BoltCollector:
 
     @cython.locals(outlet=Outlet, anchor=Tuple)
     cpdef emit(self, values, stream=*, anchors=*)
+    @cython.locals(plain=Tuple)
     cpdef ack(self, tup)
 
 cdef class BasicCollector:
@@ -47,6 +30,3 @@ cdef class BasicCollector:
 
     @cython.locals(outlet=Outlet)
     cpdef emit(self, values, stream=*)
-
-@cython.locals(branch=Branch)
-cpdef close_edges(Ledger ledger, roots)

@@ -1,260 +1,35 @@
-"""The collectors that tasks emit, ack and fail through; see `stormspark.api.collector` for what they promise."""
+"""The collectors that bolts emit, ack and fail through; see `stormspark.api.collector` for what they promise."""
 
-# collectors.pxd beside this module gives the attributes and methods of the three collectors and some variables their C
+# collectors.pxd beside this module gives the attributes and methods of the two collectors and some variables their C
 # types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
 # `make compiled`.
-# `branch` in `close_edges` is a second name for the tree, for speed: the .pxd declares it as `Branch`, so compiled code
-# changes its C field. It is only assigned where the type is exact, since a traced tree has a property there. `_outlets`
-# and `_ledger` are the same objects that the task has; the second name saves each emit a look-up.
+# `_outlets` and `_ledger` are the same objects that the task has; the second name saves each emit a look-up. `edges` and
+# `tuple_state` are modules whose .pxd gives compiled code a C function and C constants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from functools import partial
 from threading import get_ident
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from stormspark.acker import Outcome, Roots, Verdict
 from stormspark.acker.ledger import Ledger
-from stormspark.acker.tree import Branch, Part, SpoutAccount, Tree
-from stormspark.api import DEFAULT_STREAM, TICK_SOURCE
+from stormspark.acker.tree import Branch
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, tuple_state
 from stormspark.api.tuples import Tuple
 from stormspark.errors import EmitError
 from stormspark.worker.foreign_calls import comes_later, post, refuse_other_threads
-from stormspark.worker.tuples.outlets import Outlet
+from stormspark.worker.tuples import edges
+from stormspark.worker.tuples.edges import reset_timeouts
+from stormspark.worker.tuples.outlets import Outlet, outlet_of
 from stormspark.worker.tuples.salvage import error_text
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
-    from stormspark.worker.spout_task import SpoutTask
     from stormspark.worker.task import Task
 
-__all__ = ["BasicCollector", "BoltCollector", "SpoutCollector"]
-
-
-def _outlet(task: Task, stream: str) -> Outlet:
-    """Return the outlet of a stream; raises `EmitError` for a stream that the component does not declare (B9)."""
-    try:
-        return task.outlets[stream]
-    except KeyError:
-        msg = (
-            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
-            f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields"
-        )
-        raise EmitError(msg) from None
-
-
-class SpoutCollector:
-    """The collector of one spout task.
-
-    ``now`` is the time that emits are stamped with. ``emitted`` counts emits, and when it reaches ``pause_at`` the task
-    pauses the spout.
-    """
-
-    __slots__ = (
-        "_account",
-        "_acking",
-        "_ledger",
-        "_on_ack",
-        "_outlets",
-        "_task",
-        "_told",
-        "emitted",
-        "guarded",
-        "new_tree",
-        "now",
-        "pause_at",
-        "verdict",
-    )
-
-    def __init__(
-        self, task: SpoutTask, account: SpoutAccount, ledger: Ledger, *, acking: bool, on_ack: Any
-    ) -> None:
-        self._task = task
-        self._account = account
-        self._ledger = ledger
-        self._acking = acking
-        self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
-        self._outlets = task.outlets
-        self._told = False
-        #: Makes the trees of emits: `Tree`, or another function while some trees are to be traced.
-        self.new_tree: Callable[[SpoutAccount, Hashable, float], Tree] = Tree
-        self.emitted = 0
-        self.pause_at = -1
-        self.now = 0.0
-        self.verdict: Verdict | None = None
-        #: Whether user code has threads, which may emit (see `stormspark.worker.foreign_calls`).
-        self.guarded = False
-
-    def emit(
-        self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
-    ) -> list[int]:
-        """Emit a tuple, and track it if it has a message id (B5, B6).
-
-        In another thread the tuple leaves a little later, so no task ids are returned.
-        """
-        outlet = self._outlets.get(stream)
-        if outlet is None:
-            outlet = _outlet(self._task, stream)
-        if type(values) is not tuple or len(values) != outlet.width:
-            values = outlet.checked(values)
-        if self.guarded and get_ident() != self._task.thread:
-            self._post(partial(self.emit, values, stream, message_id))
-            return []
-        if self.emitted == self.pause_at:
-            self._task.pause()
-        self.emitted += 1
-        if message_id is None or not self._acking:
-            tasks = outlet.send(values, None)
-            if message_id is not None:
-                self._acked_at_once(message_id)
-            return tasks
-        tree = self.new_tree(self._account, message_id, self.now)
-        tasks = outlet.send(values, tree)
-        self._begun(tree)
-        return tasks
-
-    def emit_direct(
-        self,
-        task: int,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        message_id: Hashable | None = None,
-    ) -> None:
-        """Emit to one task on a direct stream (D11)."""
-        outlet = self.outlet(stream)
-        values = outlet.checked(values)
-        if self.guarded and get_ident() != self._task.thread:
-            self._post(partial(self.emit_direct, task, values, stream, message_id))
-            return
-        if self.emitted == self.pause_at:
-            self._task.pause()
-        self.emitted += 1
-        tracked = message_id is not None and self._acking
-        tree = self.new_tree(self._account, message_id, self.now) if tracked else None
-        outlet.send_direct(task, values, tree)
-        if tree is not None:
-            self._begun(tree)
-        elif message_id is not None:
-            self._acked_at_once(message_id)
-
-    def group(self, message_id: Hashable) -> SpoutGroup:
-        """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on a thread of the spout's own."""
-        if self.guarded and get_ident() != self._task.thread:
-            msg = (
-                f"{self._task.name}: a thread of its own has asked for collector.group, which belongs to the thread that calls "
-                f"next_tuple: let the thread put into a queue.Queue what is to be emitted, and emit it as a group in next_tuple"
-            )
-            self._task.report_error(msg)
-            raise EmitError(msg)
-        return SpoutGroup(self, message_id)
-
-    def flush(self) -> None:
-        """Nothing to do: tuples leave with the superstep (B5)."""
-
-    def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
-        return self._outlets.get(stream) or _outlet(self._task, stream)
-
-    def _post(self, call: Callable[[], object]) -> None:
-        """Leave a call of another thread to the task's own thread; raises `EmitError` for a spout with state in transactions."""
-        task = self._task
-        if task.waits_for_commit and task.state is not None and task.has(self):
-            msg = (
-                f"{task.name}: a thread of its own has emitted, but a spout with state emits in next_tuple only: else the tuple "
-                f"and the position after it could come into different batches. Let the thread put it into a queue.Queue, take it "
-                f"out in next_tuple, emit it and move the position there (C37, C42)"
-            )
-            task.report_error(msg)
-            raise EmitError(msg)
-        post(self, call)
-
-    def _acked_at_once(self, message_id: Hashable) -> None:
-        if not self._told:
-            self._told = True
-            self._task.logger.warning(
-                "%s emits with message ids, but acking is off (topology.acker.executors is 0): its ack is called inside "
-                "emit and nothing is ever replayed (B8, W5)",
-                self._task.name,
-            )
-        self._on_ack(message_id)
-
-    def _begun(self, tree: Tree) -> None:
-        self._ledger.begin(tree)
-        if not tree.count:
-            self._ledger.drained(tree)  # no task got a copy: acked at once, but outside of emit (B7)
-
-    def report_error(self, error: BaseException | str) -> None:
-        """Show an error (C4)."""
-        self._task.report_error(error)
-
-    @property
-    def pending_count(self) -> int:
-        """How many trees of this task are open (B5)."""
-        return self._account.pending
-
-
-class SpoutGroup:
-    """One message of several tuples (X68): a single tree, which holds an edge of its own until the group ends."""
-
-    __slots__ = ("_collector", "_message_id", "_open", "_tree")
-
-    def __init__(self, collector: SpoutCollector, message_id: Hashable) -> None:
-        self._collector = collector
-        self._message_id = message_id
-        self._open = False
-        self._tree: Tree | None = None
-
-    def __enter__(self) -> Self:
-        collector = self._collector
-        self._open = True
-        collector.emitted += 1  # the message counts even if it has no tuples
-        if collector._acking and self._message_id is not None:
-            self._tree = collector.new_tree(collector._account, self._message_id, collector.now)
-            self._tree.count = 1
-            collector._ledger.begin(self._tree)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        collector, tree = self._collector, self._tree
-        self._open = False
-        if tree is not None:
-            if error is not None:
-                task = collector._task
-                reason = f"its group of emits ended with {type(error).__name__}: {error}"
-                collector._ledger.fail(
-                    tree, Verdict(Outcome.FAILED, reason[:1000], task.component.id, task.id)
-                )
-            close_edges(collector._ledger, tree)
-        elif error is None and self._message_id is not None:
-            collector._acked_at_once(self._message_id)
-
-    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit one tuple of the message."""
-        outlet = self._outlet(stream)
-        return outlet.send(outlet.checked(values), self._tree)
-
-    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
-        """Emit one tuple of the message to one task on a direct stream (D11)."""
-        outlet = self._outlet(stream)
-        outlet.send_direct(task, outlet.checked(values), self._tree)
-
-    def _outlet(self, stream: str) -> Outlet:
-        collector = self._collector
-        if not self._open:
-            task = collector._task
-            msg = (
-                f"component {task.component.id!r}, task {task.id}: the group of message {self._message_id!r} is not open; "
-                f"emit inside `with collector.group(message_id) as group:` (X68)"
-            )
-            raise EmitError(msg)
-        if collector.emitted == collector.pause_at:
-            collector._task.pause()
-        collector.emitted += 1
-        return collector.outlet(stream)
+__all__ = ["BasicCollector", "BoltCollector"]
 
 
 class BoltCollector:
@@ -277,12 +52,14 @@ class BoltCollector:
         """Emit a tuple anchored to ``anchors`` (E4). In another thread it leaves a little later, so no task ids are returned."""
         outlet = self._outlets.get(stream)
         if outlet is None:
-            outlet = _outlet(self._task, stream)
+            outlet = outlet_of(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
         roots: Roots = None
-        if type(anchors) is Tuple and anchors.state != 1:  # the usual case, without another call
-            roots = anchors.roots
+        # The usual case, without another call. `anchor` has a C type, so its state is a number in C.
+        anchor = anchors if type(anchors) is Tuple else None
+        if anchor is not None and anchor.state != tuple_state.SETTLED:
+            roots = anchor.roots
         elif anchors:
             roots = self._roots(anchors)
         if self.guarded and get_ident() != self._task.thread:
@@ -308,11 +85,11 @@ class BoltCollector:
 
     def outlet(self, stream: str) -> Outlet:
         """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
-        return self._outlets.get(stream) or _outlet(self._task, stream)
+        return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
         """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4)."""
-        if type(anchors) is Tuple and anchors.state != 1:
+        if type(anchors) is Tuple and anchors.state != tuple_state.SETTLED:
             return anchors.roots  # type: ignore[no-any-return]
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
         trees: dict[Branch, None] = {}
@@ -323,7 +100,7 @@ class BoltCollector:
                     f"got {anchor!r} of type {type(anchor).__name__} (C2)"
                 )
                 raise EmitError(msg)
-            if anchor.state == 1:
+            if anchor.state == tuple_state.SETTLED:
                 msg = (
                     f"component {self._task.component.id!r}, task {self._task.id}: emit is anchored to {anchor!r} after its "
                     f"ack or fail (E14, I12); emit first, then ack"
@@ -342,16 +119,18 @@ class BoltCollector:
         """Close the tuple's edge (E5)."""
         if self.guarded and comes_later(self, partial(self.ack, tup)):
             return
-        if type(tup) is Tuple and not tup.state:  # the usual case, without another call
-            tup.state = 1
+        # The usual case, without another call. `plain` has a C type, so its state is a number in C.
+        plain = tup if type(tup) is Tuple else None
+        if plain is not None and plain.state == tuple_state.OPEN:
+            plain.state = tuple_state.SETTLED
         elif self._settled(tup, "ack"):
             return
         if tup._source is not TICK_SOURCE:
             self._counters.acked += 1
         if tup.roots is not None:
-            close_edges(self._ledger, tup.roots)
+            edges.close_edges(self._ledger, tup.roots)
         if self._task.hooks:
-            self._task.tell_acked(tup)
+            self._task.call_ack_hooks(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""
@@ -367,7 +146,7 @@ class BoltCollector:
             reason = error_text(reason)
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
         if task.hooks:
-            task.tell_failed(tup)
+            task.call_fail_hooks(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
         """Return whether the tuple must not be closed: it is closed already, or another task has it. Either is reported."""
@@ -380,19 +159,19 @@ class BoltCollector:
                 f"type {type(tup).__name__}"
             )
             raise TypeError(msg) from None
-        if state == 1:
+        if state == tuple_state.SETTLED:
             self._task.report_error(
                 f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
             )
             return True
-        if state == 2:
+        if state == tuple_state.HELD:
             if tup not in self._held:
                 self._task.report_error(
                     f"{what} of {tup!r}, which another task was given; it changes nothing: only that task can close it"
                 )
                 return True
             self._held.pop(tup, None)
-        tup.state = 1
+        tup.state = tuple_state.SETTLED
         return False
 
     def reset_timeout(self, tup: Tuple) -> None:
@@ -439,7 +218,7 @@ class BasicCollector:
             refuse_other_threads(self._task)
         outlet = self._outlets.get(stream)
         if outlet is None:
-            outlet = _outlet(self._task, stream)
+            outlet = outlet_of(self._task, stream)
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
         return outlet.send(values, self.roots)
@@ -448,7 +227,7 @@ class BasicCollector:
         """Emit to one task on a direct stream (D11)."""
         outlet = self._outlets.get(stream)
         if outlet is None:
-            outlet = _outlet(self._task, stream)
+            outlet = outlet_of(self._task, stream)
         outlet.send_direct(task, outlet.checked(values), self.roots)
 
     def reset_timeout(self) -> None:
@@ -458,37 +237,3 @@ class BasicCollector:
     def report_error(self, error: BaseException | str) -> None:
         """Show an error (C4)."""
         self._task.report_error(error)
-
-
-def close_edges(ledger: Ledger, roots: Roots) -> None:
-    """Take one open edge off every tree in ``roots``."""
-    kind = type(roots)
-    if kind is Tree or kind is Part:
-        branch: Any = roots
-        branch.count -= 1
-        if not branch.count:
-            ledger.drained(branch)
-    elif isinstance(roots, tuple):
-        for one in roots:
-            one.count -= 1
-            if not one.count:
-                ledger.drained(one)
-    elif roots is not None:
-        roots.count -= 1
-        if not roots.count:
-            ledger.drained(roots)
-
-
-def fail_roots(ledger: Ledger, roots: Roots, verdict: Verdict) -> None:
-    """Fail every tree in ``roots`` and close the failed tuple's edge."""
-    for branch in roots if isinstance(roots, tuple) else (roots,):
-        if branch is not None:
-            ledger.fail(branch, verdict)
-    close_edges(ledger, roots)
-
-
-def reset_timeouts(ledger: Ledger, roots: Roots) -> None:
-    """Reset the timeouts of every tree in ``roots``."""
-    for branch in roots if isinstance(roots, tuple) else (roots,):
-        if branch is not None:
-            ledger.reset_timeout(branch)

@@ -2,16 +2,19 @@
 
 This is the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it executed.
 Another thread may remove the rest of the chunk meanwhile (`BoltTask.look`), so after the first item a loop reads its chunk
-only by iterating. If ``execute`` raises, the loop stores in the task which tuple it was (``position`` in the chunk, and
+only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
 ``current``) and lets the error out. A tuple object that the user did not keep, by its reference count, is reused for the next
 tuple: that costs half as much as one new object per tuple.
 """
 
 # execution.pxd beside this module gives the functions and their variables their C types, with which Cython compiles it.
 # When you add, rename or retype one of them, change both files and check with `make compiled`.
-# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
-# field. It is only assigned where the type is exact, since a traced tree has a property there. Globals and methods that
-# a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because those are read fastest.
+# Globals and methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because
+# those are read fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions
+# and C constants.
+# The two loops that ack after each tuple close its edge themselves in the usual case: to call `close_edges` there costs
+# plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so
+# compiled code changes its C field. It is only assigned where the type is exact, since a traced tree has a property there.
 
 from __future__ import annotations
 
@@ -20,15 +23,18 @@ from typing import TYPE_CHECKING, Any
 
 from stormspark.acker.ledger import Ledger
 from stormspark.acker.tree import Part, Tree
-from stormspark.api import TICK_SOURCE
+from stormspark.api import TICK_SOURCE, tuple_state
 from stormspark.api.tuples import Executor, Tuple
 from stormspark.spi import ACK, AutoAckBolt, Given, KeepsOutside, recycling
-from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector, SpoutCollector, close_edges
+from stormspark.worker.tuples import edges
+from stormspark.worker.tuples.collectors import BasicCollector, BoltCollector
 from stormspark.worker.tuples.outlets import Delivery
+from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 if TYPE_CHECKING:
     from stormspark.worker.bolt_task import BoltTask
-    from stormspark.worker.spout_task import SpoutTask
+    from stormspark.worker.bolts.runner import Runner
+    from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
 
 __all__ = [
     "ack_kept",
@@ -55,17 +61,17 @@ def ask_for_tuples(
     collector: SpoutCollector,
     clock: Callable[[], float],
     most_pending: int,
-    task: SpoutTask,
+    calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``task.calls`` times, until it emits nothing; return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times, until it emits nothing; return whether the last call emitted.
 
     Each emit is stamped with the time at which its call began.
     """
     account = collector._account
-    deadline, turn = task.deadline, task.turn
+    deadline, turn = calls.deadline, calls.turn
     now = collector.now
     emitted = False
-    for call in range(task.calls):
+    for call in range(calls.most):
         # The first call is made even after the deadline: the calls of other spouts may have blocked that long.
         if account.pending >= most_pending or (call and now >= deadline):
             break
@@ -75,8 +81,8 @@ def ask_for_tuples(
         next_tuple()
         emitted = collector.emitted != before
         # If `pause_at` has changed, the call was suspended. Now that it has returned, the spout may get its verdicts.
-        if collector.pause_at != pause_at and task.emits_in_call:
-            task.emits_in_call = 0
+        if collector.pause_at != pause_at and calls.emits_in_call:
+            calls.emits_in_call = 0
             break
         if not emitted:
             break
@@ -90,7 +96,7 @@ def execute_basic(
     execute: Callable[[Tuple, BasicCollector], object],
     collector: BasicCollector,
     ledger: Ledger,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk with a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
     unshared = _UNSHARED
@@ -102,7 +108,8 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                tup.state = 1  # the user has kept it; it is acked, so nobody may ack it again or anchor to it
+                # The user has kept it. It is acked, so nobody may ack it again or anchor to it.
+                tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:
                 tup.values = values
@@ -117,13 +124,13 @@ def execute_basic(
                     if not branch.count:
                         ledger.drained(branch)
                 else:
-                    close_edges(ledger, roots)
-        tup.state = 1
-        task.counters.acked += position + 1
+                    edges.close_edges(ledger, roots)
+        tup.state = tuple_state.SETTLED
+        runner.task.counters.acked += position + 1
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
-        task.counters.acked += position  # all tuples before this one
+        runner.position, runner.current = position, tup
+        runner.task.counters.acked += position  # all tuples before this one
         raise
     finally:
         collector.roots = None
@@ -134,7 +141,7 @@ def execute_plain(
     execute: Callable[[Tuple], object],
     held: MutableMapping[Tuple, float],
     begun: float,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
@@ -148,20 +155,20 @@ def execute_plain(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if recycling.refcount(tup) != unshared or tup.state == 2:
+            if recycling.refcount(tup) != unshared or tup.state == tuple_state.HELD:
                 tup = Tuple(values, source, roots)
             else:
                 tup.values = values
                 tup._source = source
                 tup.roots = roots
-                tup.state = 0
+                tup.state = tuple_state.OPEN
             execute(tup)
-            if roots is not None and not tup.state:
-                tup.state = 2
+            if roots is not None and tup.state == tuple_state.OPEN:
+                tup.state = tuple_state.HELD
                 held[tup] = begun
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
+        runner.position, runner.current = position, tup
         raise
 
 
@@ -170,7 +177,7 @@ def execute_outside(
     execute: Callable[[Tuple], object],
     held: MutableMapping[Tuple, float],
     begun: float,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk as `execute_plain` does, for a bolt that keeps every tuple, so that no object can be reused."""
     position = -1
@@ -181,16 +188,16 @@ def execute_outside(
             position += 1
             tup = Tuple(values, source, roots)
             execute(tup)
-            if roots is not None and not tup.state:
-                tup.state = 2
+            if roots is not None and tup.state == tuple_state.OPEN:
+                tup.state = tuple_state.HELD
                 held[tup] = begun
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
+        runner.position, runner.current = position, tup
         raise
 
 
-def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: BoltTask) -> int:
+def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner: Runner) -> int:
     """Execute a chunk with a `KeepsOutside`, which takes deliveries as they are. Nobody may remove anything from ``batch``."""
     taken = 0
     try:
@@ -198,7 +205,7 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, task: 
             taken += bolt.execute_all(batch[taken:] if taken else batch, begun)
         return taken
     except Exception:
-        task.position, task.current = taken, Tuple(*batch[taken])
+        runner.position, runner.current = taken, Tuple(*batch[taken])
         raise
 
 
@@ -210,20 +217,13 @@ def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
         if roots is None:
             ticks += source is TICK_SOURCE
             continue
-        kind = type(roots)
-        if kind is Tree or kind is Part:
-            branch: Any = roots
-            branch.count -= 1
-            if not branch.count:
-                ledger.drained(branch)
-        else:
-            close_edges(ledger, roots)
+        edges.close_edges(ledger, roots)
     task.counters.acked += len(given) - ticks
     if task.hooks:
         for one in given:
             tup = Tuple(*one)
-            tup.state = 1
-            task.tell_acked(tup)
+            tup.state = tuple_state.SETTLED
+            task.call_ack_hooks(tup)
 
 
 def execute_automatic(
@@ -233,10 +233,10 @@ def execute_automatic(
     held: MutableMapping[Tuple, float],
     begun: float,
     ledger: Ledger,
-    task: BoltTask,
+    runner: Runner,
 ) -> int:
     """Execute a chunk with an `AutoAckBolt`, whose ``execute`` returns whether to ack the tuple."""
-    unshared, hooks = _UNSHARED, bool(task.hooks)
+    unshared, hooks = _UNSHARED, bool(runner.task.hooks)
     execute, new_tuple = bolt.execute, bolt.new_tuple
     executor: Executor | None = bolt.executor
     values, source, roots = batch[0]
@@ -246,24 +246,24 @@ def execute_automatic(
         for delivery in batch:
             values, source, roots = delivery
             position += 1
-            if recycling.refcount(tup) != unshared or tup.state == 2:
+            if recycling.refcount(tup) != unshared or tup.state == tuple_state.HELD:
                 tup = new_tuple(values, source, roots)
             else:
                 tup.values = values
                 tup._source = source
                 tup.roots = roots
-                tup.state = 0
+                tup.state = tuple_state.OPEN
             answer = executor.execute(tup) if executor is not None else execute(tup)
-            if tup.state:
+            if tup.state != tuple_state.OPEN:
                 continue
             if answer is not ACK:
                 if roots is not None:
-                    tup.state = 2
+                    tup.state = tuple_state.HELD
                     held[tup] = begun
             elif hooks or source is TICK_SOURCE:
                 collector.ack(tup)
             else:
-                tup.state = 1
+                tup.state = tuple_state.SETTLED
                 acked += 1
                 if roots is not None:
                     kind = type(roots)
@@ -273,10 +273,10 @@ def execute_automatic(
                         if not branch.count:
                             ledger.drained(branch)
                     else:
-                        close_edges(ledger, roots)
+                        edges.close_edges(ledger, roots)
         return position + 1
     except Exception:
-        task.position, task.current = position, tup
+        runner.position, runner.current = position, tup
         raise
     finally:
-        task.counters.acked += acked
+        runner.task.counters.acked += acked

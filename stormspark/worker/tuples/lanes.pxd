@@ -26,6 +26,3 @@ cdef class Lanes:
         branches=list, counts=list,
     )
     cpdef _trees_of_ones(self, list runs)
-
-@cython.locals(place=Py_ssize_t, numbers=cython.uint[::1])
-cdef _arrive(list inbox, list column, source, list trees, reference)

@@ -23,12 +23,12 @@ cdef class _OneCopy(Outlet):
     cdef bint _by_text
     cdef tuple _tasks
     cdef Py_ssize_t _position
-    cdef list _told
-    cdef list _inboxes_of_texts
+    cdef list _returned
+    cdef list _inboxes_by_index
     cdef object _only
     cdef list _only_inbox
 
-    @cython.locals(known=dict, inbox=list, branch=Branch, told=list, tasks=tuple, index=Py_ssize_t)
+    @cython.locals(known=dict, inbox=list, branch=Branch, returned=list, tasks=tuple, index=Py_ssize_t)
     cpdef list send(self, values, roots)
 
 cdef class _AllCopies(Outlet):

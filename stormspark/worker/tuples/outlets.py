@@ -12,14 +12,14 @@ lane's frame leaves.
 # compiled`.
 # `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
 # field. It is only assigned where the type is exact, since a traced tree has a property there. `known`, `inbox` and
-# `told` are local variables that hold attributes, and `_OneCopy` has its own copies of what its chooser remembers: so an
+# `returned` are local variables that hold attributes, and `_OneCopy` has its own copies of what its chooser remembers: so an
 # emit looks up each of them once, and without a call.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stormspark.acker import Roots
 from stormspark.acker.tree import Part, Tree
@@ -29,7 +29,19 @@ from stormspark.grouping.key import MemoLookup
 from stormspark.grouping.text_index import COMPILED, text_index
 from stormspark.spi import recycling
 
-__all__ = ["Delivery", "Outlet", "Send", "Subscription", "WrappedOutlet", "add_edge", "make_outlet"]
+if TYPE_CHECKING:
+    from stormspark.worker.task import Task
+
+__all__ = [
+    "Delivery",
+    "Outlet",
+    "Send",
+    "Subscription",
+    "WrappedOutlet",
+    "add_edge",
+    "make_outlet",
+    "outlet_of",
+]
 
 #: A tuple on its way: values, source, and the trees it belongs to. It is a plain tuple because Python makes those fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
@@ -120,13 +132,13 @@ class _OneCopy(Outlet):
         "_by_text",
         "_choose",
         "_inboxes",
-        "_inboxes_of_texts",
+        "_inboxes_by_index",
         "_known",
         "_only",
         "_only_inbox",
         "_position",
+        "_returned",
         "_tasks",
-        "_told",
     )
 
     def __init__(self, source: TupleSource, subscription: Subscription) -> None:
@@ -142,10 +154,10 @@ class _OneCopy(Outlet):
             self._known, self._position = choose.known, choose.position
             self._tasks = choose.tasks_of_texts
         self._by_text = COMPILED and bool(self._tasks)
-        self._inboxes_of_texts = [self._inboxes[task] for task in self._tasks]
+        self._inboxes_by_index = [self._inboxes[task] for task in self._tasks]
         #: The list that was returned last, reused if the user did not keep it. None in plain Python, where a new list is
         #: faster.
-        self._told: list[int] | None = [0] if COMPILED else None
+        self._returned: list[int] | None = [0] if COMPILED else None
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         """See `Outlet.send`."""
@@ -162,7 +174,7 @@ class _OneCopy(Outlet):
             if self._by_text and type(key) is str:
                 tasks = self._tasks
                 index = text_index(key, len(tasks)) if len(tasks) != 1 else 0
-                task, inbox = tasks[index], self._inboxes_of_texts[index]
+                task, inbox = tasks[index], self._inboxes_by_index[index]
             else:
                 try:
                     task = known.get(key)
@@ -181,14 +193,16 @@ class _OneCopy(Outlet):
                 branch.count += 1
             else:
                 add_edge(roots)
-        told = self._told
-        if told is None:
+        returned = self._returned
+        if returned is None:
             return [task]
-        if recycling.refcount(told) == 2 and len(told) == 1:  # the attribute's reference, and this variable's
-            told[0] = task
+        if (
+            recycling.refcount(returned) == 2 and len(returned) == 1
+        ):  # the attribute's reference, and this variable's
+            returned[0] = task
         else:
-            told = self._told = [task]
-        return told
+            returned = self._returned = [task]
+        return returned
 
 
 class _AllCopies(Outlet):
@@ -257,3 +271,15 @@ def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> O
     if len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
         return _OneCopy(source, subscriptions[0])
     return _AllCopies(source, subscriptions)
+
+
+def outlet_of(task: Task, stream: str) -> Outlet:
+    """Return the outlet of a stream; raises `EmitError` for a stream that the component does not declare (B9)."""
+    try:
+        return task.outlets[stream]
+    except KeyError:
+        msg = (
+            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
+            f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields"
+        )
+        raise EmitError(msg) from None

@@ -62,8 +62,8 @@ def error_text(error: object) -> str:
     """
     try:
         text = f"{type(error).__name__}: {error}"
-    except Exception as why:
-        text = f"{type(error).__name__} (its text can't be made: {type(why).__name__})"
+    except Exception as second:
+        text = f"{type(error).__name__} (its message can't be made: {type(second).__name__})"
     return text[:_MOST]
 
 
@@ -82,10 +82,10 @@ def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
     return Salvage(whole, reader.damage, reader.alive)
 
 
-def _name_of(what: Any) -> str:
-    module, name = getattr(what, "__module__", None), getattr(what, "__qualname__", None)
+def _name_of(thing: Any) -> str:
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if name is None:
-        return what.kind if isinstance(what, Damaged) else type(what).__qualname__
+        return thing.kind if isinstance(thing, Damaged) else type(thing).__qualname__
     return name if module in (None, "builtins") else f"{module}.{name}"
 
 
@@ -102,7 +102,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
         self._keep = keep
         self._containers: dict[int, list[int]] = {}  # ids of the containers, by the id of the part
 
-    # -- who contains whom -----------------------------------------------------------------------------------
+    # -- containers and parts --------------------------------------------------------------------------------
 
     def _contains(self, container: Any, parts: Iterable[Any]) -> None:
         if type(container) in _ATOMS:
@@ -115,10 +115,10 @@ class _Reader(_Unpickler):  # type: ignore[misc]
                 if (reason := self.damage.get(id(part))) is not None:
                     self._is_damaged(container, reason)
 
-    def _is_damaged(self, what: Any, reason: str) -> None:
+    def _is_damaged(self, damaged: Any, reason: str) -> None:
         """Mark an object as damaged, and every object that contains it."""
-        self.alive.append(what)
-        found = [id(what)]
+        self.alive.append(damaged)
+        found = [id(damaged)]
         while found:
             one = found.pop()
             if one not in self.damage:

@@ -1,6 +1,6 @@
 """The loop that calls a spout's ``ack`` once per acked tree. It is part of the tuple path."""
 
-# verdicts.pxd beside this module gives the variables of `tell_acks` their C types, with which Cython compiles it. When
+# verdicts.pxd beside this module gives the variables of `deliver_acks` their C types, with which Cython compiles it. When
 # you add, rename or retype one of them, change both files and check with `make compiled`.
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 from stormspark.acker.tree import Tree
 from stormspark.acker.verdict import ACKED
 
-__all__ = ["tell_acks"]
+__all__ = ["deliver_acks"]
 
 
-def tell_acks(
+def deliver_acks(
     ended: list[Tree],
     begin: int,
     most: int,
     ack: Callable[[Hashable], Any],
     now: float,
-    waits: list[float],
+    latencies: list[float],
 ) -> int:
     """Call ``ack`` for up to ``most`` trees from number ``begin`` on, up to the first that was not acked (B7).
 
-    Returns the number of the tree after the last one. ``waits`` gets the seconds that each of these trees took until ``now``,
+    Returns the number of the tree after the last one. ``latencies`` gets the seconds that each of these trees took until ``now``,
     including the one whose ``ack`` raised.
     """
     place = begin
@@ -34,6 +34,6 @@ def tell_acks(
         if tree.verdict is not ACKED:
             break
         place += 1
-        waits.append(now - tree.emitted_at)
+        latencies.append(now - tree.emitted_at)
         ack(tree.message_id)
     return place

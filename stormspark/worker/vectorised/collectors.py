@@ -12,7 +12,8 @@ import pyarrow as pa
 from stormspark.acker import Outcome, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, EmitInfo
 from stormspark.errors import EmitError
-from stormspark.worker.tuples.collectors import SpoutCollector, reset_timeouts
+from stormspark.worker.tuples.edges import reset_timeouts
+from stormspark.worker.tuples.spout_collector import SpoutCollector
 from stormspark.worker.vectorised.outlets import BatchOutlet
 from stormspark.worker.vectorised.roots import UNTRACKED, BatchRoots, positions_of
 from stormspark.worker.vectorised.routing import Share
@@ -42,7 +43,7 @@ def _outlet(task: ArrowBoltTask | ArrowSpoutTask, stream: str) -> BatchOutlet:
     return outlet
 
 
-def _tell_emits(
+def _call_emit_hooks(
     task: ArrowBoltTask | ArrowSpoutTask, stream: str, batch: pa.RecordBatch, routed: list[list[Share]]
 ) -> None:
     """Call the hooks for each emitted row, as for a tuple (J21)."""
@@ -93,7 +94,7 @@ class ArrowCollector:
             return
         routed = outlet.send(batch, roots) if to is None else outlet.send_direct(to, batch, roots)
         if task.hooks:
-            _tell_emits(task, stream, batch, routed)
+            _call_emit_hooks(task, stream, batch, routed)
 
     def fail(self, rows: Any, reason: str | None = None) -> None:
         """Fail some rows of the record batch at hand (E5)."""
@@ -154,7 +155,7 @@ class ArrowSpoutCollector(SpoutCollector):
         if count:
             routed = outlet.send(batch, roots)
             if task.hooks:
-                _tell_emits(task, stream, batch, routed)
+                _call_emit_hooks(task, stream, batch, routed)
         for tree in trees:
             self._begun(tree)
         if not self._acking:

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from stormspark.acker import Branch, Ledger, RemoteEdges, Roots
 from stormspark.api import TupleSource
-from stormspark.worker.tuples.lanes import FailUnsent
 from stormspark.worker.tuples.outlets import Delivery
+from stormspark.worker.tuples.unsendable import FailUnsent
 from stormspark.worker.vectorised.outlets import Receive
 from stormspark.worker.vectorised.roots import BatchRoots
 

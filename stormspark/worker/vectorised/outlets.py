@@ -17,8 +17,8 @@ import pyarrow as pa
 from stormspark.api import TupleSource
 from stormspark.errors import EmitError
 from stormspark.worker.stories.recording import Inbox, Scene
-from stormspark.worker.tuples.lanes import Refuse
 from stormspark.worker.tuples.outlets import Delivery
+from stormspark.worker.tuples.unpacking import Refuse
 from stormspark.worker.vectorised.roots import BatchRoots
 from stormspark.worker.vectorised.routing import Route, Share
 from stormspark.worker.vectorised.rows import readable_rows_of, rows_of

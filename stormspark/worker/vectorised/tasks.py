@@ -1,16 +1,8 @@
-"""The tasks of vectorised components.
-
-A vectorised bolt's task has two queues. One is the inbox that any bolt has, for tuples; they become record batches when they
-are executed. The other is for record batches. All that one sender sends goes into one of them, in order. The task joins small
-record batches of one stream, because each call has a fixed cost, whatever its number of rows.
-"""
+"""The tasks of vectorised components."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,49 +14,37 @@ from stormspark.api import (
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
-    TopologyContext,
     Tuple,
     TupleSource,
 )
+from stormspark.api.tuple_state import SETTLED
 from stormspark.metrics import TaskCounters
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.vectorised.collectors import ArrowCollector, ArrowSpoutCollector
 from stormspark.worker.vectorised.outlets import BatchOutlet
+from stormspark.worker.vectorised.queue import RowQueue
 from stormspark.worker.vectorised.roots import UNTRACKED, BatchRoots
 from stormspark.worker.vectorised.rows import batch_of, rows_of, unfit
+from stormspark.worker.vectorised.runner import ArrowRunner
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: Record batches with fewer rows than the first number are joined, up to the second. At most the third number of tuples
-#: become one record batch.
-_SMALL = 16384
-_MOST_ROWS = 65536
-_MOST_TUPLES = 8192
 #: A spout is called once per turn if one call emits this many rows, else as often as that takes.
 _ROWS_A_TURN = 4096
-
-
-class _Batch(NamedTuple):
-    rows: pa.RecordBatch
-    source: TupleSource
-    roots: BatchRoots
 
 
 class ArrowBoltTask(BoltTask):
     """One task of an `ArrowBolt`."""
 
     bolt: ArrowBolt  # type: ignore[assignment]
+    queue: RowQueue
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         #: The outlets by stream, which the worker makes.
         self.batch_outlets: dict[str, BatchOutlet] = {}
-        self._batches: deque[_Batch | None] = deque()  # None is a tick
-        self._rows = 0
-        #: The bytes of the waiting rows.
-        self.batch_bytes = 0
         self._collects = ArrowCollector(self)
         self._schemas: dict[tuple[str, str], pa.Schema] = {}
 
@@ -74,138 +54,42 @@ class ArrowBoltTask(BoltTask):
 
     def receive(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         """Queue rows for this task."""
-        self._batches.append(_Batch(batch, source, roots))
-        self._rows += batch.num_rows
-        self.batch_bytes += batch.nbytes
+        self.queue.add(batch, source, roots)
 
-    # -- life ------------------------------------------------------------------------------------------------
+    def _new_queue(self) -> RowQueue:
+        return RowQueue()
 
-    @property
-    def ledger(self) -> Any:
-        """The worker's ledger."""
-        return self._ledger
-
-    @property
-    def guarded(self) -> bool:
-        """Whether user code has threads of its own."""
-        return self._host.guarded
-
-    def _begin(self, instance: Any, context: TopologyContext) -> None:
-        self._collector = None
-        if self._settings.tick_freq_secs:
-            self.set_timer(self._settings.tick_freq_secs, self._tick)
-        if self.state is not None:
-            self.state.before(instance)
-        instance.prepare(self._conf, context)
-        self.bolt = instance
-        if self.state is not None:
-            self.state.after(instance, context=context, collector=None, conf=self._conf)
-
-    def connect(self) -> None:
-        """Do nothing: the collector looks up outlets when it needs them."""
-
-    def guard(self) -> None:
-        """Do nothing: the collector checks the thread at each emit."""
-
-    def _tick(self) -> None:
-        self._batches.append(None)
-        self._ticks += 1
-
-    def forget_tuples(self) -> None:
-        """See `BoltTask.forget_tuples`."""
-        super().forget_tuples()
-        self._batches.clear()
-        self._rows = self.batch_bytes = 0
+    def _new_runner(self, instance: Any) -> ArrowRunner:
+        return ArrowRunner(self, instance)
 
     def read_counters(self) -> TaskCounters:
         """See `Task.read_counters`."""
         return _counted(super().read_counters(), self.batch_outlets)
 
-    # -- what waits --------------------------------------------------------------------------------------------
-
-    @property
-    def waiting(self) -> int:
-        """How many tuples wait: rows, ticks, and tuples in the inbox."""
-        return super().waiting + self._rows + self._ticks
-
     @property
     def rows_waiting(self) -> int:
         """How many rows of record batches wait."""
-        return self._rows
+        return self.queue.rows
 
-    def waiting_deliveries(self) -> Iterator[Delivery]:
-        """Iterate over the waiting tuples and rows; the deliveries of rows have no values."""
-        return chain(super().waiting_deliveries(), self._row_deliveries())
-
-    def _row_deliveries(self) -> Iterator[Delivery]:
-        for one in self._batches:
-            if one is not None:
-                each = one.roots.each()
-                for _ in range(one.rows.num_rows):
-                    yield (), one.source, next(each)
-
-    def not_reached(self) -> Iterator[Delivery]:
-        """See `BoltTask.not_reached`: tuples in the inbox come first, then one delivery per record batch, for all its trees."""
-        waiting, done = self._seen
-        self._seen = (self.waiting, self._done)
-        left = max(0, waiting - (self._done - done))
-        for delivery in islice(super().waiting_deliveries(), left):
-            left -= 1
-            yield delivery
-        for one in self._batches:
-            if left <= 0:
-                return
-            if one is not None:
-                left -= one.rows.num_rows
-                yield (), one.source, tuple(one.roots.branches(one.rows.num_rows))
-
-    def size_of_one(self) -> int:
-        """See `BoltTask.size_of_one`."""
-        if not self._rows:
-            return super().size_of_one()
-        return max(1, self.batch_bytes // self._rows)
-
-    def take_newest(self, most: int) -> list[Delivery]:
-        """See `BoltTask.take_newest`: the newest rows go first, then tuples of the inbox; ticks stay."""
-        newest: list[Delivery] = []
-        kept: list[None] = []
-        batches = self._batches
-        while batches and len(newest) < most:
-            one = batches.pop()
-            if one is None:
-                kept.append(one)
-                continue
-            count = one.rows.num_rows
-            left = max(0, count - (most - len(newest)))
-            shed = one.roots.take(np.arange(left, count)).each()
-            values = rows_of(one.rows.slice(left))
-            newest = [(row, one.source, next(shed)) for row in values] + newest
-            self._rows -= count
-            self.batch_bytes -= one.rows.nbytes
-            if left:
-                self.receive(one.rows.slice(0, left), one.source, one.roots.take(np.arange(left)))
-        batches.extend(kept)
-        if len(newest) < most:
-            newest = super().take_newest(most - len(newest)) + newest
-        return newest
+    @property
+    def batch_bytes(self) -> int:
+        """The bytes of the rows that wait."""
+        return self.queue.bytes
 
     # -- execution ---------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Execute one record batch, or one tick; return how many tuples that were."""
-        if self.inbox or self._next < len(self._taken):
-            return self._run_tuples()
-        if not self._batches:
+        """Execute tuples of one stream as a record batch, or one record batch, or one tick; return how many tuples that were."""
+        tuples = self.queue.take_run()
+        if tuples:
+            return self._run_tuples(tuples)
+        if not self.queue.has_batches:
             return 0
-        one = self._batches.popleft()
-        if one is None:
-            self._ticks -= 1
+        batch = self.queue.take_batch()
+        if batch is None:
             self._run_tick()
             return 1
-        self._rows -= one.rows.num_rows
-        self.batch_bytes -= one.rows.nbytes
-        together = self._together(one) if one.rows.num_rows < _SMALL and self._batches else one
-        return self._run_batch(together.rows, together.source, together.roots)
+        return self._run_batch(batch.rows, batch.source, batch.roots)
 
     def execute_one(self, delivery: Delivery) -> None:
         """Execute one tuple now, as a record batch of one row."""
@@ -216,50 +100,10 @@ class ArrowBoltTask(BoltTask):
             schema = self._schemas[source.component, source.stream]
             self._run_batch(batch_of([values], schema), source, BatchRoots([roots]))
 
-    def _together(self, first: _Batch) -> _Batch:
-        """Join ``first`` with the record batches after it that are small, too, and of the same stream."""
-        parts, rows = [first], first.rows.num_rows
-        place = first.source.component, first.source.stream
-        batches = self._batches
-        while batches:
-            one = batches[0]
-            if one is None or (one.source.component, one.source.stream) != place:
-                break
-            if one.rows.num_rows >= _SMALL or rows + one.rows.num_rows > _MOST_ROWS:
-                break
-            batches.popleft()
-            parts.append(one)
-            rows += one.rows.num_rows
-            self._rows -= one.rows.num_rows
-            self.batch_bytes -= one.rows.nbytes
-        if len(parts) == 1:
-            return first
-        return _Batch(
-            pa.concat_batches([part.rows for part in parts]),
-            first.source,
-            BatchRoots.joined([(part.roots, part.rows.num_rows) for part in parts]),
-        )
-
-    def _run_tuples(self) -> int:
-        """Execute a run of tuples of one stream, as a record batch."""
-        if self._next >= len(self._taken):
-            self._taken, self._next = self.inbox[:], 0
-            self.inbox.clear()  # not a new list, because senders hold this one
-        taken, first = self._taken, self._next
-        source = taken[first][1]
-        place = source.component, source.stream
-        most = min(len(taken), first + _MOST_TUPLES)
-        end = first + 1
-        while end < most and (
-            taken[end][1] is source or (taken[end][1].component, taken[end][1].stream) == place
-        ):
-            end += 1
-        run = taken[first:end]
-        if end == len(taken):
-            self._taken, self._next = [], 0
-        else:
-            self._next = end
-        schema = self._schemas[place]
+    def _run_tuples(self, run: list[Delivery]) -> int:
+        """Execute tuples of one stream, as a record batch."""
+        count, source = len(run), run[0][1]
+        schema = self._schemas[source.component, source.stream]
         try:
             batch = batch_of([delivery[0] for delivery in run], schema)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -267,7 +111,7 @@ class ArrowBoltTask(BoltTask):
             batch = batch_of([delivery[0] for delivery in run], schema)
         if run:
             self._run_batch(batch, source, BatchRoots.of(delivery[2] for delivery in run))
-        return end - first
+        return count
 
     def _fitting(self, run: list[Delivery], schema: pa.Schema) -> list[Delivery]:
         """Fail the tuples whose values are not of the declared types; return the others."""
@@ -284,12 +128,12 @@ class ArrowBoltTask(BoltTask):
             )
             self.report_error(reason)
             self.counters.failed += 1
-            self._done += 1
+            self.queue.executed += 1
             self.fail_delivery(roots, Verdict(Outcome.FAILED, reason[:1000], self.component.id, self.id))
             if self.hooks:
                 tup = Tuple(values, source, roots)
-                tup.state = 1
-                self.tell_failed(tup)
+                tup.state = SETTLED
+                self.call_fail_hooks(tup)
         return kept
 
     def _run_tick(self) -> None:
@@ -298,7 +142,7 @@ class ArrowBoltTask(BoltTask):
         try:
             self.bolt.on_tick_tuple(tick, self._collects)
         except Exception as error:
-            self._raised("on_tick_tuple", error, None)
+            self._fail_and_restart("on_tick_tuple", error, None)
         else:
             self._raised_in_row = 0
 
@@ -316,7 +160,7 @@ class ArrowBoltTask(BoltTask):
         took = self._clock() - began
         counters.latency.add(took / count, count)
         counters.executed += count
-        self._done += count
+        self.queue.executed += count
         failed = collector.failed
         if raised is not None:
             left = np.arange(count) if failed is None else np.flatnonzero(~failed)
@@ -331,24 +175,24 @@ class ArrowBoltTask(BoltTask):
         counters.acked += count - failures
         roots.close_edges(self._ledger, count)
         if self.hooks:
-            self._tell(batch, source, failed, took / count * 1000, raised is None)
+            self._call_hooks(batch, source, failed, took / count * 1000, raised is None)
         # The collector lets go of the record batch, so that it keeps neither its memory nor its trees.
         collector.begin("", "", UNTRACKED, 0)
         if raised is None:
             self._raised_in_row = 0
         else:
             settled = Tuple((), source, trees)
-            settled.state = 1
-            self._raised("execute_batch", raised, settled)
+            settled.state = SETTLED
+            self._fail_and_restart("execute_batch", raised, settled)
         return count
 
-    def _tell(
+    def _call_hooks(
         self, batch: pa.RecordBatch, source: TupleSource, failed: Any, took_ms: float, executed: bool
     ) -> None:
         """Call the hooks for each row, as for a tuple (J21)."""
         for row, values in enumerate(rows_of(batch)):
             tup = Tuple(values, source)
-            tup.state = 1
+            tup.state = SETTLED
             for hook in self.hooks:
                 if executed:
                     hook.bolt_execute(BoltExecuteInfo(tup, self.id, took_ms))
@@ -369,20 +213,15 @@ class ArrowSpoutTask(SpoutTask):
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._rows_a_call = float(_ROWS_A_TURN)
 
-    @property
-    def guarded(self) -> bool:
-        """Whether user code has threads of its own."""
-        return self._host.guarded
-
     def guard(self) -> None:
         """Do nothing: the collector checks the thread at each emit."""
 
     def ask(self, calls: int, deadline: float) -> bool:
         """See `SpoutTask.ask`. The number of calls is chosen so that they emit about one turn's rows."""
         calls = max(1, min(calls, int(_ROWS_A_TURN / max(self._rows_a_call, 1.0))))
-        before = self._emitted_in_round
+        before = self.allowance.emitted
         went_on = super().ask(calls, deadline)
-        self._rows_a_call = (self._emitted_in_round - before) / calls
+        self._rows_a_call = (self.allowance.emitted - before) / calls
         return went_on
 
     def read_counters(self) -> TaskCounters:

@@ -102,9 +102,9 @@ class WindowState:
 
     def _unpicklable(self, rows: Rows[Tuple], error: Exception) -> SerializationError:
         culprit = next((tup for tup in rows.items if not _can_pickle(tup.values)), None)
-        what = "a tuple of its windows" if culprit is None else f"{culprit!r:.300}"
+        shown = "a tuple of its windows" if culprit is None else f"{culprit!r:.300}"
         msg = (
-            f"{self._name}: its windows are state, since batches are transactions, and {what} can't be pickled: {error}; "
+            f"{self._name}: its windows are state, since batches are transactions, and {shown} can't be pickled: {error}; "
             f"emit plain data (C41)"
         )
         return SerializationError(msg)
@@ -114,8 +114,8 @@ class WindowState:
             described, places, times, numbers, values = pickle.loads(page)
         except Exception as error:
             msg = (
-                f"{self._name}: what its windows hold can't be read: {type(error).__name__}: {error}; classes of values must be "
-                f"found in the modules that they were in"
+                f"{self._name}: the content of its windows can't be read: {type(error).__name__}: {error}; the classes of "
+                f"values must be in the modules in which they were before"
             )
             raise CheckpointError(msg) from error
         sources = [self._source(_Source(*one)) for one in described]

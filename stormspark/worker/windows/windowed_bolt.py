@@ -233,8 +233,8 @@ class WindowedBoltExecutor(Bolt):
         if progress["event"] != event:
             before, now = ("event", "processing") if progress["event"] else ("processing", "event")
             msg = (
-                f"its windows were in {before} time and are in {now} time now, and what they hold has times of the other kind: "
-                f"leave it as it was, or begin with a new checkpoint folder"
+                f"its windows were in {before} time and are in {now} time now, but their stored tuples have times of the "
+                f"other kind: return to {before} time, or begin with a new checkpoint folder"
             )
             raise InvalidTopologyError(msg)
         self._paged.restore(progress["items"])
@@ -348,8 +348,8 @@ class WindowedBoltExecutor(Bolt):
                 self._late - 1
             ):  # one timestamp far ahead makes all later tuples late: the log must not overflow
                 self._context.logger.info(
-                    "received a late tuple %r with timestamp %d, which will not be processed; so far %d, told when their number "
-                    "has doubled (C31)",
+                    "received a late tuple %r with timestamp %d, which will not be processed; there were %d so far, and "
+                    "the next message comes when that number has doubled (C31)",
                     tup,
                     timestamp,
                     self._late,

@@ -73,7 +73,7 @@ def _die_after_write(scenario: Scenario, random: Random) -> str:
     """The batch runs again, although its rows are in the acker's journal."""
     order = scenario.folder / "die-after-write"
     order.touch()
-    scenario.driver.wait_for_end(60)
+    scenario.feed_until_driver_ends()
     assert not order.exists()
     scenario.driver.start()
     return "the driver died between the acker's commit and Spark's"

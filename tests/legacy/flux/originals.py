@@ -14,7 +14,7 @@ class Original(NamedTuple):
 
     file: str
     outcome: str
-    #: A part of what is said when it is refused, or when nothing stands for its classes.
+    #: A part of the error, if it is refused or if nothing stands for its classes.
     said: str = ""
     #: The properties file that it needs.
     properties: str = ""
@@ -66,7 +66,7 @@ ORIGINALS = {
             Original("existing-topology.yaml", "runs with classes", f"{_FLUX_CLASS}SimpleTopologySource"),
             Original("hdfs_test.yaml", "runs"),
             Original("include_test.yaml", "runs"),
-            Original("invalid-existing-topology.yaml", "refused", "spouts can't be there too (K13)"),
+            Original("invalid-existing-topology.yaml", "refused", "the file can't have spouts too (K13)"),
             Original("kafka_test.yaml", "planned"),
             Original("shell_test.yaml", "runs"),
             Original("substitution-test.yaml", "runs", properties="test.properties"),

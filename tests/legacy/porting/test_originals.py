@@ -125,7 +125,7 @@ def test_ticks_of_the_rolling_words_follow_from_constructors(starter):
 
 
 def test_other_examples_of_storm_are_read_without_an_error():
-    """Loops over what a file says can't be told, and are not; all else has its graph."""
+    """Loops over the content of a file can't be made out. All else has its graph."""
     findings, skeletons = read_project(checkout("STORM_EXAMPLES", "examples"))
     assert len(findings.topologies) >= 60
     incomplete = {
@@ -135,7 +135,7 @@ def test_other_examples_of_storm_are_read_without_an_error():
     }
     assert incomplete <= {"GenLoad.java", "HdfsSpoutTopology.java"}
     assert len(skeletons) >= 40
-    assert not [one for one in findings.statements if "syntax error" in one.text]
+    assert not [one for one in findings.statements if "syntax error" in one.text or "can't parse" in one.text]
 
 
 def test_constants_of_storms_config_are_their_keys():

@@ -70,7 +70,7 @@ def test_redis_in_memory(original, redis: Path, tmp_path: Path) -> None:
     project = original("examples/redis")
     topology = project / "topologies" / "wordcount_mem.py"
     refused = command("run", topology, "--engine", "local").stderr
-    assert "wordcount_mem.txt asks for redis==2.10.1" in refused
+    assert "wordcount_mem.txt requires redis==2.10.1" in refused
     done = run(topology, "local", tmp_path, "--seconds", 2, path=redis)
     assert done.figures["components"]["count_bolt"]["executed"] > 1000
     assert done.figures["components"]["count_bolt"]["errors"] == 0
@@ -95,7 +95,7 @@ def test_kafka_on_the_jvm(original, tmp_path: Path) -> None:
     stand_in = tmp_path / "stand-in"
     stand_in.mkdir()
     if importlib.util.find_spec("simplejson") is None:
-        assert "pixelcount.txt asks for simplejson" in command("run", topology, "--engine", "local").stderr
+        assert "pixelcount.txt requires simplejson" in command("run", topology, "--engine", "local").stderr
         (stand_in / "simplejson.py").write_text("from json import *\n")
     refused = command("run", topology, "--engine", "local", path=stand_in).stderr
     assert "pixelcount.spouts.PixelSpout" in refused and "'pixel-spout'" in refused

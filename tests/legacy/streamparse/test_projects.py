@@ -123,7 +123,7 @@ def test_a_module_that_is_missing() -> None:
     told = refused(WORKSHOP / "missing.py")
     assert "No module named 'no_such'" in told
     assert f"{PROJECTS / 'workshop' / 'src' / 'needs.py'}:1" in told
-    assert "common.txt asks for no-such>=1.2" in told
+    assert "common.txt requires no-such>=1.2" in told
     assert f"pip install -r {PROJECTS / 'workshop' / 'requirements'}" in told
 
 

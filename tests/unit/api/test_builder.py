@@ -149,7 +149,9 @@ def test_field_names_differ_and_are_strings(names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("id", ["", None, 7, b"words"])
 def test_ids_are_strings(id: object) -> None:
     """A component's id must be a string that is not empty; the error has the user's line (A13, J5)."""
-    with pytest.raises(InvalidTopologyError, match=r"test_builder\.py:\d+: a component's id must be a text"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"test_builder\.py:\d+: a component's id must be a string"
+    ):
         TopologyBuilder().set_spout(id, TestWordSpout())  # type: ignore[arg-type]
 
 
@@ -159,8 +161,8 @@ def test_ids_are_strings(id: object) -> None:
         ((("a", ["x"]), ("a", ["y"])), r"declares stream 'a' twice \(A10\)"),
         ((("", ["x"]),), r"declares a stream without a name: '' \(A10\)"),
         (((None, ["x"]),), r"declares a stream without a name: None"),
-        ((("a", ["x", "x"]),), r"field names must differ, 'x' stands more than once"),
-        ((("a", 7),), r"a field's name must be a text"),
+        ((("a", ["x", "x"]),), r"field names must differ, but 'x' occurs more than once"),
+        ((("a", 7),), r"a field's name must be a string"),
     ],
 )
 def test_a_wrong_declaration_is_told_with_the_component_and_its_line(

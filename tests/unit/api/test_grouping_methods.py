@@ -109,7 +109,7 @@ def test_a_non_grouping_is_refused_with_its_place() -> None:
     """A non-grouping, and a grouping that can't be pickled, is rejected with the subscription and its line (D13)."""
     place = r"test_grouping_methods.py:\d+: bolt 'count' subscribes to stream 'other' of 'words': "
     with pytest.raises(
-        InvalidTopologyError, match=place + r"a custom grouping has the methods .* has no prepare"
+        InvalidTopologyError, match=place + r"a custom grouping needs the methods .* has no prepare"
     ):
         bolt(TopologyBuilder()).custom_grouping("words", "shuffle", "other")  # type: ignore[arg-type]
     with pytest.raises(SerializationError, match=place + r"the custom grouping ToAll can't be pickled"):

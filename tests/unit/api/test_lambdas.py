@@ -90,7 +90,7 @@ def test_functions_become_components(
         (lambda: set_bolt(lambda: None), r"bolt 'b': .*too many positional arguments"),
         (
             lambda: set_spout(numbers),
-            r"spout 's': numbers is a generator function, so to call it runs nothing of it",
+            r"spout 's': numbers is a generator function, so a call would not run it",
         ),
         (lambda: set_spout(later), r"later is a coroutine function"),
         (lambda: set_spout(stream), r"stream is an asynchronous generator function"),

@@ -74,7 +74,9 @@ def test_of_two_drivers_the_later_one_goes_on(tmp_path: Path) -> None:
     one.append(some(1), 1)
     two.append(some(3), 2)  # after what the earlier one has written meanwhile
     assert two.last == 2
-    with pytest.raises(FencedError, match="one of generation 1 has written to it, this one's is 0"):
+    with pytest.raises(
+        FencedError, match="a driver of generation 1 has written to it, and this driver is of generation 0"
+    ):
         one.append(some(5), 3)
     two.append(some(5), 3)
     assert [rows(tmp_path, n)[0]["root"] for n in (1, 2, 3)] == [1, 3, 5]

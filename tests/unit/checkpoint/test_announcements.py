@@ -78,7 +78,7 @@ def test_a_batch_is_announced_once_and_in_its_turn(table: StateTable) -> None:
     commit(table, 0)
     with pytest.raises(CheckpointError, match="already"):
         table.announce(0, {b"spout/0": b"late"})
-    with pytest.raises(CheckpointError, match="1 is next"):
+    with pytest.raises(CheckpointError, match="the next must be 1"):
         table.announce(2, {b"spout/0": b"early"})
     table.announce(1, {})
     with pytest.raises(CheckpointError, match="announced already"):

@@ -88,7 +88,7 @@ def test_only_what_was_prepared_is_committed(store, prepared):
     if prepared is not None:
         store.prepare_commit(prepared)
     with pytest.raises(
-        StateError, match=f"transaction 7 can't be committed, {str(prepared).lower()} is prepared"
+        StateError, match=f"transaction 7 can't be committed, because {str(prepared).lower()} is prepared"
     ):
         store.commit(7)
     store.rollback()
@@ -177,7 +177,7 @@ def test_prefixes_end_where_they_should(store):
         ("user", 7, None),
         ("user", 70),
     ]
-    with pytest.raises(TypeError, match="a prefix of keys is a text, bytes or a tuple, got 5"):
+    with pytest.raises(TypeError, match="a prefix of keys must be a string, bytes or a tuple, got 5"):
         store.iterate(5)  # type: ignore[arg-type]
 
 

@@ -38,7 +38,7 @@ def test_a_host_with_a_copy_of_the_folder(tmp_path: Path) -> None:
     shared = SharedFolder(tmp_path / "driver", "do without")
     shutil.copytree(tmp_path / "driver", tmp_path / "worker")
     shown = show_that_it_is_seen(shared.place.replace("/driver/", "/worker/"))
-    assert shared.problem_with(shown) == "what it has written there the driver does not see"
+    assert shared.problem_with(shown) == "the driver does not see what was written there"
 
 
 def test_the_folder_of_an_earlier_driver_proves_nothing(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_batch_whose_file_the_driver_does_not_see_is_not_committed(tmp_path: P
     StateTable(tmp_path / "worker").open(0)
     elsewhere = changed(tmp_path / "worker", 1)
     with pytest.raises(
-        CheckpointError, match=r"written for batch 1, is not to be seen .* have all hosts share the folder"
+        CheckpointError, match=r"written for batch 1, is missing .* let all hosts share the folder"
     ):
         table.commit(1, [elsewhere])  # type: ignore[list-item]
     assert table.last_txid == 0
@@ -98,7 +98,7 @@ def test_tidying_that_fails_again_and_again_is_told(caplog: pytest.LogCaptureFix
         assert told == [10, 20, 40, 80]
         with tidying.attempt():
             pass
-        assert [record.message for record in caplog.records] == ["the state table t is tidied again"]
+        assert [record.message for record in caplog.records] == ["the state table t could be tidied again"]
         caplog.clear()
         for n in range(9):
             with tidying.attempt():

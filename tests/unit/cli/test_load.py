@@ -151,7 +151,7 @@ def test_what_the_function_raises_is_told_with_the_users_line(write):
 
 def test_our_own_errors_come_through(write):
     file = write(TOPOLOGY, after="def wrong(): TopologyBuilder().set_spout('', Numbers())")
-    with pytest.raises(InvalidTopologyError, match="a component's id must be a text"):
+    with pytest.raises(InvalidTopologyError, match="a component's id must be a string"):
         load_topology(f"{file}:wrong")
 
 
@@ -201,7 +201,7 @@ def test_a_function_that_needs_arguments(write):
     [("word-count.py", "word_count.py"), ("1st.py", "_1st.py"), ("topology.txt", "topology.py")],
 )
 def test_a_name_that_python_cannot_import(write, name, better):
-    assert refused(write(TOPOLOGY, name)).endswith(f"call it something like {better}")
+    assert refused(write(TOPOLOGY, name)).endswith(f"rename it, for example to {better}")
 
 
 @pytest.mark.parametrize("name", ["json.py", "sys.py", "stormspark.py"])

@@ -106,10 +106,10 @@ def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
     assert task.collector.failed == unfit
     where = f"does not fit the table {tmp_path / 't'}: "
     assert task.collector.reasons == [
-        where + "field 'n' is 'two', which is no int64",
-        where + "field 'more' is no column of it; it has word, n",
-        where + "field 'word' is 5, which is no string",
-        where + "field 'n' is 9223372036854775808, which is no int64",
+        where + "field 'n' is 'two', but the column's type is int64",
+        where + "field 'more' is not a column of it; its columns are word, n",
+        where + "field 'word' is 5, but the column's type is string",
+        where + "field 'n' is 9223372036854775808, but the column's type is int64",
     ]
     task.execute("x", "y")
     task.bolt.flush()
@@ -120,9 +120,9 @@ def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "bad", "why"),
     [
-        (pa.string(), "", "null in a partition, which may not be null"),
+        (pa.string(), "", "null in a partition, which must not be null"),
         (pa.date32(), 2_932_897, "beyond the years 1 to 9999"),
-        (pa.decimal128(6, 2), Decimal("-1.5"), "negative, which delta-rs can't read there"),
+        (pa.decimal128(6, 2), Decimal("-1.5"), "negative, which delta-rs can't read in a partition"),
     ],
     ids=["text", "date", "decimal"],
 )
@@ -162,8 +162,9 @@ def test_a_type_that_can_not_be_told_is_said(tmp_path: Path) -> None:
     task = Task(DeltaBolt(tmp_path / "t", retry_count=1))
     task.execute("a", None)
     task.bolt.flush()
-    assert "the type of 'n' can't be told, it is None in all of the first 1 tuples: give a schema" in str(
-        task.collector.reasons[0]
+    assert (
+        "the type of field 'n' is unknown, because it is None in all of the first 1 tuples: give a schema"
+        in str(task.collector.reasons[0])
     )
     task.execute("a", 1)
     task.bolt.flush()
@@ -236,7 +237,7 @@ def test_a_table_that_others_change_or_make_anew(tmp_path: Path) -> None:
     tup = task.execute("d", 4)
     task.bolt.flush()
     assert task.collector.failed == [tup]
-    assert "field 'n' is no column of it; it has word" in str(task.collector.reasons)
+    assert "field 'n' is not a column of it; its columns are word" in str(task.collector.reasons)
 
 
 WRITER = """
@@ -273,7 +274,7 @@ def test_four_processes_make_one_table_and_append_at_the_same_time(tmp_path: Pat
 @pytest.mark.parametrize(
     ("bolt", "error"),
     [
-        (lambda path: DeltaBolt(path, schema=SCHEMA, partition_by=["x"]), "'x', which is no column"),
+        (lambda path: DeltaBolt(path, schema=SCHEMA, partition_by=["x"]), "'x', which is not a column"),
         (lambda path: DeltaBolt(path, interval_secs=0), "more than 0"),
         (
             lambda path: Task(DeltaBolt(path, partition_by=["word"])),
@@ -281,7 +282,7 @@ def test_four_processes_make_one_table_and_append_at_the_same_time(tmp_path: Pat
         ),
         (
             lambda path: Task(DeltaBolt(path, schema=pa.schema([("x", pa.int64())]))),
-            "has no column 'x', which its schema has; it has word, n. Add the column",
+            "has no column 'x', which schema names; its columns are word, n. Add the column",
         ),
     ],
 )

@@ -83,8 +83,8 @@ def test_tasks_that_merge_at_the_same_time_win_one_after_the_other(tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"merge_on": ["other"], "schema": SCHEMA}, "merge_on has 'other', which is no column of its schema \\(word, n\\)"),
-        ({"delete_on": "gone"}, "no merge_on says what the key is"),
+        ({"merge_on": ["other"], "schema": SCHEMA}, "merge_on names 'other', which is not a column of its schema \\(word, n\\)"),
+        ({"delete_on": "gone"}, "merge_on names no key"),
     ],
 )  # fmt: skip
 def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], why: str) -> None:
@@ -96,14 +96,16 @@ def test_options_that_contradict_each_other_are_refused(options: dict[str, Any],
 def test_a_table_without_the_key_is_refused(tmp_path: Path) -> None:
     """An existing table without the key column is rejected, with the columns that it has (J5)."""
     deltalake.DeltaTable.create(tmp_path / "t", SCHEMA)
-    with pytest.raises(InvalidTopologyError, match="no column 'other', which merge_on has; it has word, n"):
+    with pytest.raises(
+        InvalidTopologyError, match="no column 'other', which merge_on names; its columns are word, n"
+    ):
         Task(DeltaBolt(tmp_path / "t", merge_on="other"))
 
 
 def test_a_key_of_lists_is_refused(tmp_path: Path) -> None:
     """Before anything runs, where it is known; else with the table."""
     schema = pa.schema([("word", pa.list_(pa.string())), ("n", pa.int64())])
-    why = r"merge_on has 'word', which is of type list<.*: string>: a key is made of plain values"
+    why = r"merge_on names 'word' of type list<.*: string>, but a key must consist of plain values"
     with pytest.raises(InvalidTopologyError, match=why):
         DeltaBolt(tmp_path / "t", schema=schema, merge_on="word")
     deltalake.DeltaTable.create(tmp_path / "t", schema)

@@ -38,7 +38,7 @@ def test_a_session_without_delta_is_told_what_to_add() -> None:
 
 def test_a_translator_needs_its_columns() -> None:
     """Bad input."""
-    with pytest.raises(InvalidTopologyError, match="give the columns"):
+    with pytest.raises(InvalidTopologyError, match="its translator needs columns"):
         DeltaSpout("/data/t", ["n"], lambda row: row)
 
 
@@ -57,7 +57,7 @@ def test_columns_are_followed_by_what_does_not_change_in_a_rename() -> None:
     nested = {"type": "struct", "fields": []}
     new = [column("a", "p2"), column("b", "p1"), column("new", "p5"), column("c", "p4", nested)]
     old = [column("a", "p1"), column("b", "p2"), column("old", "p3"), column("c", "p4")]
-    said = "'a' is called 'b', 'b' is called 'a', 'old' is gone, 'c' was long, 'new' is new"
+    said = "'a' is now called 'b', 'b' is now called 'a', 'old' is gone, 'c' was long, 'new' is new"
     now = ["a", "b", "new", "c"]
     assert schema_change(incompatible(new, old), now) == said == schema_change(incompatible(old, new), now)
     assert schema_change(incompatible(new, old), ["another", "table"]) is None

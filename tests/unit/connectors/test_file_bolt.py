@@ -179,7 +179,7 @@ def test_a_partitioner_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     """Values come from outside."""
     task = Task(FileBolt(tmp_path / "out").with_partitioner(lambda_by_value))
     tup = task.execute("../../elsewhere")
-    assert task.collector.failed == [tup] and "leads out of" in str(task.collector.reasons[0])
+    assert task.collector.failed == [tup] and "is outside of" in str(task.collector.reasons[0])
 
 
 def lambda_by_value(tup: Tuple) -> str:
@@ -207,7 +207,7 @@ def test_two_lives_that_begin_in_the_same_moment_have_files_of_their_own(tmp_pat
     task.execute(1)
     task.bolt.cleanup()
     tup = task.execute(2)
-    assert task.collector.failed == [tup] and "must give other names" in str(task.collector.reasons)
+    assert task.collector.failed == [tup] and "must return a new name" in str(task.collector.reasons)
 
 
 def always_the_same(context: Any, rotation: int, timestamp: int) -> str:

@@ -37,6 +37,7 @@ def test_what_was_set_is_the_most(options: dict[str, Any], expected: PerTrigger)
 def test_a_limit_that_is_none_is_refused(value: Any) -> None:
     """Bad input: before Spark sees it."""
     with pytest.raises(
-        InvalidTopologyError, match="maxFilesPerTrigger must be a positive number, or one such as '10m', got"
+        InvalidTopologyError,
+        match="maxFilesPerTrigger must be a positive number, or a size such as '10m', got",
     ):
         FileSpout("/in", options={"maxFilesPerTrigger": value})

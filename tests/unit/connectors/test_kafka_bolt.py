@@ -76,7 +76,7 @@ def test_a_full_queue_is_waited_for_and_then_fails_the_tuple() -> None:
         bolt.execute(word("a", str(n)))
     assert len(collector.failed) == 1
     assert collector.reasons == [
-        "the producer's queue has been full for 0.1 s (max.block.ms): does the broker answer?"
+        "the producer's queue has been full for 0.1 s (max.block.ms): check whether the broker answers"
     ]
 
 
@@ -166,7 +166,7 @@ def test_values_are_made_bytes_as_java_does() -> None:
         ({"bootstrap.servers": "k:9092", "transactional.id": "t"}, "can't be set"),
         (
             {"bootstrap.servers": "k:9092", "key.serializer": "com.acme.Mine"},
-            "function to bytes or one of Java's",
+            "function that returns bytes, or one of Java's",
         ),
     ],
 )
@@ -205,7 +205,7 @@ def test_the_topic_may_come_from_the_configuration() -> None:
     bolt = KafkaBolt().with_producer_properties({"bootstrap.servers": nowhere()})
     task, _ = prepared(bolt, {"topic": "words"})
     assert task._selector is not None and task._selector(word("a", "b")) == "words"
-    with pytest.raises(InvalidTopologyError, match="does not know its topic"):
+    with pytest.raises(InvalidTopologyError, match="KafkaBolt has no topic"):
         prepared(bolt)
 
 

@@ -45,8 +45,8 @@ class Reading:
     def batch(self) -> None:
         start, self.position = self.position, self.planner.latest(self.position)
         for found in self.planner.ranges(start, self.position):
-            if found.news is not None:
-                self.news.append((found.topic, found.partition, *found.news))
+            if found.change is not None:
+                self.news.append((found.topic, found.partition, *found.change))
                 continue
             at = found.start
             while at < found.end:

@@ -99,7 +99,7 @@ class Rig:
     def told(self, end: Document, waiting: int = 0, **marks: int) -> None:
         self.asked += 1
         named = {name.replace("_", "-"): offset for name, offset in marks.items()}
-        self.planner.told(end, SourceProgress(waiting, {**named, ASKED: self.asked}))
+        self.planner.observe(end, SourceProgress(waiting, {**named, ASKED: self.asked}))
 
 
 def test_first_the_positions_then_what_there_is() -> None:
@@ -244,7 +244,7 @@ def test_commits_are_the_contiguous_run_once_a_period() -> None:
     assert brokers.group == {T0: Committed(4, "mine"), T1: Committed(10, "mine")}
     brokers.latest = {T0: 20, T1: 20}
     position = rig.latest(position)
-    rig.planner.told(position, SourceProgress(0, {"t-0": 4, ASKED: rig.asked}))
+    rig.planner.observe(position, SourceProgress(0, {"t-0": 4, ASKED: rig.asked}))
     rig.now += 31
     rig.planner.commit(position)
     assert brokers.group[T1] == Committed(10, "mine"), "t-1 has ten open messages that nobody has told of"
@@ -263,12 +263,12 @@ def test_marks_of_an_earlier_run_do_not_count() -> None:
     """K5: a reader that begins knows nothing of what is open."""
     brokers = Brokers({T0: 10})
     rig = Rig(brokers, offset_commit_period_ms=0)
-    rig.planner.told({}, SourceProgress(0, {ASKED: 5}))
+    rig.planner.observe({}, SourceProgress(0, {ASKED: 5}))
     position = rig.latest(rig.latest({}))
-    rig.planner.told(position, SourceProgress(0, {ASKED: 5}))
+    rig.planner.observe(position, SourceProgress(0, {ASKED: 5}))
     rig.planner.commit(position)
     assert brokers.group == {}
-    rig.planner.told(position, SourceProgress(0, {ASKED: 1}))
+    rig.planner.observe(position, SourceProgress(0, {ASKED: 1}))
     rig.planner.commit(position)
     assert brokers.group == {T0: Committed(10, "mine")}
 
@@ -409,7 +409,7 @@ def test_a_recreated_topic_is_read_from_its_beginning(end: int) -> None:
     after = settled(rig, position)
     assert after == {"t": {"0": 0, "1": 3, "id": "two"}}
     news = rig.planner.ranges(position, after)
-    assert [(found.partition, found.news, found.size) for found in news] == [
+    assert [(found.partition, found.change, found.size) for found in news] == [
         (0, ("made anew", 0), 0),
         (1, ("made anew", 3), 0),
     ]
@@ -451,7 +451,7 @@ def test_a_log_that_was_cut_goes_on_at_its_end(end: int) -> None:
     assert after == {"t": {"0": end, "1": 120, "id": "one"}}
     (news,) = rig.planner.ranges(position, after)
     assert (
-        news.news == ("cut", end)
+        news.change == ("cut", end)
         and news.size == 0
         and Rig(brokers).planner.ranges(position, after) == [news]
     )
@@ -551,7 +551,7 @@ def test_an_end_before_the_groups_commit_is_told_when_it_is_sure(
     assert position == {"t": {"0": 100, "1": 9}}
     after = settled(rig, position)
     assert after == {"t": {**goes_on, "id": "one"}}
-    news = {found.partition: found.news for found in rig.planner.ranges(position, after)}
+    news = {found.partition: found.change for found in rig.planner.ranges(position, after)}
     assert news == {n: ("cut or made anew", goes_on[str(n)]) for n in news} and 0 in news
 
 
@@ -583,7 +583,7 @@ def test_a_start_may_fail_where_the_log_ends_before_the_groups_commit() -> None:
     position = rig.latest({})
     for _ in range(3):
         assert rig.latest(position) == position
-    with pytest.raises(StormsparkError, match="it ended at 60, and offsets up to 99 had been read"):
+    with pytest.raises(StormsparkError, match="it ended at 60, but offsets up to 99 had been read"):
         rig.latest(position)
 
 
@@ -608,7 +608,7 @@ def test_a_topology_may_stop_where_a_log_was_cut(named: bool) -> None:
         assert rig.latest(position) == position
     with pytest.raises(StormsparkError, match="the log of t-0 was cut") as error:
         rig.latest(position)
-    assert "it ended at 60, and offsets up to 99 had been read" in str(error.value)
+    assert "it ended at 60, but offsets up to 99 had been read" in str(error.value)
     assert ("topic was deleted and made again" in str(error.value)) is not named
     spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", truncated_log="fail"))
     text = f"Traceback (most recent call last):\n  File\nstormspark.errors.StormsparkError: {error.value}\n\tat org.apache"
@@ -642,7 +642,7 @@ def test_what_may_be_a_new_topic_is_read_from_its_beginning(
         "u": {"0": 50, "id": "only"},
     }
     news = rig.planner.ranges(position, after)
-    assert [(found.partition, found.news, found.size) for found in news] == [
+    assert [(found.partition, found.change, found.size) for found in news] == [
         (0, ("cut or made anew", 0), 0),
         (1, ("cut or made anew", 5), 0),
     ]
@@ -667,7 +667,7 @@ def test_at_most_once_what_may_have_been_cut_goes_on_at_its_end(then: str | None
     after = settled(rig, position)
     assert after == {"t": {"0": 60, "1": 30, **({"id": now} if now else {})}}
     (news,) = rig.planner.ranges(position, after)
-    assert news.news == ("cut or made anew", 60)
+    assert news.change == ("cut or made anew", 60)
     brokers.latest[T0] = 70
     assert [tuple(found) for found in rig.planner.ranges(after, rig.latest(after))] == [("t", 0, 60, 70, 0)]
 
@@ -688,9 +688,9 @@ def test_an_id_that_is_not_told_for_once_makes_no_topic_new() -> None:
     [
         (
             "AT_LEAST_ONCE",
-            "all of it is read from its earliest offsets, t-0 from offset 7: if its log was cut",
+            "all partitions of the topic are read from their earliest offsets, t-0 from offset 7. If a log was cut",
         ),
-        ("AT_MOST_ONCE", "t-0 goes on at its end, offset 7: if the topic is a new one"),
+        ("AT_MOST_ONCE", "t-0 is read on from its end, offset 7. If the topic is a new one"),
     ],
 )
 def test_what_can_not_be_told_is_said(guarantee: Any, says: str) -> None:
@@ -703,7 +703,11 @@ def test_what_can_not_be_told_is_said(guarantee: Any, says: str) -> None:
     spout.close()
     (text,) = reported
     assert "'t' was deleted and made again, or a log of it was cut" in text
-    assert "of t-0 up to offset 99" in text and "id of then or of now is not known" in text and says in text
+    assert (
+        "t-0 had been read up to offset 99" in text
+        and "could show which, but is unknown" in text
+        and says in text
+    )
 
 
 def test_ids_are_taken_over_into_a_checkpoint_of_before() -> None:

@@ -119,12 +119,12 @@ def test_decimals_have_their_digits() -> None:
 @pytest.mark.parametrize(
     ("path", "format", "schema", "options", "error"),
     [
-        (".", "orc", "n long", {}, "of format text, json, csv, parquet, not 'orc'"),
-        (".", "json", "n array<long>", {}, "has 'n array<long>', which is not of a type"),
-        (".", "json", "n long, m map<string,long>", {}, "has 'm map<string,long>', which is not of a type"),
+        (".", "orc", "n long", {}, "of the formats text, json, csv, parquet, got 'orc'"),
+        (".", "json", "n array<long>", {}, "has 'n array<long>', whose type"),
+        (".", "json", "n long, m map<string,long>", {}, "has 'm map<string,long>', whose type"),
         (".", "csv", "n long", {"multiLine": True}, "option 'multiLine' .* it knows delimiter, header"),
-        ("s3://bucket/in", "text", None, {}, "of this host, not s3://bucket/in"),
-        ("/no/such/folder", "text", None, {}, "finds no folder /no/such/folder"),
+        ("s3://bucket/in", "text", None, {}, "of this host, got s3://bucket/in"),
+        ("/no/such/folder", "text", None, {}, "finds no file or folder /no/such/folder"),
     ],
 )
 def test_a_source_that_only_spark_can_read_is_reported(

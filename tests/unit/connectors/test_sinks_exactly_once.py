@@ -49,7 +49,7 @@ def test_a_sink_has_state_where_batches_are_transactions(bolt: Any, kind: str) -
 def test_kafkas_transactions_need_batches_that_are_ones() -> None:
     """J5: where that is forbidden, it is said which bolt has them."""
     with pytest.raises(
-        InvalidTopologyError, match=r"bolt 'sink' has state, and stormspark\.exactly\.once is false"
+        InvalidTopologyError, match=r"bolt 'sink' has state, but stormspark\.exactly\.once is false"
     ):
         plan_topology(built(IN_TRANSACTIONS), {"stormspark.exactly.once": False})
 

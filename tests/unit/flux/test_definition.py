@@ -93,7 +93,7 @@ def test_below_zero_is_not_said():
         ("nmae: x", "1: a topology has no key 'nmae': did you mean 'name'?"),
         ("- a", "1: a topology must be a mapping, got a list"),
         ("type: spark", "1: type must be storm or heron (K22), got 'spark'"),
-        ("name: [a]", "1: name must be a text, got a list"),
+        ("name: [a]", "1: name must be a string, got a list"),
         ("config: [a]", "1: config must be a mapping, got a list"),
         ("spouts: {a: b}", "1: spouts must be a list, got a mapping"),
         ("spouts:\n- id: s", "2: spout 's' needs a className (K14)"),
@@ -144,7 +144,7 @@ def test_below_zero_is_not_said():
         ),
         (
             "components:\n- {id: c, className: C, constructorArgs: [ref: [a]]}",
-            "2: ref must be a text, got a list",
+            "2: ref must be a string, got a list",
         ),
         (
             "components:\n- {id: c, className: C, constructorArgs: [reflist: a]}",
@@ -177,7 +177,7 @@ def test_below_zero_is_not_said():
         ("workerHooks:\n- {id: h}", "2: worker hook 'h' needs a className"),
         ("topologySource: {methodName: m}", "1: topologySource needs a className"),
         ("topologySource: {className: c, parallelism: 1}", "1: topologySource has no key 'parallelism'"),
-        ("classNames: {a: [b]}", "1: the Python class for 'a' must be a text"),
+        ("classNames: {a: [b]}", "1: the Python class for 'a' must be a string"),
     ],
 )
 def test_what_does_not_belong_there_is_refused(text, told):

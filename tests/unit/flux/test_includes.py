@@ -49,7 +49,7 @@ def test_what_is_there_already_wins(load_including, caplog):
     assert (topology.name, topology.conf["topology.workers"]) == ("own", 3)
     assert topology.components["count"].type_name == "TestGlobalCount"
     assert (
-        "topology.yaml:6: the bolt 'count' of shared.yaml is ignored, it is defined already (K17)"
+        "topology.yaml:6: the bolt 'count' of shared.yaml is ignored, because it is defined already (K17)"
         in caplog.text
     )
     assert "the setting 'topology.workers' of shared.yaml is ignored" in caplog.text

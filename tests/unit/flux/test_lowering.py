@@ -161,10 +161,14 @@ def test_worker_hooks_are_added_in_their_order(load):
         (
             ALL + "topologySource: {className: tests.unit.flux.parts.Source}",
             5,
-            "spouts and bolts and streams can't be there too (K13)",
+            "the file can't have spouts and bolts and streams too (K13)",
         ),
         (ALL.replace("to: count", "to: cuont"), 4, "there is no bolt 'cuont': did you mean 'count'? (K16)"),
-        (ALL.replace("to: count", "to: words"), 4, "a stream ends at bolts, and 'words' is a spout (K16)"),
+        (
+            ALL.replace("to: count", "to: words"),
+            4,
+            "a stream must end at a bolt, and 'words' is a spout (K16)",
+        ),
         (
             ALL.replace("from: words", "from: wrods"),
             4,
@@ -190,7 +194,7 @@ def test_worker_hooks_are_added_in_their_order(load):
             2,
             "number of tasks must be a positive integer, got 0",
         ),
-        (ALL.replace("id: words", "id: count"), 3, "the id 'count' is that of a spout already, declared at"),
+        (ALL.replace("id: words", "id: count"), 3, "a spout has the id 'count' already, declared at"),
         (
             ALL + "config:\n  mine: 1\n  topology.workers: two",
             7,
@@ -286,7 +290,7 @@ def test_a_source_may_refer_to_components(load):
         ("Source, methodName: getTopolgy", "has no method getTopolgy (K21): did you mean 'getTopology'?"),
         (
             "Source, methodName: givesNothing",
-            "must give a Topology or a TopologyBuilder (K21), got None of type NoneType",
+            "must return a Topology or a TopologyBuilder (K21), got None of type NoneType",
         ),
         ("Source, methodName: takesNothing", "takes_nothing must take one argument, the configuration (K21)"),
         ("Source, methodName: raises", "raises raised OSError: no such table\n  at "),
@@ -321,9 +325,9 @@ config:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ("7", "is a list of mappings with an id"),
+        ("7", "must be a list of mappings with an id"),
         ("{id: words, ram: much}", "an amount such as 256MB (K22), got 'much'"),
-        ("{id: words, cpu: x}", "the cpu of 'words' is a number of cores"),
+        ("{id: words, cpu: x}", "the cpu of 'words' must be a number of cores"),
     ],
 )
 def test_heron_s_resources_are_checked(load, entry, told):

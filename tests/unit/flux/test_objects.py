@@ -97,7 +97,7 @@ constructorArgs:
             "constructorArgs: [a, 1, maybe]",
             "Thing takes (name='', share=0.0, on=False, *rest): on must be true or false, got 'maybe'",
         ),
-        ("constructorArgs: [1]", "name must be a text, got 1"),
+        ("constructorArgs: [1]", "name must be a string, got 1"),
         ("constructorArgs: [a, true]", "share must be a number, got True"),
         (
             "factory: ofColor\nfactoryArgs: [GREEN]",
@@ -156,7 +156,7 @@ def test_a_cycle_of_references_is_refused(wrong):
         "- {id: other, className: tests.unit.flux.parts.Thing, properties: [{name: camelCase, ref: made}]}\n",
     )
     assert "topology.yaml:3: ref 'made' is declared at" in message
-    assert "topology.yaml:4, after what refers to it (K14): move it further up" in message
+    assert "topology.yaml:4, after the component that refers to it (K14): move it further up" in message
 
 
 def test_a_module_is_no_component(wrong):

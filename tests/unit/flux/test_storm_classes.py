@@ -97,7 +97,7 @@ def test_topics_may_be_a_pattern(made):
     [
         (
             "{name: setFirstPollOffsetStrategy, args: [SOMEWHERE]}",
-            "'SOMEWHERE'; there are EARLIEST, LATEST",
+            "'SOMEWHERE'; choose one of EARLIEST, LATEST",
         ),
         (
             "{name: setProcessingGuarantee, args: [at_least_once]}",
@@ -105,7 +105,7 @@ def test_topics_may_be_a_pattern(made):
         ),
         (
             "{name: setTupleListener, args: [x]}",
-            "there are no tuple listeners here (K1): give a subclass of KafkaSpout",
+            "there are no tuple listeners here (K1): use a subclass of KafkaSpout",
         ),
         (
             "{name: setMaxUncommittedOffsets, args: [0]}",
@@ -124,7 +124,7 @@ def test_unknown_config_methods_of_the_kafka_builder_are_refused(made, method, t
 def test_a_configuration_takes_a_builder(made):
     """K1: KafkaSpoutConfig's constructor."""
     with pytest.raises(
-        InvalidTopologyError, match=r"KafkaSpoutConfig takes a KafkaSpoutConfig\$Builder, as a ref"
+        InvalidTopologyError, match=r"KafkaSpoutConfig needs a KafkaSpoutConfig\$Builder, as a ref"
     ):
         made(f"className: {KAFKA}\nconstructorArgs: [x]")
 
@@ -247,7 +247,7 @@ def test_hdfs_bolt_writes_files(write, tmp_path, rotation, names, expected):
         (
             "bolt.format.SimpleFileNameFormat",
             "[{name: withTimeFormat, args: [EEE]}]",
-            "'EEE' has EEE; here there are yyyy",
+            "'EEE' has EEE; it may only have yyyy",
         ),
     ],
 )
@@ -319,7 +319,7 @@ def test_n_grouping_needs_n_tasks():
     grouping = named("org.apache.storm.testing.NGrouping")(2)
     grouping.prepare(context, GlobalStreamId("words", "default"), [4, 5, 6])
     assert grouping.choose_tasks(1, ("x",)) == [4, 5]
-    with pytest.raises(InvalidTopologyError, match=r"NGrouping\(4\) needs so many tasks, and 'count' has 3"):
+    with pytest.raises(InvalidTopologyError, match=r"NGrouping\(4\) needs 4 tasks, but 'count' has 3"):
         named("org.apache.storm.testing.NGrouping")(4).prepare(
             context, GlobalStreamId("words", "default"), [4, 5, 6]
         )

@@ -96,7 +96,7 @@ def test_a_field_must_be_one_of_the_stream() -> None:
     """A field that the stream does not declare is rejected, with the fields that it declares (D1, J5)."""
     with pytest.raises(
         InvalidTopologyError,
-        match=r"'wrod' of stream 'words' of 'split', which declares 'word', 'n', 'tags' only",
+        match=r"'wrod' of stream 'words' of 'split', which declares only 'word', 'n', 'tags'",
     ):
         chooser(FieldsGrouping(["n", "wrod"]))
 

@@ -133,7 +133,8 @@ def test_keys_of_a_dict_are_strings_to_json() -> None:
 def test_a_value_without_a_stable_hash_is_refused(value: Any, index: Callable[[Any], int]) -> None:
     """A value without a stable hash is rejected, with what to put in the field (D2)."""
     with pytest.raises(
-        ValueNotHashableError, match=r"can't route by a value of type .*\(D2\)\. Put in the field"
+        ValueNotHashableError,
+        match=r"can't route by a value of type .*\(D2\)\. Put its identity into the field",
     ):
         index(value)
 

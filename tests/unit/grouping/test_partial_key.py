@@ -137,7 +137,7 @@ def test_without_fields_the_first_value_must_have_a_text(value: Any) -> None:
 
 def test_without_fields_the_stream_must_have_some() -> None:
     """Without named fields, a stream that declares no fields is rejected (D12)."""
-    with pytest.raises(InvalidTopologyError, match="'default' of 'split', which declares no fields"):
+    with pytest.raises(InvalidTopologyError, match="'default' of 'split', but that declares no fields"):
         PartialKeyGrouping().chooser(GroupingContext("split", "default", (), 2, TASKS, (), Random(1)))
 
 
@@ -148,7 +148,8 @@ def test_mistakes_in_fields_are_reported() -> None:
     ):
         PartialKeyGrouping(["n", "word", "n"])
     with pytest.raises(
-        InvalidTopologyError, match=r"partial key grouping takes field 'wrod' .* declares 'word', 'n', 'tags'"
+        InvalidTopologyError,
+        match=r"partial key grouping uses field 'wrod' .* declares only 'word', 'n', 'tags'",
     ):
         chooser(PartialKeyGrouping("wrod"))
 

@@ -128,9 +128,11 @@ def test_a_name_that_runs_already_is_refused() -> None:
     """A name that runs already is rejected, and so is killing a name that does not run (A14)."""
     with LocalCluster(simulated_time=True) as cluster:
         cluster.submit_topology("kept", {}, kept(1))
-        with pytest.raises(InvalidTopologyError, match="'kept' runs already"):
+        with pytest.raises(InvalidTopologyError, match="'kept' is already running"):
             cluster.submit_topology("kept", {}, kept(1))
-        with pytest.raises(LookupError, match="no topology named 'other' runs here; there are 'kept'"):
+        with pytest.raises(
+            LookupError, match="no topology named 'other' runs here; the running topologies are: 'kept'"
+        ):
             cluster.kill_topology("other")
 
 

@@ -38,7 +38,7 @@ def test_a_name_that_runs_is_refused_until_its_topology_has_ended(started):
     """A14, J5: Storm's AlreadyAliveException."""
     started.append(submit(named("once")))
     with pytest.raises(
-        TopologyAlreadyRunningError, match=r"a topology named 'once' runs already \(A14\); end it first"
+        TopologyAlreadyRunningError, match=r"a topology named 'once' is already running \(A14\); end it first"
     ):
         submit(named("once"))
     started.append(submit(named("another")))
@@ -59,7 +59,7 @@ def test_each_cluster_has_names_of_its_own():
     with LocalCluster(simulated_time=True) as one, LocalCluster(simulated_time=True) as other:
         one.submit_topology("same", {}, named("x"))
         other.submit_topology("same", {}, named("x"))
-        with pytest.raises(TopologyAlreadyRunningError, match="'same' runs already"):
+        with pytest.raises(TopologyAlreadyRunningError, match="'same' is already running"):
             one.submit_topology("same", {}, named("x"))
         one.kill_topology("same")
         one.submit_topology("same", {}, named("x"))
@@ -68,7 +68,9 @@ def test_each_cluster_has_names_of_its_own():
 def test_a_name_that_does_not_run_can_not_be_killed():
     """A14, J5: Storm's NotAliveException."""
     with LocalCluster(simulated_time=True) as cluster:
-        with pytest.raises(TopologyNotAliveError, match="no topology named 'x' runs here; there are none"):
+        with pytest.raises(
+            TopologyNotAliveError, match="no topology named 'x' runs here; the running topologies are: none"
+        ):
             cluster.kill_topology("x")
         cluster.submit_topology("y", {}, named("y"))
         with pytest.raises(LookupError, match="there are 'y'"):

@@ -21,7 +21,7 @@ from stormspark.grouping import key_memo
 from stormspark.local import LocalTopology, SimulatedClock
 from stormspark.metrics import CountMetric, TopologyStatistics
 from stormspark.plan import plan_topology
-from stormspark.worker.stories import stories
+from stormspark.worker.stories import story_lines
 
 _BATCHES = int(os.environ.get("SOAK_BATCHES", "400"))
 _WARM_UP = max(1000, _BATCHES // 5)
@@ -164,7 +164,7 @@ def measured(exactly_once: bool) -> tuple[Size, Size, TopologyStatistics]:
     """This process after a while, and after many more batches; and what the topology did."""
     logging.disable(logging.CRITICAL)
     # What is bounded is full before the first look.
-    key_memo.MOST_KEYS, stories._KEPT = 100, 20
+    key_memo.MOST_KEYS, story_lines._KEPT = 100, 20
     running = topology(**{"stormspark.exactly.once": True} if exactly_once else {})
 
     def run(batches: int) -> Size:

@@ -83,11 +83,11 @@ def test_a_replay_begins_from_the_value_before_also_without_a_journal():
 def test_only_the_batch_that_has_begun_is_committed(make):
     """Only the batch that has begun can be committed; the error says which one that is (G14)."""
     counts = make(MemoryBackingMap())
-    with pytest.raises(StateError, match="batch 3 can't be committed, none has begun"):
+    with pytest.raises(StateError, match="batch 3 can't be committed, because none has begun"):
         counts.commit(3)
     counts.begin_commit(2)
     with pytest.raises(
-        StateError, match=r"batch 3 can't be committed, batch 2 has begun; call begin_commit\(3\)"
+        StateError, match=r"batch 3 can't be committed, because batch 2 has begun; call begin_commit\(3\)"
     ):
         counts.commit(3)
 
@@ -222,7 +222,7 @@ def test_a_cache_remembers_no_write_that_failed():
 
 def test_a_cache_of_no_size_is_refused():
     """A cache must hold one entry at least (G14)."""
-    with pytest.raises(ValueError, match="a cache holds one entry at least, got size 0"):
+    with pytest.raises(ValueError, match="a cache must hold at least one entry, got size 0"):
         CachedMap(MemoryBackingMap(), 0)
 
 

@@ -209,7 +209,7 @@ def test_a_value_that_can_not_be_stored_is_named(engine):
         SerializationError, match=r"table 'counts': the value of key \[\"a\"\], of type set, can't be stored"
     ):
         rows.multi_put([("a",)], [{1}])
-    with pytest.raises(SerializationError, match="has 602 characters as JSON, and table 'counts' takes 512"):
+    with pytest.raises(SerializationError, match="has 602 characters as JSON, but table 'counts' allows 512"):
         rows.multi_get(["a" * 600])
 
 
@@ -223,7 +223,7 @@ def test_a_value_that_can_not_be_stored_is_named(engine):
 )
 def test_a_map_of_another_kind_is_refused(engine, kind, value):
     """A value that belongs to another kind of state is rejected (G15)."""
-    with pytest.raises(StateError, match=f"table 'counts' holds {kind.value} state, and got a"):
+    with pytest.raises(StateError, match=f"table 'counts' holds {kind.value} state, but got a"):
         SqlBackingMap(engine, "counts", kind).multi_put(["a"], [value])
 
 

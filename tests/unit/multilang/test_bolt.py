@@ -52,12 +52,12 @@ def test_a_child_that_wants_task_ids_is_known_from_then_on() -> None:
     """I8, I14: what it says is done at once; what others say may wait for some milliseconds."""
     with Obedient() as rig:
         rig.do("echo", 1)
-        assert not rig.bolt.asks
+        assert not rig.bolt.waits_for_answer
         rig.do("emit", {"tuple": ["x", 1]})
-        assert rig.bolt.asks
+        assert rig.bolt.waits_for_answer
         rig.do("echo", 1)
-        assert rig.bolt.asks
-    assert not rig.bolt.asks
+        assert rig.bolt.waits_for_answer
+    assert not rig.bolt.waits_for_answer
 
 
 def test_a_child_is_told_its_configuration_and_its_place() -> None:
@@ -273,7 +273,7 @@ def test_a_metric_that_nobody_has_registered_is_kept_and_told_once(caplog: pytes
         for value in (1, 2):
             rig.do("say", {"command": "metrics", "name": "words", "params": value})
         assert rig.context.metrics["multilang"].get_value_and_reset() == {"words": 2}
-    assert caplog.text.count("metric 'words' is not among") == 1
+    assert caplog.text.count("metric 'words' is not in metrics=") == 1
 
 
 def test_big_integers_are_kept_exactly() -> None:
@@ -320,7 +320,7 @@ def test_what_comes_before_a_tuple_that_can_not_be_told_is_taken() -> None:
             given: list[Any] = [(tup.values, source, tup) for tup in tuples]
             given[2:2] = [(values, source, None)]
             assert rig.bolt.execute_all(given, 1.0) == 2
-            with pytest.raises(ReportedFailedException, match="can't be told to the child in JSON"):
+            with pytest.raises(ReportedFailedException, match="can't be sent to the child in JSON"):
                 rig.bolt.execute_all(given[2:], 2.0)
             assert rig.bolt.execute_all(given[3:], 3.0) == 1
             rig.settle()
@@ -356,7 +356,7 @@ def test_answers_that_can_only_be_one_are_there_before_the_question(monkeypatch:
             rig.do("emit", {"tuple": ["x", 0]})
             rig.do("lists")
             assert json.loads(rig.last()) == [[4, 5]] * (AHEAD + n)
-        assert not rig.bolt.asks
+        assert not rig.bolt.waits_for_answer
 
 
 def test_no_more_tuples_are_sent_ahead_than_asked_for() -> None:
@@ -461,11 +461,11 @@ def test_it_can_be_subclassed_as_in_storm() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [
-        (["python3 split.py"], {}, "a command is a list of words"),
-        ([[]], {}, "a command is a list of words"),
-        ([["python3", 1]], {}, "a command is a list of words"),
-        ([["true"], "word"], {}, "outputs are the fields of the default stream"),
-        ([["true"]], {"env": {"N": 1}}, "env are texts by name, got 'N': 1"),
+        (["python3 split.py"], {}, "a command must be a list of words"),
+        ([[]], {}, "a command must be a list of words"),
+        ([["python3", 1]], {}, "a command must be a list of words"),
+        ([["true"], "word"], {}, "outputs must be the fields of the default stream"),
+        ([["true"]], {"env": {"N": 1}}, "env must map names to strings, got 'N': 1"),
     ],
 )
 def test_a_wrong_command_of_a_child_is_refused_with_the_users_line(

@@ -34,8 +34,8 @@ def error_of(rig: Obedient) -> str:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"command": "dance"}, "a bolt says emit, ack, fail, log, error, metrics or sync"),
-        ({"commando": "emit"}, "a bolt says"),
+        ({"command": "dance"}, "a bolt may send emit, ack, fail, log, error, metrics or sync"),
+        ({"commando": "emit"}, "a bolt may send"),
         ({"command": "ack", "id": "77"}, "there is no tuple '77', or it was acked or failed already"),
         ({"command": "ack", "id": 1}, "there is no tuple 1"),
         ({"command": "ack", "id": [1]}, "unhashable"),
@@ -43,12 +43,12 @@ def error_of(rig: Obedient) -> str:
         ({"command": "emit", "tuple": [1, 2], "anchors": ["77"]}, "there is no tuple '77' to anchor to"),
         ({"command": "emit", "tuple": [1, 2], "stream": "none"}, "Unknown stream ID 'none'"),
         ({"command": "emit", "tuple": [1]}, "wrong number of fields (A12): expected 2 (what, value), got 1"),
-        ({"command": "emit", "tuple": "ab"}, "a tuple is a list of values, got 'ab'"),
-        ({"command": "emit"}, "a tuple is a list of values, got None"),
+        ({"command": "emit", "tuple": "ab"}, "a tuple must be a list of values, got 'ab'"),
+        ({"command": "emit"}, "a tuple must be a list of values, got None"),
         ({"command": "emit", "tuple": [1, 2], "task": 4}, "not declared direct"),
-        ({"command": "emit", "tuple": [1, 2], "task": "4"}, "a task is a number, got '4'"),
-        ({"command": "metrics", "params": 1}, "a metric has a name"),
-        ([1, 2], "a bolt says"),
+        ({"command": "emit", "tuple": [1, 2], "task": "4"}, "a task must be a number, got '4'"),
+        ({"command": "metrics", "params": 1}, "a metric must have a name"),
+        ([1, 2], "a bolt may send"),
     ],
 )
 def test_what_a_child_may_not_say_ends_it_and_is_quoted(said: Any, why: str) -> None:
@@ -78,7 +78,7 @@ def test_prints_between_messages_are_errors_that_quote_them(noise: str) -> None:
     with Obedient() as rig:
         rig.give("write", noise)
         error = error_of(rig)
-        assert repr(noise.splitlines()[0]) in error and "it is no JSON" in error
+        assert repr(noise.splitlines()[0]) in error and "it is not JSON" in error
         assert "print to stderr" in error
 
 
@@ -97,13 +97,13 @@ def test_a_child_that_dies_is_told_with_its_last_words() -> None:
         rig.give("die", 3)
         error = error_of(rig)
         assert "ended with exit code 3" in error
-        assert "what it said last on stderr:\n  Traceback: it was too much" in error
+        assert "its last lines on stderr:\n  Traceback: it was too much" in error
     with Obedient() as rig:
         rig.give("kill")
         assert "was killed by SIGKILL" in error_of(rig)
     with Obedient() as rig:
         rig.give("close")
-        assert "closed its output and went on" in error_of(rig)
+        assert "closed its output, but did not end" in error_of(rig)
 
 
 def test_only_the_last_lines_of_stderr_are_shown() -> None:
@@ -246,9 +246,9 @@ def test_there_is_one_reaper_a_process() -> None:
 @pytest.mark.parametrize(
     ("start", "said"),
     [
-        ("exit", "ended with exit code 7\nwhat it said last on stderr:\n  no such library"),
-        ("noise", "said 'starting up': it is no JSON"),
-        ("emit", 'said {"command": "emit", "tuple": [1]}: expected its process id first'),
+        ("exit", "ended with exit code 7\nits last lines on stderr:\n  no such library"),
+        ("noise", "sent 'starting up': it is not JSON"),
+        ("emit", 'sent {"command": "emit", "tuple": [1]}: its first message must be its process id'),
     ],
 )
 def test_a_child_that_does_not_begin_well_stops_the_topology(start: str, said: str) -> None:

@@ -371,7 +371,7 @@ def test_what_is_no_message_is_quoted(written: bytes, quoted: str) -> None:
         *read, bad = Json().feed(before + written)
         assert len(read) == bool(before)
         assert isinstance(bad, Unreadable)
-        assert bad.quoted == quoted and "no JSON" in bad.why
+        assert bad.quoted == quoted and "not JSON" in bad.why
 
 
 def test_what_has_begun_is_shown() -> None:

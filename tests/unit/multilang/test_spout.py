@@ -62,10 +62,10 @@ def test_a_spout_is_asked_and_told_in_turn(caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("die",), "ended with exit code 4\nwhat it said last on stderr:\n  no more"),
-        (("odd", "print me"), "said 'print me': it is no JSON"),
-        (("odd", '{"command": "ack"}\nend'), "a spout says emit, log, error, metrics or sync"),
-        (("odd", "{}\nend"), 'a message is an object with a "command"'),
+        (("die",), "ended with exit code 4\nits last lines on stderr:\n  no more"),
+        (("odd", "print me"), "sent 'print me': it is not JSON"),
+        (("odd", '{"command": "ack"}\nend'), "a spout may send emit, log, error, metrics or sync"),
+        (("odd", "{}\nend"), 'a message must be an object with a "command"'),
         (("odd", '{"command": "emit", "tuple": [1, 2]}\nend'), "wrong number of fields"),
         (("odd", '{"command": "emit", "tuple": [1], "stream": "no"}\nend'), "Unknown stream ID"),
     ],

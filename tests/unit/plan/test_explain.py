@@ -25,10 +25,10 @@ workers
   worker 1: count[2]=5, count[3]=6, words[0]=8
 
 a batch
-  superstep 0: spouts are asked; tuples run on inside their worker
+  superstep 0: spouts emit; tuples travel on inside their worker
   repartitionById(2, worker) -> superstep 1
   repartitionById(2, worker) -> superstep 2
-  repartitionById(2, worker) -> superstep 3 (acks come home, the report goes to the driver)"""
+  repartitionById(2, worker) -> superstep 3 (acks come home, the reports go to the driver)"""
 
 MERMAID = """\
 flowchart LR
@@ -57,5 +57,5 @@ def test_a_spout_that_spark_reads_for_is_shown_as_such() -> None:
     text = explain_text(plan)
     assert "1 worker, one exchange, for the report" in text
     assert "spout lines: 1 task, ids 2, read by Spark" in text
-    assert "superstep 0: rows of Spark's sources come, spouts are asked" in text
+    assert "superstep 0: rows of Spark's sources arrive, spouts emit" in text
     assert plan.last_superstep == 1

@@ -108,8 +108,8 @@ def test_a_loop_counts_once() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "a.b", "a:b", "a\\b"])
 def test_names_as_storm_wants_them(name: str) -> None:
-    """A topology's name must not be empty nor contain a character that Storm forbids (A14)."""
-    with pytest.raises(InvalidTopologyError, match="name must not be empty nor contain"):
+    """A topology's name must not be empty or contain a character that Storm forbids (A14)."""
+    with pytest.raises(InvalidTopologyError, match="name must not be empty or contain"):
         plan_topology(chain(name=name))
 
 
@@ -154,7 +154,7 @@ def test_direct_grouping_needs_a_direct_stream() -> None:
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
     builder.set_bolt("count", TestWordCounter()).direct_grouping("words")
-    assert "it is not declared direct" in refused(builder)
+    assert "the stream is not declared as direct" in refused(builder)
 
 
 def test_a_conf_that_is_no_json_is_refused() -> None:

@@ -79,7 +79,7 @@ def line_of(folder: Path, text: str, file: str = "Main.java") -> int:
     return number
 
 
-def told(topology: TopologyFound | Findings, kind: str, pattern: str) -> list[Statement]:
+def reported(topology: TopologyFound | Findings, kind: str, pattern: str) -> list[Statement]:
     """The statements of a kind that match."""
     return [one for one in topology.statements if one.kind == kind and re.search(pattern, one.text)]
 

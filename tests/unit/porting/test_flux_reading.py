@@ -1,6 +1,6 @@
 """Flux files: read by the reader that runs them; classes are looked for without importing them."""
 
-from tests.unit.porting.reading import graph_read, line_of, read_files, told
+from tests.unit.porting.reading import graph_read, line_of, read_files, reported
 
 TOPOLOGY = """
 name: "words"
@@ -56,28 +56,30 @@ def test_a_flux_file(tmp_path):
         ("count", "errors", "python", "shuffle", ""),
         ("count", "default", "registered", "custom", ""),
     }
-    assert told(topology, "note", "bolt 'alone' subscribes to nothing")
-    assert told(topology, "note", "topology.kryo.register changes nothing")
-    assert told(topology, "change", "topology.message.timeout.secs of 'count' can't be set for one component")
-    [substituted] = told(topology, "note", "a value is substituted")
+    assert reported(topology, "note", "bolt 'alone' subscribes to nothing")
+    assert reported(topology, "note", "topology.kryo.register changes nothing")
+    assert reported(
+        topology, "change", "topology.message.timeout.secs of 'count' can't be set for one component"
+    )
+    [substituted] = reported(topology, "note", "a value is substituted")
     assert substituted.todo == "run with --filter"
 
 
 def test_classes_are_known_or_not(tmp_path):
     """Of Storm, registered, of the project; what nothing stands for is named with its line."""
     [topology] = read_files(tmp_path, {"words.yaml": TOPOLOGY, **BESIDE}).topologies
-    runs = [one.text for one in told(topology, "runs", ".")]
+    runs = [one.text for one in reported(topology, "runs", ".")]
     assert {text.partition(":")[0] for text in runs} == {
         "component 'fields'",
         "spout 'words'",
         "bolt 'python'",
         "bolt 'registered'",
     }
-    assert len(told(topology, "change", "nothing stands for the class")) == 3
-    [count] = told(topology, "change", "com.acme.CountBolt")
+    assert len(reported(topology, "change", "no Python is known for the class")) == 3
+    [count] = reported(topology, "change", "com.acme.CountBolt")
     assert str(count.place) == f"words.yaml:{line_of(tmp_path, 'CountBolt', 'words.yaml')}"
     assert "classNames:" in count.todo
-    [near] = told(topology, "change", "TestWordCounte")
+    [near] = reported(topology, "change", "TestWordCounte")
     assert near.todo.startswith("did you mean org.apache.storm.testing.TestWordCounter?")
 
 
@@ -91,6 +93,6 @@ def test_a_file_that_is_wrong_is_named_and_others_are_read(tmp_path):
         },
     )
     assert [one.name for one in findings.topologies] == ["words"]
-    [bad] = told(findings, "unread", "tag")
+    [bad] = reported(findings, "unread", "tag")
     assert str(bad.place) == "bad.yaml:4"
     assert findings.files == {"flux": 2}

@@ -3,7 +3,7 @@
 import pytest
 
 from stormspark.porting.findings import Unresolved
-from tests.unit.porting.reading import IMPORTS, graph_read, line_of, read_files, read_main, told
+from tests.unit.porting.reading import IMPORTS, graph_read, line_of, read_files, read_main, reported
 
 pytest.importorskip("tree_sitter_java")
 
@@ -135,7 +135,7 @@ def test_code_that_no_main_reaches_is_read_too(tmp_path):
     }}"""
     first, second = read_files(tmp_path, {"Factory.java": source}).topologies
     assert graph_read(first)[0] == {"words": ("spout", 3, 3)}
-    assert first.name == "factory" and told(first, "unread", "not seen to be submitted")
+    assert first.name == "factory" and reported(first, "unread", "no code was found that submits it")
     assert graph_read(second)[0] == {"more": ("spout", 1, 1)}
 
 
@@ -156,12 +156,14 @@ def test_what_arguments_decide_is_said(tmp_path):
         """,
     )
     assert topology.name == "words"
-    assert told(topology, "note", r"its name is another one if args\.length > 0")
+    assert reported(topology, "note", r"its name is different if args\.length > 0")
     lines, split, _ = topology.components
-    assert lines.parallelism == 3 and told(topology, "note", "parallelism of spout 'lines' is another one")
-    [unread] = told(topology, "unread", "parallelism of bolt 'split'")
-    assert split.parallelism is None and unread.place == split.place and "skeleton has 1" in unread.todo
-    assert told(topology, "note", r"bolt 'print' is added only if args\.length > 3")
+    assert lines.parallelism == 3 and reported(topology, "note", "parallelism of spout 'lines' is different")
+    [unread] = reported(topology, "unread", "parallelism of bolt 'split'")
+    assert (
+        split.parallelism is None and unread.place == split.place and "skeleton, which has 1" in unread.todo
+    )
+    assert reported(topology, "note", r"bolt 'print' is added only if args\.length > 3")
     assert topology.settings[0].value == Unresolved("args[1]")
     assert not topology.complete
 
@@ -181,11 +183,13 @@ def test_loops_are_said_and_nothing_is_guessed(tmp_path):
     )
     [split] = [one for one in topology.components if one.id is None]
     assert split.place.line == line_of(tmp_path, 'builder.setBolt("split" + i')
-    [unread] = told(topology, "unread", "is added in a loop, for .*how often can't be told")
+    [unread] = reported(topology, "unread", "is added in a loop, for .*the number of times can't be made out")
     assert unread.place == split.place
     [input_] = topology.components[1].inputs
     assert input_.source is None and not input_.resolved
-    assert told(topology, "unread", r"a subscription of bolt 'all' can't be told: source \"split\" \+ i")
+    assert reported(
+        topology, "unread", r"a subscription of bolt 'all' can't be made out: source \"split\" \+ i"
+    )
 
 
 @pytest.mark.parametrize("flag", ["true", "Names.ON", "null != this"])
@@ -200,7 +204,7 @@ def test_branches_that_are_certain(tmp_path, flag):
         "interface Names { boolean ON = !false; }",
     )
     assert [one.id for one in topology.components] == ["yes"]
-    assert not told(topology, "note", "only if")
+    assert not reported(topology, "note", "only if")
 
 
 def test_the_configuration(tmp_path):
@@ -234,10 +238,10 @@ def test_the_configuration(tmp_path):
         ("topology.max.spout.pending", "lines"): 10,
         ("topology.debug", "lines"): False,
     }
-    [wrong] = told(topology, "change", "topology.wrokers is a key of neither")
+    [wrong] = reported(topology, "change", "topology.wrokers is a key of neither")
     assert wrong.todo == "did you mean topology.workers?"
     assert str(wrong.place) == f"Main.java:{line_of(tmp_path, 'wrokers')}"
-    assert told(topology, "note", "metrics.consumer.register changes nothing here")
+    assert reported(topology, "note", "metrics.consumer.register changes nothing here")
 
 
 def test_what_a_component_declares_follows_from_how_it_is_made(tmp_path):
@@ -278,7 +282,7 @@ def test_what_a_component_declares_follows_from_how_it_is_made(tmp_path):
     assert declared["two"] == [("nothing",)]
     assert declared["three"] == [("other",)]
     assert declared["four"] == [None]
-    assert told(topology, "unread", "fields of stream 'default' of bolt 'four' can't be told")
+    assert reported(topology, "unread", "fields of stream 'default' of bolt 'four' can't be made out")
     ticks = {one.component: one.value for one in topology.settings}
     assert ticks == {"one": 60, "two": 5, "three": 5, "four": 60}
 
@@ -316,14 +320,18 @@ def test_what_a_class_does(tmp_path):
         }
         """,
     )
-    [untracked] = told(topology, "note", "Untracked emits without message ids")
+    [untracked] = reported(topology, "note", "Untracked emits without message ids")
     assert untracked.place is not None and untracked.place.line == line_of(tmp_path, 'out.emit("errors"')
-    [unanchored] = told(topology, "note", "emits without an anchor")
+    [unanchored] = reported(topology, "note", "emits without an anchor")
     assert "Careless" in unanchored.text and unanchored.place is not None
     assert unanchored.place.line == line_of(tmp_path, 'emit("late"')
-    assert [one.text[:8] for one in told(topology, "note", "acks and fails nothing")] == ["Careless"]
-    assert told(topology, "note", "Careless tells ticks") and told(topology, "note", "Careless uses threads")
-    assert not told(topology, "note", "Careful")
+    assert [one.text for one in reported(topology, "note", "no call of ack or fail was found in")] == [
+        "no call of ack or fail was found in Careless: without one, its tuples time out, as in Storm"
+    ]
+    assert reported(topology, "note", "Careless checks for ticks") and reported(
+        topology, "note", "Careless uses threads"
+    )
+    assert not reported(topology, "note", "Careful")
     careful = topology.components[-1].does
     line = line_of(tmp_path, "collector.ack(tuple)")
     assert careful == (
@@ -334,7 +342,7 @@ def test_what_a_class_does(tmp_path):
 
 
 def test_shells_and_stock_components_run(tmp_path):
-    """A child's command is told; what stands for a stock component too."""
+    """The report has a child's command, and the class that replaces a stock component."""
     topology = read_main(
         tmp_path,
         """
@@ -354,7 +362,7 @@ def test_shells_and_stock_components_run(tmp_path):
     runs = [one.text for one in topology.statements if one.kind == "runs"]
     assert len(runs) == 2
     assert "stormspark.testing.TestWordSpout" in runs[0] and "`python3 split.py`" in runs[1]
-    assert not told(topology, "change", ".")
+    assert not reported(topology, "change", ".")
 
 
 def test_lambdas(tmp_path):
@@ -372,7 +380,7 @@ def test_lambdas(tmp_path):
     assert ids.streams is not None and ids.streams[0].fields == ("lambda",) and ids.parallelism == 2
     assert parts.streams is not None and parts.streams[0].fields == ("a", "b") and parts.parallelism == 3
     assert printed.streams == ()
-    assert len(told(topology, "change", "is a lambda")) == 3
+    assert len(reported(topology, "change", "is a lambda")) == 3
 
 
 def test_transactional_topologies(tmp_path):
@@ -432,11 +440,11 @@ def test_unsupported_parts_of_storm_are_listed(tmp_path):
     assert [one.parallelism for one in drpc.components] == [4, 2]
     assert drpc.components[1].inputs[0].source == "bolt-0" and drpc.components[1].inputs[0].fields == ("id",)
     assert (
-        told(drpc, "change", "no DRPC")
-        and told(trident, "change", "no Trident")
-        and told(streams, "change", "Streams API")
+        reported(drpc, "change", "no DRPC")
+        and reported(trident, "change", "no Trident")
+        and reported(streams, "change", "Streams API")
     )
-    assert [one.text.partition("(")[0] for one in told(trident, "note", r"\(")][:3] == [
+    assert [one.text.partition("(")[0] for one in reported(trident, "note", r"\(")][:3] == [
         "newStream",
         "each",
         "groupBy",
@@ -461,7 +469,7 @@ public class Broken {{
     )
     findings = read_files(tmp_path, {"Broken.java": broken, "Good.java": good})
     assert "good" in [topology.name for topology in findings.topologies]
-    wrong = told(findings, "unread", "syntax error")
+    wrong = reported(findings, "unread", "syntax error")
     assert wrong and wrong[0].place is not None and str(wrong[0].place).startswith("Broken.java:")
     assert abs(wrong[0].place.line - line_of(tmp_path, "void wrong", "Broken.java")) <= 1
 
@@ -505,7 +513,7 @@ def test_a_builder_that_leaves_the_project(tmp_path):
         com.acme.Wiring.add(builder);
         """,
     )
-    [unread] = told(topology, "unread", r"handed to add\(\)")
+    [unread] = reported(topology, "unread", r"passed to add\(\)")
     assert unread.place is not None and unread.place.line == line_of(tmp_path, "com.acme")
 
 
@@ -546,17 +554,17 @@ def test_what_a_branch_may_change_is_not_taken_for_sure(tmp_path):
         """,
     )
     lines, a, b, c = topology.components
-    assert lines.parallelism == 3 and told(
+    assert lines.parallelism == 3 and reported(
         topology, "note", r"parallelism of spout 'lines' .* if args.length > 7"
     )
-    assert told(topology, "note", r"spout 'lines' is another one if args.length > 8")
-    assert a.inputs[0].fields is None and told(
-        topology, "unread", "a subscription of bolt 'a' can't be told: fields"
+    assert reported(topology, "note", r"spout 'lines' is a different object if args.length > 8")
+    assert a.inputs[0].fields is None and reported(
+        topology, "unread", "a subscription of bolt 'a' can't be made out: fields"
     )
-    assert told(topology, "note", r"withLag\(\) of bolt 'b' is called only if args.length > 9")
+    assert reported(topology, "note", r"withLag\(\) of bolt 'b' is called only if args.length > 9")
     assert (a.streams, b.streams, c.streams) == (None, None, None)
-    assert told(topology, "unread", r"what bolt 'b' emits is declared by all\(\)")
-    assert told(topology, "unread", r"the declarer of bolt 'c' is handed to subscribe\(\)")
+    assert reported(topology, "unread", r"the streams of bolt 'b' are declared in all\(\)")
+    assert reported(topology, "unread", r"the declarer of bolt 'c' is passed to subscribe\(\)")
 
 
 def test_a_topology_that_is_built_in_a_branch_is_whole_there(tmp_path):
@@ -588,7 +596,7 @@ def test_a_topology_that_is_built_in_a_branch_is_whole_there(tmp_path):
         "topology.workers": 2,
         "topology.tick.tuple.freq.secs": 3,
     }
-    assert not told(topology, "note", "if") and not told(topology, "unread", ".")
+    assert not reported(topology, "note", "if") and not reported(topology, "unread", ".")
 
 
 def test_code_that_is_too_long_or_too_deep_is_said(tmp_path):
@@ -602,4 +610,4 @@ def test_code_that_is_too_long_or_too_deep_is_said(tmp_path):
         """,
     )
     assert [one.id for one in topology.components][:1] == ["lines"]
-    assert told(topology, "unread", "too long to be followed to its end")
+    assert reported(topology, "unread", "too long or too deeply nested to be followed to its end")

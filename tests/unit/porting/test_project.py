@@ -14,7 +14,7 @@ from stormspark.porting.findings import Place, Setting, Unresolved
 from stormspark.porting.keys import DIFFERENT_MEANING, about_settings
 from stormspark.porting.project import read_project
 from stormspark.porting.report import as_json, as_markdown
-from tests.unit.porting.reading import COMPONENTS, IMPORTS, read_files, told
+from tests.unit.porting.reading import COMPONENTS, IMPORTS, read_files, reported
 from tests.unit.porting.test_flux_reading import TOPOLOGY as FLUX
 from tests.unit.porting.test_python_reading import COMPONENTS as PYTHON
 from tests.unit.porting.test_python_reading import WORD_COUNT
@@ -52,7 +52,9 @@ def test_a_folder_may_hold_several_projects(tmp_path):
         ("words|java", "java"),
     ]
     assert findings.files == {"streamparse": 4, "flux": 1, "java": 1}
-    assert not told(findings, "unread", "syntax error"), "virtual environments and packages are not looked at"
+    assert not reported(findings, "unread", "can't parse"), (
+        "virtual environments and packages are not looked at"
+    )
 
 
 def test_one_file_is_read_with_its_neighbours(tmp_path):
@@ -61,7 +63,7 @@ def test_one_file_is_read_with_its_neighbours(tmp_path):
     for file in ("java/src/com/acme/Words.java", "python/topologies/word_count.py", "flux/words.yaml"):
         findings, _ = read_project(tmp_path / file)
         [topology] = findings.topologies
-        assert not told(topology, "unread", "not in the project")
+        assert not reported(topology, "unread", "not in the project")
         assert topology.place.file.endswith(file.rpartition("/")[2])
 
 
@@ -86,7 +88,7 @@ def test_nothing_is_run(tmp_path):
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": "x", "setup.py": "print(1)", "compose.yaml": "a: 1"}])
 def test_what_is_no_project_is_refused(tmp_path, files):
-    with pytest.raises(TopologyNotFoundError, match="nothing of streamparse, heronpy, Flux or Storm's Java"):
+    with pytest.raises(TopologyNotFoundError, match="no file of streamparse, heronpy, Flux or Storm's Java"):
         read_files(tmp_path, files)
     done = port(tmp_path)
     assert done.exit_code == 2 and "name the project's folder" in done.stderr
@@ -103,18 +105,18 @@ def test_links_that_lead_nowhere_and_large_files_are_named(tmp_path):
         (tmp_path / name).symlink_to(tmp_path / "nowhere")
     (tmp_path / "java/Large.java").write_text("//" + "x" * 2_000_001)
     findings, _ = read_project(tmp_path)
-    named = {str(one.place) for one in told(findings, "unread", "can't be read|skipped")}
+    named = {str(one.place) for one in reported(findings, "unread", "can't be read|skipped")}
     assert named == {"java/Gone.java:1", "python/gone.py:1", "flux/gone.yaml:1", "java/Large.java:1"}
     assert len(findings.topologies) == 3
 
 
 def test_the_report_in_markdown(tmp_path):
     report = as_markdown(read_files(tmp_path, ALL))
-    assert "- *not checked*: nobody looked." in report
+    assert "- *not checked*: nothing was checked." in report
     assert "| spout lines | Lines | ? | (line, number); errors(reason); asked(task) direct |" in report
     assert "## words|java (java/src/com/acme/Words.java:" in report
     assert r"| words\|java | java, " in report
-    assert "### Could not be made out" in report and "### Runs as it is" in report
+    assert "### Could not be made out" in report and "### Runs unchanged" in report
 
 
 def test_the_report_in_json(tmp_path):
@@ -130,7 +132,7 @@ def test_the_command_prints_and_writes(tmp_path):
     out = tmp_path / "out" / "new"
     done = port(tmp_path, "--out", out)
     assert done.exit_code == 0
-    assert "the parallelism of spout 'lines' can't be told" in done.stdout
+    assert "the parallelism of spout 'lines' can't be made out" in done.stdout
     assert sorted(file.name for file in out.iterdir()) == ["report.md", "words.py"]
     assert f"wrote {out / 'words.py'}" in done.stdout
     assert json.loads(port(tmp_path, "--json").stdout)["topologies"][0]["name"] == "word_count"
@@ -198,7 +200,7 @@ def test_keys_are_known_useless_different_or_wrong():
     assert about("topology.workers", 2)[0][0] == "note"
     [(kind, text)] = about("topology.workers", "two")
     assert kind == "change" and "must be int, got 'two'" in text
-    assert about("topology.debug", "true", texts=True) == []
+    assert about("topology.debug", "true", strings=True) == []
     assert about("topology.workers", Unresolved("args[0]"))[0][0] == "note"
     [(kind, text)] = about("topology.message.timeout.secs", 3, "count")
     assert kind == "change" and "ignored there, as in Storm (A21)" in text
@@ -214,4 +216,4 @@ def test_storms_own_sources_are_not_taken_for_users(tmp_path):
     findings = read_files(tmp_path, {"storm/TopologyBuilder.java": builder, "acme/Words.java": JAVA})
     [topology] = findings.topologies
     assert [one.id for one in topology.components] == ["lines"]
-    assert told(findings, "note", "the sources of org.apache.storm itself were not read")
+    assert reported(findings, "note", "the sources of org.apache.storm itself were left out")

@@ -3,7 +3,7 @@
 import json
 
 from stormspark.porting.findings import Unresolved
-from tests.unit.porting.reading import graph_read, line_of, read_files, told
+from tests.unit.porting.reading import graph_read, line_of, read_files, reported
 
 WORD_COUNT = """
 from streamparse import Grouping, Topology
@@ -67,8 +67,8 @@ def test_a_streamparse_project(tmp_path):
     }
     declared = {one.id: {s.id: s.fields for s in one.streams or ()} for one in topology.components}
     assert declared["split"] == {"default": ("word",), "errors": ("reason",)}
-    assert told(topology, "note", "parallelism of bolt 'split' depends on the environment")
-    [wrong] = told(topology, "change", "topology.wrokers")
+    assert reported(topology, "note", "parallelism of bolt 'split' depends on the environment")
+    [wrong] = reported(topology, "change", "topology.wrokers")
     assert wrong.todo == "did you mean topology.workers?"
 
 
@@ -78,20 +78,20 @@ def test_what_a_component_does_is_said_with_its_line(tmp_path):
     [topology] = findings.topologies
     where = "src/bolts/count.py"
     for kind, pattern, text in (
-        ("note", "Split prints: harmless", "print(tup)"),
-        ("note", "Split asks emit for task ids", "need_task_ids"),
+        ("note", "Split prints, which is harmless", "print(tup)"),
+        ("note", "Split emits with need_task_ids", "need_task_ids"),
         ("change", r"Count overrides read_command\(\)", "def read_command"),
         ("note", "Count uses threading.Thread", "threading.Thread()"),
         ("note", "Count sleeps", "time.sleep"),
     ):
-        [statement] = told(topology, kind, pattern)
+        [statement] = reported(topology, kind, pattern)
         assert str(statement.place) == f"{where}:{line_of(tmp_path, text, where)}"
         assert statement.grade == "parsed"
-    assert [one.text for one in told(topology, "runs", ".")] == [
-        "spout 'word-spout': nothing in Words is known to need a change",
-        "bolt 'split': nothing in Split is known to need a change",
+    assert [one.text for one in reported(topology, "runs", ".")] == [
+        "spout 'word-spout': no change to Words is known to be needed",
+        "bolt 'split': no change to Split is known to be needed",
     ]
-    assert told(topology, "note", "Split sets auto_ack")
+    assert reported(topology, "note", "Split sets auto_ack")
 
 
 def test_other_languages_and_java_objects(tmp_path):
@@ -111,14 +111,14 @@ class Mixed(Topology):
         ("bolt", "ShellBolt"),
         ("bolt", "JavaBolt"),
     ]
-    assert {one.text.partition(":")[0] for one in told(topology, "runs", ".")} == {
+    assert {one.text.partition(":")[0] for one in reported(topology, "runs", ".")} == {
         "spout 'words'",
         "bolt 'shell'",
     }
-    [unknown] = told(topology, "change", "the Java class com.acme.Mine")
+    [unknown] = reported(topology, "change", "the Java class com.acme.Mine")
     assert "flux.register('com.acme.Mine'" in unknown.todo
-    assert told(topology, "change", "bolt 'shell' has a grouping that is a Java object")
-    assert told(topology, "change", "'serialized' is a pickled Java object")
+    assert reported(topology, "change", "bolt 'shell' has a grouping that is a Java object")
+    assert reported(topology, "change", "'serialized' is a pickled Java object")
 
 
 def test_what_is_not_written_out_is_unread(tmp_path):
@@ -135,13 +135,13 @@ class Odd(Topology):
     [topology] = read_files(tmp_path, {"odd.py": source, "spouts.py": COMPONENTS["src/spouts.py"]}).topologies
     assert topology.components[0].parallelism is None
     for pattern in (
-        r"parallelism of spout 'words' can't be told: \?\(int",
-        "a subscription of bolt 'other' can't be told",
-        "the config of 'other' can't be told",
+        r"parallelism of spout 'words' can't be made out: \?\(int",
+        "a subscription of bolt 'other' can't be made out",
+        "the config of 'other' can't be made out",
         "the class Bolt is not in the project",
-        "components that are added by statements",
+        "components that a statement adds",
     ):
-        assert told(topology, "unread", pattern), pattern
+        assert reported(topology, "unread", pattern), pattern
 
 
 def test_config_json_and_modules_that_are_missing(tmp_path):
@@ -157,14 +157,14 @@ def test_config_json_and_modules_that_are_missing(tmp_path):
             **COMPONENTS,
         },
     )
-    [unknown] = told(findings, "change", "topology.akcers")
+    [unknown] = reported(findings, "change", "topology.akcers")
     assert str(unknown.place) == f"config.json:{line_of(tmp_path, 'akcers', 'config.json')}"
-    assert told(findings, "note", "topology.worker.childopts changes nothing")
-    [environment] = told(findings, "note", "environment 'prod'")
+    assert reported(findings, "note", "topology.worker.childopts changes nothing")
+    [environment] = reported(findings, "note", "environment 'prod'")
     assert environment.todo == "run with --environment prod"
-    [missing] = told(findings, "change", "no_such_module is not installed")
+    [missing] = reported(findings, "change", "no_such_module is not installed")
     assert missing.todo == "pip install -r virtualenvs/word_count.txt"
-    assert not told(findings, "change", "json is not")
+    assert not reported(findings, "change", "json is not")
 
 
 def test_errors_in_python_are_named_and_the_rest_is_read(tmp_path):
@@ -178,9 +178,9 @@ def test_errors_in_python_are_named_and_the_rest_is_read(tmp_path):
         },
     )
     assert [one.name for one in findings.topologies] == ["word_count"]
-    [old] = told(findings, "unread", "a syntax error")
+    [old] = reported(findings, "unread", "Python can't parse this file")
     assert str(old.place) == "topologies/old.py:2"
-    [config] = told(findings, "unread", "no JSON")
+    [config] = reported(findings, "unread", "not valid JSON")
     assert str(config.place) == "config.json:2"
 
 
@@ -223,8 +223,10 @@ class Multi(Topology):
         "topology.reliability.mode": "ATLEAST_ONCE",
         "topology.tick.tuple.freq.secs": 10,
     }
-    assert told(topology, "note", "another than in Heron") and told(topology, "note", "overrides __init__")
-    assert told(topology, "runs", "custom grouping in Python")
+    assert reported(topology, "note", "differs from Heron's") and reported(
+        topology, "note", "overrides __init__"
+    )
+    assert reported(topology, "runs", "custom grouping in Python")
 
 
 def test_heronpy_by_a_builder(tmp_path):
@@ -247,7 +249,7 @@ if __name__ == "__main__":
     builder.build_and_submit()
 """
     [topology] = read_files(tmp_path, {"words.py": source, "components.py": HERON_COMPONENTS}).topologies
-    assert topology.name == "words" and told(topology, "note", "an argument of the script")
+    assert topology.name == "words" and reported(topology, "note", "an argument of the script")
     assert [(one.id, one.parallelism) for one in topology.components] == [
         ("words", 2),
         ("count", 2),
@@ -258,10 +260,10 @@ if __name__ == "__main__":
         ("topology.debug", "count"),
         ("topology.stmgrs", ""),
     }
-    assert told(topology, "note", r"bolt 'more' is added only if len\(sys.argv\) > 2")
-    assert told(topology, "unread", "is added in a loop")
-    assert told(topology, "note", "no reliability mode is set")
-    assert not told(topology, "change", "must be bool"), "values are texts in Heron"
+    assert reported(topology, "note", r"bolt 'more' is added only if len\(sys.argv\) > 2")
+    assert reported(topology, "unread", "is added in a loop")
+    assert reported(topology, "note", "no reliability mode is set")
+    assert not reported(topology, "change", "must be bool"), "values are strings in heronpy"
 
 
 def test_streamlets_are_listed_and_not_taken_apart(tmp_path):
@@ -277,9 +279,9 @@ if __name__ == "__main__":
 """
     [topology] = read_files(tmp_path, {"streamlet.py": source}).topologies
     assert topology.front_end == "heronpy-streamlet"
-    operations = [one.text for one in told(topology, "note", r"\(\.\.\.\)$")]
+    operations = [one.text for one in reported(topology, "note", r"\(\.\.\.\)$")]
     assert operations == ["new_source(...)", "flat_map(...)", "reduce_by_window(...)", "log(...)"]
-    assert told(topology, "unread", "are made when the script runs")
+    assert reported(topology, "unread", "makes the components of streamlets when it runs")
 
 
 def test_values_that_have_to_be_run_keep_their_source(tmp_path):
@@ -287,4 +289,4 @@ def test_values_that_have_to_be_run_keep_their_source(tmp_path):
     [topology] = read_files(tmp_path, {"topologies/word_count.py": source, **COMPONENTS}).topologies
     [workers] = [one for one in topology.settings if one.key == "topology.workers"]
     assert workers.value == Unresolved("cpu_count()")
-    assert told(topology, "unread", "the value of topology.workers can't be told")
+    assert reported(topology, "unread", "the value of topology.workers can't be made out")

@@ -143,7 +143,7 @@ def test_arguments_that_cannot_be_told_are_said(tmp_path):
     more = """static class Read extends Lines { Read(String file, String encoding) { } }"""
     [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, more)})
     text = (tmp_path / file).read_text()
-    assert 'Read(None, "utf-8")' in text and "what could not be told of its arguments is None here" in text
+    assert 'Read(None, "utf-8")' in text and "arguments that can't be made out are None here" in text
     assert list(plan_topology(planned_skeleton(tmp_path, file), {}).components) == ["lines"]
 
 

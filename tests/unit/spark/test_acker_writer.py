@@ -147,7 +147,7 @@ def test_a_file_that_can_not_be_read_is_told(files: Files) -> None:
     one = writer(files)
     one.write([report((1, 10))], 1, 1)
     (files.folder / "2.arrow").write_bytes(b"half")
-    with pytest.raises(CheckpointError, match=r"can't be read, in its file 2: "):
+    with pytest.raises(CheckpointError, match=r"file 2 of the durable acker's journal .* can't be read: "):
         one.write([report((2, 11))], 2, 2)
     assert tried(one) == 2
     (files.folder / "2.arrow").unlink()
@@ -185,7 +185,7 @@ def test_a_commit_that_is_there_after_it_was_looked_for_ends_this_driver(
         fails(one, [report((2, 11))], 2, "silent")
         files.trouble = ""
         assert tried(one) == -1, "the commit that was tried last is not there"
-    with pytest.raises(FencedError, match=r"has got its file 1 late: .* start the topology again"):
+    with pytest.raises(FencedError, match=r"received its file 1 late: .* start the topology again"):
         one.write([report((2, 11))], 3, 3)
     assert writer(files, 1).write([report((1, 20))], 0, 0), "the next driver goes on from there"
     assert files.roots() == [10, 20]

@@ -153,7 +153,7 @@ def test_a_process_that_never_says_hello_is_given_up(make: Callable[..., Nimbus]
     fake = Fake(make(start_timeout_secs=0.2))
     assert isinstance(fake.ask(), StartHere)
     refused = Fake(fake.nimbus).waits().result(30)
-    assert isinstance(refused, Refused) and "did not say hello" in refused.reason
+    assert isinstance(refused, Refused) and "did not connect" in refused.reason
 
 
 def _silent_for(nimbus: Nimbus, clock: Time, seconds: float) -> None:

@@ -36,7 +36,7 @@ class Planner:
     def prepare_available_now(self) -> None:
         pass
 
-    def told(self, end: dict[str, Any], progress: SourceProgress) -> None:
+    def observe(self, end: dict[str, Any], progress: SourceProgress) -> None:
         self.heard.append(progress.waiting)
 
     def commit(self, end: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ def test_ten_minutes_without_storage_end_nothing(attempt_secs: float) -> None:
     assert why == ""
     assert len(said) <= 3 + 600 / 60 + 1, "one line a minute, after the first ones"
     assert len(said) >= 600 / max(90.0, attempt_secs + 30) - 1
-    assert "has waited for" in said[-1] and "why" in said[-1]
+    assert "has failed for" in said[-1] and "why" in said[-1]
 
 
 def test_an_outage_ends_the_topology_after_the_time_that_was_given() -> None:

@@ -24,7 +24,7 @@ def test_no_java(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "there is none on the PATH: install a Java 17 runtime" in refusal(require_java)
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    assert "JAVA_HOME is /nowhere, where there is none: install" in refusal(require_java)
+    assert "there is none at JAVA_HOME=/nowhere: install" in refusal(require_java)
 
 
 @pytest.mark.parametrize("version", ["11.0.2", "1.8.0_292", "nonsense"])
@@ -34,7 +34,7 @@ def test_a_java_that_is_too_old(monkeypatch, tmp_path, version):
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert f"Spark needs Java 17 or later, and {java} is" in refusal(require_java)
+    assert f"Spark needs Java 17 or later, but {java} is" in refusal(require_java)
 
 
 def test_an_old_spark():
@@ -44,7 +44,10 @@ def test_an_old_spark():
         def __init__(self):
             """Starts nothing."""
 
-    assert refusal(check_session, Old()) == "stormspark needs Spark 4.2 or later, this session is Spark 4.1.1"
+    assert (
+        refusal(check_session, Old())
+        == "stormspark needs Spark 4.2 or later, but this session has Spark 4.1.1"
+    )
 
 
 def test_a_spark_connect_session():

@@ -131,7 +131,7 @@ def test_what_is_no_pair_is_refused_with_both_stages(element):
     """G24: a text of two letters too, which Heron takes for a pair."""
     assert not is_pair(element)
     with pytest.raises(
-        EmitError, match=r"stage 'map-1' gives .* to stage 'join-1', which goes by keys: it must be a pair"
+        EmitError, match=r"stage 'map-1' gives .* to stage 'join-1', which groups by keys: it must be a pair"
     ):
         chooser(ByKey())([element])
 
@@ -152,7 +152,7 @@ def test_a_key_without_a_stable_hash_is_refused_unless_there_is_one_partition():
     with pytest.raises(ValueNotHashableError):
         key_hash(Anything())
     for key in (Anything(), [1]):
-        with pytest.raises(EmitError, match="goes by keys"):
+        with pytest.raises(EmitError, match="groups by keys"):
             chooser(ByKey())([(key, 1)])
         assert chooser(ByKey(), (9,))([(key, 1)]) == 9
 
@@ -194,5 +194,5 @@ def test_other_answers_are_refused(chosen):
     """A user's partition function must return one number or several (G24)."""
     grouping = ByFunction(lambda element, partitions: chosen)
     grouping.tasks = [4, 5]
-    with pytest.raises(TypeError, match="must return a number of a partition, or several, got"):
+    with pytest.raises(TypeError, match="must return the number of a partition, or several numbers, got"):
         grouping.choose_tasks(1, ["element"])

@@ -106,7 +106,7 @@ def test_two_stages_of_one_name_are_refused_with_both_lines():
     builder = Builder()
     source(builder).set_name("x").map(abs).set_name("x")
     with pytest.raises(
-        InvalidTopologyError, match=r"test_stages.py:\d+: the name 'x' is in use already, at .*test_stages"
+        InvalidTopologyError, match=r"test_stages.py:\d+: the name 'x' is already in use, at .*test_stages"
     ):
         builder.build("names")
 
@@ -151,7 +151,7 @@ def test_split_streams_are_subscribed_to_by_name():
     components = builder.build("split").components
     assert list(components["log-1"].inputs) == [("split-1", "all")]
     assert list(components["union-1"].inputs) == [("split-1", "odd"), ("split-1", "all")]
-    with pytest.raises(InvalidTopologyError, match="no stream 'even' here; there are 'odd', 'all'"):
+    with pytest.raises(InvalidTopologyError, match="no stream 'even' here; the streams are 'odd', 'all'"):
         parts.with_stream("even")
 
 
@@ -218,7 +218,7 @@ class Unfinished(Generator):
         (lambda s: s.repartition(0), "a number must be 1 or more, got 0"),
         (lambda s: s.set_num_partitions("2"), "a number must be 1 or more, got '2'"),
         (lambda s: s.clone(True), "a number must be 1 or more, got True"),
-        (lambda s: s.set_name(""), "must be a text that is not empty"),
+        (lambda s: s.set_name(""), "must be a string that is not empty"),
         (
             lambda s: s.transform(Nothing),
             "transform takes a TransformOperator, got the class Nothing: did you forget",
@@ -236,7 +236,10 @@ class Unfinished(Generator):
             "a source must be a Generator, a function or a spout, got 3",
         ),
         (lambda s: Builder().new_source(Unfinished), "got the class Unfinished: did you forget the brackets"),
-        (lambda s: Builder().new_source(lambda: 1, lambda tup: 1), "element is for the tuples of spouts"),
+        (
+            lambda s: Builder().new_source(lambda: 1, lambda tup: 1),
+            "element is only for the tuples of spouts",
+        ),
     ],
 )
 def test_arguments_that_cannot_be_are_refused_with_the_line(wrong, told):

@@ -290,7 +290,7 @@ def test_an_error_in_a_window_names_the_stage(semantics):
     ("partitions", "told"),
     [
         (1, "expected a pair of a key and a value, got 'storm' of type str"),
-        (2, "stage 'supplier-1' gives 'storm' of type str to stage 'join-1', which goes by keys"),
+        (2, "stage 'supplier-1' gives 'storm' of type str to stage 'join-1', which groups by keys"),
     ],
 )
 def test_what_is_no_pair_is_told_by_who_looks_at_it_first(partitions, told):

@@ -53,8 +53,8 @@ def test_a_spout_that_goes_on_is_named(in_one_call):
     """J25, B1: whether its next_tuple returns or not."""
     with pytest.raises(
         TopologyNotCompleteError,
-        match=r"topology 'words' is not complete, a task of '(words|count)' has emitted .* spout 'words' goes on, "
-        r"it has emitted \d+ tuples: give it an end, or replace it by mocked_sources",
+        match=r"topology 'words' is not complete, a task of '(words|count)' has emitted .* spout 'words' still emits, "
+        r"\d+ tuples so far: give it an end, or replace it with mocked_sources",
     ):
         complete_topology(words(Flood(in_one_call)), most=5000)
 
@@ -86,7 +86,7 @@ def test_trees_that_never_end_are_told_of():
             )
         if "waits" in str(told.value):
             break
-    assert "spout 'words' waits for the end of 1 trees: does every bolt ack?" in str(told.value)
+    assert "spout 'words' waits for the end of 1 trees: check that every bolt acks" in str(told.value)
 
 
 class Ticking(Bolt):
@@ -161,7 +161,7 @@ def test_a_mock_must_fit_its_spout():
     """A mocked source must name a spout, and its tuples must fit the spout's streams (J25, A12, B9)."""
     topology = words(TestWordSpout())
     with pytest.raises(
-        InvalidTopologyError, match=r"mocked_sources names 'count', which is no spout .* are \['words'\]"
+        InvalidTopologyError, match=r"mocked_sources names 'count', which is not a spout .* are \['words'\]"
     ):
         complete_topology(topology, {"count": []})
     with pytest.raises(

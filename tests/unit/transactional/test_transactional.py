@@ -212,7 +212,7 @@ def test_the_builder_takes_what_it_can_run() -> None:
         InvalidTopologyError, match=r"test_transactional.py.*'words'.*must be a TransactionalSpout"
     ):
         TransactionalTopologyBuilder("id", "words", TestWordSpout())  # type: ignore[arg-type]
-    with pytest.raises(InvalidTopologyError, match="must be a text"):
+    with pytest.raises(InvalidTopologyError, match="must be a string"):
         TransactionalTopologyBuilder("", "tens", Tens())
     builder = TransactionalTopologyBuilder("id", "tens", Tens())
 
@@ -261,7 +261,7 @@ def test_a_batch_in_a_loop_has_no_end() -> None:
     builder.set_bolt("last", Sum()).global_grouping("round")
     with pytest.raises(
         InvalidTopologyError,
-        match=r"bolt 'last'.*comes after a loop of 'round' that the batch bolt 'sum' feeds",
+        match=r"bolt 'last'.*is a batch bolt after a loop of 'round' that the batch bolt 'sum' feeds",
     ):
         plan_topology(builder.create_topology())
     builder = TransactionalTopologyBuilder("id", "tens", Tens())

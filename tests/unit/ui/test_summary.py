@@ -33,7 +33,7 @@ def test_every_figure_of_a_component_has_its_column():
 def test_failed_trees_are_told_apart_by_their_reason():
     text = printed(lines=component("spout", failed=6, failed_by_bolt=3, timed_out=2, worker_lost=1))
     assert "6 (3/2/1)" in text
-    assert "by a bolt/timed out/lost with their worker" in text
+    assert "by a bolt/timed out/lost with a worker" in text
 
 
 def test_the_last_error_is_told_by_its_last_line():

@@ -55,7 +55,7 @@ def test_the_line_says_what_a_tuple_takes_where_time_is_what_is_short():
     speedometer, spouts = Speedometer(), {"words": held("count")}
     speedometer.read(at(10.0, spouts, {"count": bolt()}, executed=1_000_000, busy=10.0))
     now = speedometer.read(at(12.0, spouts, {"count": bolt(2100, 9000, 2.1)}, executed=1_002_000, busy=12.0))
-    assert now.throttled == "count (1.00 ms a tuple, 2.1 s of work waits)"
+    assert now.throttled == "count (1.00 ms per tuple, 2.1 s of work waits)"
 
 
 def test_one_tuple_that_takes_for_ever_is_told_by_what_tuples_took_before():
@@ -63,7 +63,7 @@ def test_one_tuple_that_takes_for_ever_is_told_by_what_tuples_took_before():
     speedometer, spouts = Speedometer(), {"words": held("count")}
     for second in (1.0, 2.0):
         now = speedometer.read(at(second, spouts, {"count": bolt(9, 9, 4.0)}, executed=10, busy=5.0))
-    assert now.throttled == "count (500 ms a tuple, 4.0 s of work waits)"
+    assert now.throttled == "count (500 ms per tuple, 4.0 s of work waits)"
     assert Speedometer().read(at(1.0, spouts, {"count": bolt(9, 9)})).throttled == "count (busy)"
 
 
@@ -106,21 +106,19 @@ def test_the_summary_says_for_how_long_and_because_of_whom():
     out = io.StringIO()
     print_summary(at(50.0, spouts, bolts), Console(file=out, width=200))
     assert out.getvalue().splitlines()[-6:] == [
-        "ms: of a spout's tuples until their trees are acked, of a bolt's in execute",
-        "words: throttled 41.2 of 50.0 s (82%): 40.1 s by count, 1.1 s by parse; limit now 2,030 tuples a round",
+        "ms: for spouts, from the emit until the tree is acked; for bolts, in execute",
+        "words: throttled 41.2 of 50.0 s (82%): 40.1 s by count, 1.1 s by parse; limit now 2,030 tuples per round",
         "other: throttled 5.0 of 50.0 s (10%): 5.0 s by count; no limit now",
         "count: queue 12,000 of 1,000,000 tuples, 1.2 MB of 100, 0.8 s of work",
         "parse: queue 0 of 1,000,000 tuples, 0 MB of 100",
-        "limits were changed 17 times",
+        "limits changed 17 times",
     ]
 
 
 def test_the_other_brake_is_told_too():
     """B4, F8: of two tasks in ten seconds, five of their seconds; and what was shed (X51)."""
     look = at(10.0, {"words": held(None)}, {}, skipped_max_spout_ms=5_000.0)
-    assert list(throttling_lines(look)) == [
-        "words: not asked for 25% of the time, at topology.max.spout.pending"
-    ]
+    assert list(throttling_lines(look)) == ["words: paused for 25% of the time at topology.max.spout.pending"]
     look = at(10.0, {}, {"count": bolt()}, shed=1234)
     assert list(throttling_lines(look)) == [
         "count: 1,234 tuples did not fit into its queue and were dropped or failed"

@@ -64,7 +64,7 @@ def test_the_first_interrupt_stops_it_and_says_so():
     ending, notes = watched(topology)
     assert ending is Ending.INTERRUPTED
     assert topology.calls == ["stop"]
-    assert notes.said == ["stopping at the end of the batch (Ctrl-C once more: at once)"]
+    assert notes.said == ["stopping at the end of the batch (press Ctrl-C again to stop at once)"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -455,7 +455,7 @@ def test_every_kind_of_value_comes_through_rows_and_back(workers: int) -> None:
 
 def test_a_stream_without_types_is_refused_where_types_are_needed() -> None:
     """J5: told when the topology is planned, with what to write."""
-    with pytest.raises(InvalidTopologyError, match="declares no types: declare it with"):
+    with pytest.raises(InvalidTopologyError, match="has no types: declare it with"):
         Rig(line(Script([(1,)]), Do(nothing)), 1)
 
     class Untyped(Do):
@@ -463,7 +463,7 @@ def test_a_stream_without_types_is_refused_where_types_are_needed() -> None:
             declarer.declare(Fields("n"))
 
     with pytest.raises(
-        InvalidTopologyError, match="'b' is vectorised and declares stream 'default' without types"
+        InvalidTopologyError, match="'b' is vectorised, but declares stream 'default' without types"
     ):
         Rig(line(Batches(), Untyped(nothing)), 1)
 
@@ -515,7 +515,7 @@ def test_a_call_that_emits_for_ever_is_suspended() -> None:
     rig = Rig(line(Endless(), Do(nothing)), 1)
     rig.clock.advance(1)
     rig.batches(2)
-    assert rig.tasks("a")[0].suspended
+    assert rig.tasks("a")[0].calls.suspended
     assert rig.tasks("b")[0].counters.executed > 1000
     rig.cluster.close()
 
@@ -690,7 +690,7 @@ def test_the_holder_of_a_row_that_times_out_is_named() -> None:
     (task,) = rig.tasks("b")
     task.fatal = "stopped"  # type: ignore[assignment]
     rig.cluster.workers[0].turns.ask_spouts(1.0, rig.cluster.workers[0].wiring.spouts)
-    assert task.waiting == 3 and task.load().queued == 3 and task.size_of_one() >= 8
+    assert task.waiting == 3 and task.load().queued == 3 and task.queue.size_of_one() >= 8
     deliveries = list(task.waiting_deliveries())
     assert [roots.message_id for _, _, roots in deliveries] == [1, 2, 3]
     assert list(task.not_reached()) == []  # they have not waited since an earlier look

@@ -271,12 +271,12 @@ def test_tuples_that_a_bolt_drops_without_ack_leave_nothing_behind() -> None:
     rig = Rig(two(Call(lambda bolt, tup: None), [(n,) for n in range(50)]), 1)
     rig.batches(2)
     (task,) = rig.tasks("b")
-    assert len(task._held) == 0
+    assert len(task.held()) == 0
     assert rig.tasks("a")[0].account.pending == 50
     rig = Rig(two(Call(lambda bolt, tup: bolt.kept.append(tup)), [(n,) for n in range(50)]), 1)
     rig.batches(2)
     (task,) = rig.tasks("b")
-    assert len(task._held) == 50
+    assert len(task.held()) == 50
     assert [tup["value"] for tup in task.bolt.kept] == list(range(50))
 
 

@@ -109,7 +109,7 @@ def test_an_address_that_is_not_ours_is_advertised_and_all_of_ours_are_listened_
 
 
 def test_an_address_to_bind_to_that_is_not_ours_is_refused():
-    with pytest.raises(UnsupportedEnvironmentError, match=r"192\.0\.2\.1 is no address of this host"):
+    with pytest.raises(UnsupportedEnvironmentError, match=r"192\.0\.2\.1 is not an address of this host"):
         listen(Address("127.0.0.1", bind="192.0.2.1"))
 
 
@@ -131,7 +131,7 @@ def test_ports_that_are_fixed():
         with contextlib.ExitStack() as stack:
             taken = [stack.enter_context(listen(Address("127.0.0.1", None, ports))) for _ in range(2)]
             assert [one.getsockname()[1] for one in taken] == [first + 1, first + 2]
-            refusal = rf"no port of {first} to {first + 2} is free at 127\.0\.0\.1: give another stormspark\.worker\.port"
+            refusal = rf"no port of {first} to {first + 2} is free at 127\.0\.0\.1: set another stormspark\.worker\.port"
             with pytest.raises(UnsupportedEnvironmentError, match=refusal):
                 listen(Address("127.0.0.1", None, ports))
 
@@ -307,7 +307,7 @@ def test_spark_says_whether_to_encrypt():
 def test_no_certificate_without_the_package_that_makes_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(
-        UnsupportedEnvironmentError, match=r"^spark\.ssl\.rpc\.enabled wants .* pip install"
+        UnsupportedEnvironmentError, match=r"^spark\.ssl\.rpc\.enabled demands .* pip install"
     ) as refused:
         new_certificate("spark.ssl.rpc.enabled")
     assert "\n" not in str(refused.value)

@@ -56,7 +56,7 @@ def test_an_endless_token_lets_batches_end_and_nothing_grows(workers: int, relia
             sum(ledger.open for ledger in ledgers),
             sum(worker.backlog - worker.statistics().outgoing for worker in rig.workers),
             sum(task.waiting for task in rig.tasks("forward")) <= 1,
-            sum(len(task._held) for task in rig.tasks("forward")),
+            sum(len(task.held()) for task in rig.tasks("forward")),
             sum(ledger.known_outside for ledger in ledgers) <= 1,
             sum(ledger.parts for ledger in ledgers) <= 1,
             all(ledger.outgoing <= 1 for ledger in ledgers),

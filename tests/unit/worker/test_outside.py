@@ -131,7 +131,7 @@ class Hung(Outside):
 class Quiet(Outside):
     """It waits for no answers."""
 
-    asks = False
+    waits_for_answer = False
 
 
 def heard(rig: Rig, what: str) -> list[int]:

@@ -18,7 +18,8 @@ from stormspark.checkpoint.recorded_inputs import InputFiles
 from stormspark.cli import main
 from stormspark.errors import CheckpointError
 from stormspark.transactional import TransactionalTopologyBuilder
-from stormspark.worker.replays.replay import Change, Emitted, plan_that_ran, replay
+from stormspark.worker.replays.replay import plan_that_ran, replay
+from stormspark.worker.replays.result import Change, Emitted
 from tests.conformance.components import EFFECTS, read_effects
 from tests.conformance.transactional_components import DrawnRanges, Partial
 from tests.unit.worker.components import Script
@@ -289,17 +290,17 @@ def test_what_can_not_be_replayed_says_why(tmp_path: Path):
     """J5: in words of the user's topology."""
     run = recorded(tmp_path / "on", counting(Count()))
     location = str(tmp_path / "on")
-    with pytest.raises(CheckpointError, match=r"can give the batches 0 to 0, not 7"):
+    with pytest.raises(CheckpointError, match=r"has the batches 0 to 0, but not batch 7"):
         replay(run.plan, location, "count", 0, 7)
     with pytest.raises(CheckpointError, match=r"no component 'cuont'; it has count, words"):
         replay(run.plan, location, "cuont", 0, 0)
     with pytest.raises(CheckpointError, match=r"has 2 tasks, count\[0\] to count\[1\]"):
         replay(run.plan, location, "count", 2, 0)
-    with pytest.raises(CheckpointError, match="is a spout: inputs are recorded of bolts"):
+    with pytest.raises(CheckpointError, match="is a spout: only bolts are recorded"):
         replay(run.plan, location, "words", 0, 0)
     off = DurableWorkers(counting(Count()), tmp_path / "off", {})
     off.run_batch()
-    with pytest.raises(CheckpointError, match=r"of batch 0 no inputs are kept .*stormspark.record.inputs"):
+    with pytest.raises(CheckpointError, match=r"no recorded inputs of batch 0.*stormspark.record.inputs"):
         replay(off.plan, str(tmp_path / "off"), "count", 0, 0)
 
 

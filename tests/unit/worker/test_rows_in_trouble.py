@@ -20,7 +20,8 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, Routed, SourceSpout
 from stormspark.checkpoint.plain_state import plain_value
 from stormspark.spi import RangeSpout
-from stormspark.worker.sources.source_rows import Row, decode, encode
+from stormspark.worker.sources.row_codec import decode, encode
+from stormspark.worker.sources.rows import Row, RowKey
 from tests.unit.worker.components import Call, Collect
 from tests.unit.worker.rig import Rig
 
@@ -71,7 +72,9 @@ def take(rig: Rig, task: Any, **columns: Any) -> None:
 def next_life(task: Any, **conf: Any) -> tuple[Rig, Any]:
     """The worker has died, and what the durable acker has of its rows comes to another one."""
     random = Random(1)
-    changes = task.acker_changes(AckerTime(90.0, 5), lambda n: [random.getrandbits(62) for _ in range(n)])
+    changes = task.source.acker_changes(
+        AckerTime(90.0, 5), lambda n: [random.getrandbits(62) for _ in range(n)]
+    )
     rig, again = rig_of(Lines("n", "value"), Call(keeps), **conf)
     rig.workers[0].adopt(again.id, [(tuple(change.record), change.row) for change in changes])
     rig.batches(3)
@@ -103,6 +106,16 @@ def test_open_rows_outlive_their_worker_whatever_their_columns_are(column: str, 
     rig, task = next_life(task, stormspark_dead_letter_dir=str(tmp_path))
     assert [tuple(tup.values) for tup in kept(rig)] == before
     assert letters(tmp_path) == [] and task.spout.source.acked == []
+
+
+def test_an_interval_that_an_earlier_release_wrote_can_be_read() -> None:
+    """E15: a journal, or a state table, names the module in which that release had its intervals."""
+    written = (
+        b"\x80\x05\x95X\x00\x00\x00\x00\x00\x00\x00(K\x02(K\x07\x85\x94K\x04K\x00K\x0ct\x94\x8c%stormspark.worker."
+        b"sources.source_rows\x94\x8c\t_interval\x94\x93\x94K\x01K\x02K\x03\x87\x94R\x94\x85\x94K\x04Nt\x94."
+    )
+    row = Row(RowKey((7,), 4, 0, 12), (pa.MonthDayNano([1, 2, 3]),), 4)
+    assert decode(written) == row == decode(encode(row))
 
 
 def test_what_cannot_be_kept_is_a_dead_letter_that_says_so(tmp_path: Path) -> None:
@@ -150,7 +163,7 @@ def test_a_batch_in_another_order_acks_no_row_for_another(tmp_path: Path) -> Non
     for _ in range(3):
         rig.advance(50.0)
     assert [tup.values[0] for tup in kept(rig)[4:]][:1] == ["B"]
-    assert len(list(task._rows.open_ids())) == 1
+    assert len(list(task.source.rows.open_ids())) == 1
     assert task.spout.source.acked == [(0, 0, 1)]
 
 
@@ -171,7 +184,7 @@ def test_an_outage_uses_up_no_retries(older: bool, tmp_path: Path) -> None:
         rig.advance(1.0)
         rig.cluster._batch -= attempt < 8
     rig.advance(1.0, 3)
-    assert letters(tmp_path) == [] and len(list(task._rows.open_ids())) == 2
+    assert letters(tmp_path) == [] and len(list(task.source.rows.open_ids())) == 2
 
 
 def test_a_dead_letter_that_cannot_be_written_is_written_later(
@@ -200,13 +213,15 @@ def test_a_dead_letter_that_cannot_be_written_is_written_later(
     rig.cluster.add_rows(task.id, 0, [("1",), ("2",), ("three",), ("4",)])
     for _ in range(5):
         rig.advance(10.0)
-    assert len(list(task._rows.open_ids())) == 2 and task.fatal is None and task.counters.dead_letters == 0
+    assert (
+        len(list(task.source.rows.open_ids())) == 2 and task.fatal is None and task.counters.dead_letters == 0
+    )
     assert any("can't be written, it comes again: [Errno 28]" in error for error in rig.errors)
     full[0] = False
     for _ in range(5):
         rig.advance(10.0)
     assert sorted(letter["row"][0] for letter in letters(tmp_path)) == ["2", "three"]
-    assert task.counters.dead_letters == 2 and list(task._rows.open_ids()) == []
+    assert task.counters.dead_letters == 2 and list(task.source.rows.open_ids()) == []
 
 
 class NoTextError(Exception):
@@ -224,7 +239,7 @@ def _raises(error: BaseException) -> Any:
         (lambda row: row[0].split(";"), "wrong number of fields"),
         (lambda row: Routed([1, 2], "elsewhere"), "Unknown stream ID 'elsewhere'"),
         (lambda row: 7, "got 7 of type int"),
-        (lambda row: _raises(NoTextError()), "NoTextError (its text can't be made: ValueError)"),
+        (lambda row: _raises(NoTextError()), "NoTextError (its message can't be made: ValueError)"),
         (lambda row: sys.exit(1), "SystemExit: 1"),
     ],
     ids=["too few values", "no such stream", "no values", "an error without text", "sys.exit"],
@@ -239,7 +254,7 @@ def test_a_row_of_which_no_tuple_can_be_made_is_a_dead_letter(what: Any, reason:
     assert [seen[1] for seen in bolt.seen] == ["1", "2"]
     (letter,) = letters(tmp_path)
     assert reason in letter["reason"] and letter["row"] == ["bad"]
-    assert task.fatal is None and list(task._rows.open_ids()) == []
+    assert task.fatal is None and list(task.source.rows.open_ids()) == []
 
 
 raised: list[str] = []
@@ -283,7 +298,7 @@ def test_a_range_that_cannot_be_read_stays() -> None:
         rig.advance(50.0)
     (bolt,) = rig.users("bolt")
     assert sorted(seen[1] for seen in bolt.seen) == [*range(9), 100, 101, 102]
-    assert task.counters.restarts == 3 and task.fatal is None and task._rows.open == 0
+    assert task.counters.restarts == 3 and task.fatal is None and task.source.rows.open == 0
 
 
 class NoSize:
@@ -322,4 +337,4 @@ def test_a_value_whose_class_raises_ends_no_worker(kind: type, lost: int, worker
     (end,) = rig.users("end")
     here = rig.tasks("bolt")[0]._host is rig.tasks("end")[0]._host
     assert len(end.seen) == 20 - (0 if here else lost)
-    assert list(task._rows.open_ids()) == []
+    assert list(task.source.rows.open_ids()) == []

@@ -107,11 +107,12 @@ def test_the_oldest_stay_where_a_queue_is_being_worked_off() -> None:
     rig = Rig(two(Collect(), []), 1, **sheds("drop"))
     (bolt,) = rig.tasks("b")
     source = rig.workers[0].wiring.sources[rig.tasks("a")[0].id, "default"]
-    bolt._taken, bolt._next = [((value,), source, None) for value in range(6)], 2
+    bolt.inbox.extend(((value,), source, None) for value in range(6))
+    bolt.queue.take(2)
     bolt.inbox.extend(((value,), source, None) for value in (6, 7))
-    assert [values[0] for values, _, _ in bolt.take_newest(4)] == [4, 5, 6, 7]
+    assert [values[0] for values, _, _ in bolt.queue.take_newest(4)] == [4, 5, 6, 7]
     assert [values[0] for values, _, _ in bolt.waiting_deliveries()] == [2, 3]
-    assert [values[0] for values, _, _ in bolt.take_newest(9)] == [2, 3]
+    assert [values[0] for values, _, _ in bolt.queue.take_newest(9)] == [2, 3]
     assert bolt.waiting == 0
 
 

@@ -20,7 +20,9 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import ExponentialBackoff, SourceSpout
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.spi import RangeSpout
-from stormspark.worker.sources.source_rows import Row, RowKey, SourceRows, comparable, decode, encode
+from stormspark.worker.sources.row_codec import decode, encode
+from stormspark.worker.sources.rows import Row, RowKey, comparable
+from stormspark.worker.sources.source_rows import SourceRows
 from tests.unit.worker.components import Call
 from tests.unit.worker.rig import Rig
 from tests.unit.worker.test_source_rows import payload

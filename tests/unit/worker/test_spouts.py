@@ -123,7 +123,7 @@ def test_a_suspended_spout_that_is_deactivated_emits_nothing_more() -> None:
     )
     (task,), (spout,) = rig.tasks("a"), rig.users("a")
     task.ask(1, 1.0)
-    assert task.suspended and spout.emitted
+    assert task.calls.suspended and spout.emitted
     rig.cluster.set_active(False)
     before = spout.emitted
     rig.batches(3)
@@ -246,7 +246,7 @@ def test_a_topology_submitted_inactive_opens_its_spouts_when_it_is_activated() -
     rig = Rig(two(Collect(), Watched([(1,)])), 1, active=False)
     rig.batches(2)
     (task,) = rig.tasks("a")
-    assert not task.opened
+    assert not task.life.is_open
     rig.cluster.set_active(True)
     (spout,) = rig.users("a")
     assert spout.heard == ["open", "activate"]
@@ -262,7 +262,7 @@ def test_a_topology_that_was_never_active_closes_nothing() -> None:
     rig = Rig(two(Collect(), Watched([(1,)])), 1, active=False)
     rig.batches(1)
     rig.cluster.close()
-    assert not rig.tasks("a")[0].opened
+    assert not rig.tasks("a")[0].life.is_open
 
 
 def test_acks_and_timeouts_go_on_while_inactive() -> None:

@@ -131,7 +131,7 @@ def test_timeouts_say_how_many_are_pending_and_what_would_help(caplog: pytest.Lo
     assert advice.startswith(
         "a[0]: 80 of 80 pending trees timed out (topology.message.timeout.secs is 10); 10 were acked"
     )
-    assert "At that rate what is pending takes 80 s: set topology.max.spout.pending to 5 or less" in advice
+    assert "At that rate the pending trees take 80 s: set topology.max.spout.pending to 5 or less" in advice
     assert "or the timeout to 160 or more" in advice
 
 
@@ -151,7 +151,7 @@ def test_timeouts_of_trees_that_are_stuck_do_not_ask_for_a_longer_timeout(
         rig.advance(1)
     (advice,) = [r.getMessage() for r in caplog.records if "pending trees timed out" in r.getMessage()]
     assert "1 of 1 pending" in advice
-    assert "the timeout is long enough, and these are stuck" in advice
+    assert "the timeout is long enough, and these trees are stuck" in advice
 
 
 # -- trees that a bolt fails ---------------------------------------------------------------------------------

@@ -184,10 +184,10 @@ def test_what_can_not_be_is_refused_before_it_runs() -> None:
     """J5, C43: state without transactions, and tuples dropped inside of one."""
     topology = two(Sum(), [(1,)]).create_topology("t")
     with pytest.raises(
-        InvalidTopologyError, match=r"test_transactions|rig.*'b' has state, and stormspark.exactly.once"
+        InvalidTopologyError, match=r"test_transactions|rig.*'b' has state, but stormspark.exactly.once"
     ):
         plan_topology(topology, {"stormspark.exactly.once": False})
-    with pytest.raises(InvalidTopologyError, match="leave it at slow"):
+    with pytest.raises(InvalidTopologyError, match="set it to slow"):
         plan_topology(topology, {"stormspark.backpressure.strategy": "drop"})
     assert plan_topology(topology).exactly_once
     stateless = TopologyBuilder()
@@ -389,7 +389,7 @@ def test_rows_are_done_with_by_the_commit_and_not_by_the_ack(workers: int, where
     assert times(rig) == dict.fromkeys(range(6), 1)
     assert rig.tasks("a")[0].counters.restarts == 1
     (spout,) = rig.tasks("a")
-    assert not list(spout._rows.open_ids())
+    assert not list(spout.source.rows.open_ids())
 
 
 @pytest.mark.parametrize("where", ["", "ack"])
@@ -399,7 +399,7 @@ def test_a_row_that_is_held_over_the_end_of_its_batch_is_emitted_by_a_new_instan
     (spout,) = rig.tasks("a")
     rig.cluster.add_rows(spout.id, 0, [(0,), (1,), (2,)])
     rig.batches(3)
-    open_rows = list(spout._rows.open_ids())
+    open_rows = list(spout.source.rows.open_ids())
     assert times(rig) == {0: 1, 1: 2 if where else 1, 2: 1}
     assert open_rows == ([] if where else [(0, 0, 1)])
 
@@ -434,7 +434,7 @@ def test_what_is_committed_stays_so_where_the_spout_can_not_hear_of_it_yet(worke
     rig = Rig(two(Times(), InOneCall(rows)), workers)
     (spout,) = rig.tasks("a")
     rig.cluster.run_batch({spout.id: 1500})
-    assert spout.suspended and len(times(rig)) == 1500
+    assert spout.calls.suspended and len(times(rig)) == 1500
     rig.tasks("b")[0].abort("a test")
     rig.batches(3)
     assert rig.cluster._attempt == 1
@@ -580,7 +580,7 @@ def test_rows_of_the_batch_are_emitted_although_the_spout_is_not_active_any_more
     if aborts:
         rig.tasks("b")[0].abort("a test")
     rig.batches(1)
-    assert times(rig) == dict.fromkeys(range(50), 1) and not spout.active
+    assert times(rig) == dict.fromkeys(range(50), 1) and not spout.life.is_active
     assert rig.cluster._attempt == aborts
     rig.cluster.add_rows(spout.id, 0, [(50,)])
     begun = len(rounds)

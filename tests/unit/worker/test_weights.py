@@ -17,7 +17,7 @@ from stormspark.acker.tree import Tree
 from stormspark.api import TupleSource
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker import departures
-from stormspark.worker.tuples.collectors import fail_roots
+from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.weights import weight
 from stormspark.worker.vectorised.lanes import BatchLanes, unpack_batches
 from stormspark.worker.vectorised.roots import BatchRoots

@@ -455,14 +455,14 @@ def test_another_number_of_tasks_is_refused(tmp_path: Path) -> None:
     """C36, C34: nobody could tell which task has which tuple then."""
     bolt = Windows().with_tumbling_window(Count(10))
     life(durable(bolt, Replayed(rows(*range(8)))), tmp_path, 0)
-    with pytest.raises(CheckpointError, match=r"bolt 'b' has 2 tasks, and its state in .* is of 1"):
+    with pytest.raises(CheckpointError, match=r"bolt 'b' has 2 tasks, but its state in .* is of 1"):
         life(durable(bolt, Replayed(rows(*range(8))), 2), tmp_path, 1)
     builder = TopologyBuilder()
     builder.set_spout("a", Replayed(rows(1)))
     declared = builder.set_bolt("b", bolt).fields_grouping("a", Fields("value"))
     declared.add_configurations({"stormspark.state.keys": "grouping"})
     with pytest.raises(
-        InvalidTopologyError, match=r"bolt 'b' has stormspark.state.keys: grouping, and windows"
+        InvalidTopologyError, match=r"bolt 'b' has windows, and stormspark.state.keys is grouping"
     ):
         plan_topology(builder.create_topology("t"), ONCE)
 

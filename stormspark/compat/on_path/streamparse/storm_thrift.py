@@ -1,4 +1,4 @@
-"""What topologies import of Storm's Thrift structures; those for Nimbus are not there."""
+"""The structures of Storm's Thrift that topologies import. Those for Nimbus are left out."""
 
 from stormspark.compat.streamparse.groupings import ChosenGrouping as Grouping
 from stormspark.compat.streamparse.java import ComponentObject, JavaObject, ShellComponent

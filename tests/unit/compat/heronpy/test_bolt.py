@@ -153,7 +153,9 @@ class Logs(Bolt):
         self.log("by default")
         self.log("a warning", "warn")
         self.logger.error("an error")
-        with pytest.raises(ValueError, match="'loud' is not supported as logging level; there are trace"):
+        with pytest.raises(
+            ValueError, match="'loud' is not supported as logging level; the levels are trace"
+        ):
             self.log("x", "loud")
 
     def process(self, tup: Any) -> None: ...

@@ -104,7 +104,7 @@ def test_the_name_of_the_command_line_wins(write):
     assert (load_topology(file).name, load_topology(f"{file}:yours").name) == ("mine", "yours")
     file = write(COMPONENTS, "both_heron.py", "if '__main__' == __name__:\n    build('a'); build('b')")
     assert load_topology(f"{file}:b").name == "b"
-    with pytest.raises(TopologyNotFoundError, match=r"submits 2 topologies.* name one, .*:a or .*:b"):
+    with pytest.raises(TopologyNotFoundError, match=r"submits 2 topologies.* choose one, .*:a or .*:b"):
         load_topology(file)
 
 

@@ -62,7 +62,7 @@ def test_a_class_submits_itself() -> None:
     with capturing() as submitted:
         Written.write()
     assert [topology.name for topology in submitted] == ["Written"]
-    with pytest.raises(InvalidTopologyError, match=r"nobody is there to run it"):
+    with pytest.raises(InvalidTopologyError, match=r"no command runs it"):
         Written.write()
     with pytest.raises(InvalidTopologyError, match=r"base Topology class"):
         Topology.write()
@@ -126,7 +126,7 @@ def refused(problem: str, kind: type[Exception] = InvalidTopologyError) -> Any:
 
 def test_what_a_builder_refuses() -> None:
     """A40, A41: names, duplicates, and what is no spec; with the user's line."""
-    with refused("a topology's name must be a text"):
+    with refused("a topology's name must be a string"):
         TopologyBuilder("Topology")
     builder = TopologyBuilder("b")
     with refused("Argument to add_spec needs to be HeronComponentSpec", TypeError):
@@ -142,7 +142,7 @@ def test_what_a_builder_refuses() -> None:
         builder.set_config([])  # type: ignore[arg-type]
     with refused("par must be an integer above 0, given: 0"):
         builder.add_spout("others", Words, 0)
-    with refused("the name of a component must be a text"):
+    with refused("the name of a component must be a string"):
         builder.add_spout(3, Words, 1)  # type: ignore[arg-type]
 
 
@@ -171,7 +171,7 @@ def test_what_specs_refuse() -> None:
         with_bolt(inputs={words: "shuffle"})
     with refused("3 is not supported as an input"):
         with_bolt(inputs=[3])
-    with refused("no part of this topology"):
+    with refused("not part of this topology"):
         with_bolt(inputs=[Words.spec()])
     with refused("inputs must be a list, dict, or None", TypeError):
         with_bolt(inputs="words")
@@ -213,7 +213,7 @@ def test_streams_and_groupings() -> None:
         Grouping.custom_serialized("x")  # type: ignore[arg-type]
     with refused("implemented in Java", NotImplementedError):
         Grouping.custom_serialized(b"x")
-    with refused("names a class of Java's", NotImplementedError):
+    with refused("names a class in Java", NotImplementedError):
         Grouping.custom_object("a.B", [])
 
 

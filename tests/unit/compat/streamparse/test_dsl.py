@@ -314,7 +314,7 @@ def test_java_classes_that_python_knows(tmp_path: Any) -> None:
         words = JavaSpout.spec(serialized_java=b"\xac\xed", outputs=["word"])
 
     with pytest.raises(
-        InvalidTopologyError, match=rf"{__file__}:\d+: spout 'words' is a serialized object.*native"
+        InvalidTopologyError, match=rf"{__file__}:\d+: spout 'words' is a serialized Java object.*native"
     ):
         lower(Serialized, "t")
 
@@ -390,11 +390,11 @@ def test_plans_name_the_users_lines() -> None:
         both = Both.spec(inputs=[words])
 
     with pytest.raises(
-        InvalidTopologyError, match=rf"{__file__}:\d+: bolt 'both': .*'a' stands more than once"
+        InvalidTopologyError, match=rf"{__file__}:\d+: bolt 'both': .*'a' occurs more than once"
     ):
         lower(T, "t")
     topology = lower(_class(w=(w := Words.spec()), s=Sink.spec(inputs={w: Grouping.DIRECT})), "t")
-    with pytest.raises(InvalidTopologyError, match=rf"{__file__}:\d+: bolt 's' takes stream"):
+    with pytest.raises(InvalidTopologyError, match=rf"{__file__}:\d+: bolt 's' subscribes to stream"):
         plan_topology(topology)
 
 

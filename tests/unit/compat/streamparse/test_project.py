@@ -200,7 +200,7 @@ def test_the_only_environment_is_taken(
     )
     assert load(file).conf["mine"] == 1
     (line,) = caplog.messages
-    assert line.startswith("environment 'prod' of config.json: nimbus, virtualenv_root mean nothing here")
+    assert line.startswith("environment 'prod' of config.json: nimbus, virtualenv_root have no effect here")
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,3 @@
-"""The name of heronpy's modules in releases before 0.16."""
+"""The package ``heron``, which contained heronpy's modules in releases before 0.16."""
 
 import heronpy as heronpy

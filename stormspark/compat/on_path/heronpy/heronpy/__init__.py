@@ -1,4 +1,4 @@
-"""heronpy, as far as topologies import it: `stormspark.compat.heronpy` under the original's names."""
+"""The package ``heronpy``, with the parts that topologies import: `stormspark.compat.heronpy` under the original's names."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The name of heronpy's modules in the first releases."""
+"""The package ``pyheron``, which contained heronpy's modules in the first releases."""
 
 import heronpy as heronpy
 

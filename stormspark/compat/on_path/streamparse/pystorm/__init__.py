@@ -1,4 +1,4 @@
-"""The names of pystorm; see `stormspark.compat.streamparse`."""
+"""The package ``pystorm``: the original's names for `stormspark.compat.streamparse`."""
 
 from pystorm.bolt import BatchingBolt, Bolt, TicklessBatchingBolt
 from pystorm.component import Component, Tuple

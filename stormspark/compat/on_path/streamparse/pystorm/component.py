@@ -1,4 +1,4 @@
-"""What pystorm's components share."""
+"""The base class of pystorm's components."""
 
 from stormspark.compat.streamparse.component import Component, LogStream, StormHandler
 from stormspark.compat.streamparse.tuples import Tuple

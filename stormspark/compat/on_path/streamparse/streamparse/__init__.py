@@ -1,4 +1,4 @@
-"""The names of streamparse; see `stormspark.compat.streamparse`."""
+"""The package ``streamparse``: the original's names for `stormspark.compat.streamparse`."""
 
 from streamparse import bolt, component, dsl, spout, storm
 from streamparse.dsl import Grouping, Stream, Topology

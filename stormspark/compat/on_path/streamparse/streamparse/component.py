@@ -1,4 +1,4 @@
-"""What streamparse's components share."""
+"""The base class of streamparse's components."""
 
 from streamparse.storm.component import Component, StormHandler
 

@@ -1,4 +1,4 @@
-"""What topologies import of Storm's Thrift structures; those for Nimbus are not there."""
+"""The structures of Storm's Thrift that topologies import. Those for Nimbus are left out."""
 
 import storm_thrift
 from storm_thrift import ComponentObject, GlobalStreamId, JavaObject, ShellComponent, StreamInfo

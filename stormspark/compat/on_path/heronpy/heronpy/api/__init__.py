@@ -1,4 +1,4 @@
-"""What heronpy's own package of this name has; older releases had the classes here."""
+"""The package ``heronpy.api``. Older releases had classes here, and those names still work."""
 
 from stormspark.compat.heronpy.older_names import older_export as __getattr__
 

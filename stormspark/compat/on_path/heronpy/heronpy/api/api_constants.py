@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.api_constants``, with the names of `stormspark.compat.heronpy.constants`."""
 
 from stormspark.compat.heronpy import constants
 

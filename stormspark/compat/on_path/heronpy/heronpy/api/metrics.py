@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.metrics``, with the names of `stormspark.compat.heronpy.metrics`."""
 
 from stormspark.compat.heronpy.metrics import (
     AssignableMetrics,

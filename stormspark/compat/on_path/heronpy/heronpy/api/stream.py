@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.stream``, with the names of `stormspark.compat.heronpy.stream`."""
 
 from stormspark.compat.heronpy.stream import Grouping, Stream
 

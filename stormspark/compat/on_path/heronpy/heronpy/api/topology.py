@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.topology``, with the names of `stormspark.compat.heronpy.topology`."""
 
 from stormspark.compat.heronpy.topology import Topology, TopologyBuilder, TopologyType
 

@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.topology_context``, with the names of `stormspark.compat.heronpy.contexts`."""
 
 from stormspark.compat.heronpy.contexts import TopologyContext
 

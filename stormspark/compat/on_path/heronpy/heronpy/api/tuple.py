@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.tuple``, with the names of `stormspark.compat.heronpy.tuples`."""
 
 from stormspark.compat.heronpy.tuples import Tuple, TupleHelper
 

@@ -1,1 +1,1 @@
-"""``heronpy.streamlet``: see `stormspark.streamlet`."""
+"""The package ``heronpy.streamlet``: see `stormspark.streamlet`."""

@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.builder``."""
+"""The module ``heronpy.streamlet.builder``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Builder
 

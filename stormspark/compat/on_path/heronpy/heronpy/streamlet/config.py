@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.config``."""
+"""The module ``heronpy.streamlet.config``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Config
 

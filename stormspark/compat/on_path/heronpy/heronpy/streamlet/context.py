@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.context``."""
+"""The module ``heronpy.streamlet.context``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Context
 

@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.generator``."""
+"""The module ``heronpy.streamlet.generator``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Generator
 

@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.keyedwindow``."""
+"""The module ``heronpy.streamlet.keyedwindow``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import KeyedWindow
 

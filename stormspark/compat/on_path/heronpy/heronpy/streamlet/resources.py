@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.resources``."""
+"""The module ``heronpy.streamlet.resources``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Resources
 

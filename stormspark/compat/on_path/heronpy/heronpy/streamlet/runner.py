@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.runner``."""
+"""The module ``heronpy.streamlet.runner``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Runner
 

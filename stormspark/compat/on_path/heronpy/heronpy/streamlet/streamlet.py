@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.streamlet``."""
+"""The module ``heronpy.streamlet.streamlet``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Streamlet
 

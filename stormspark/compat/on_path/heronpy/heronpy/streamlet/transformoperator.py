@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.transformoperator``."""
+"""The module ``heronpy.streamlet.transformoperator``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import TransformOperator
 

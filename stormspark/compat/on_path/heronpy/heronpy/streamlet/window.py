@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.window``."""
+"""The module ``heronpy.streamlet.window``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Window
 

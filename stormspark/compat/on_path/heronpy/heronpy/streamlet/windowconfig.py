@@ -1,4 +1,4 @@
-"""``heronpy.streamlet.windowconfig``."""
+"""The module ``heronpy.streamlet.windowconfig``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import WindowConfig
 

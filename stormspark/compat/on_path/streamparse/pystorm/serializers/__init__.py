@@ -1,1 +1,1 @@
-"""pystorm's serializers: there is no pipe that they would write to."""
+"""Stand-ins for pystorm's serializers, which can't be used: there is no pipe here."""

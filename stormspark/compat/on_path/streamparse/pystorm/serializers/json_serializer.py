@@ -1,4 +1,4 @@
-"""A serializer of pystorm's, by name."""
+"""A stand-in for pystorm's JSON serializer."""
 
 from stormspark.compat.streamparse.pipes import JSONSerializer
 

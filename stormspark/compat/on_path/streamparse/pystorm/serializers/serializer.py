@@ -1,4 +1,4 @@
-"""A serializer of pystorm's, by name."""
+"""A stand-in for pystorm's base class of serializers."""
 
 from stormspark.compat.streamparse.pipes import Serializer
 

@@ -1,4 +1,4 @@
-"""Specs."""
+"""The base classes of specs."""
 
 from stormspark.compat.streamparse.specs import ComponentSpec, JavaComponentSpec, ShellComponentSpec
 

@@ -1,4 +1,4 @@
-"""The class of topologies."""
+"""The base class of topologies."""
 
 from stormspark.compat.streamparse.topology import Topology, TopologyType
 

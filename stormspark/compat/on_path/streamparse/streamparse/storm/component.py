@@ -1,4 +1,4 @@
-"""What streamparse's components share."""
+"""The base class of streamparse's components."""
 
 from stormspark.compat.streamparse.component import StormHandler
 from stormspark.compat.streamparse.storm import Component

@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.bolt.bolt``, with the names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import Bolt
 

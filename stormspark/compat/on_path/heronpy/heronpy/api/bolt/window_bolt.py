@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.bolt.window_bolt``, with the names of `stormspark.compat.heronpy.window_bolt`."""
 
 from stormspark.compat.heronpy.window_bolt import SlidingWindowBolt, TumblingWindowBolt, WindowContext
 

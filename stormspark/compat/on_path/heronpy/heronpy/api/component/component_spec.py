@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.component.component_spec``, with the names of `stormspark.compat.heronpy.component_spec`."""
 
 from stormspark.compat.heronpy.component_spec import GlobalStreamId, HeronComponentSpec
 

@@ -1,1 +1,1 @@
-"""As in heronpy."""
+"""The package ``heronpy.api.spout``."""

@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.api.spout.spout``, with the names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import Spout
 

@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.connectors.mock.arraylooper``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import ArrayLooper
 

@@ -1,4 +1,4 @@
-"""Raises at once, as `heronpy.connectors.pulsar.pulsarspout` does."""
+"""Raises ImportError, as `heronpy.connectors.pulsar.pulsarspout` does."""
 
 from heronpy.connectors.pulsar import pulsarspout
 

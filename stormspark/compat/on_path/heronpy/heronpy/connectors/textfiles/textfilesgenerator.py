@@ -1,4 +1,4 @@
-"""As in heronpy."""
+"""The module ``heronpy.connectors.textfiles.textfilesgenerator``, with the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import TextFileGenerator
 

@@ -1,0 +1,1 @@
+"""What the task of a bolt consists of: its queue, the size of its chunks, and a runner for each kind of bolt."""

@@ -1,0 +1,140 @@
+"""The introduction of a new worker process to nimbus: it says hello, and gets all that it needs before it opens its tasks.
+
+The process that started this one waits meanwhile. It reads "up" once nimbus knows this worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from multiprocessing import AuthenticationError
+from pathlib import Path
+from typing import NamedTuple
+
+from stormspark.checkpoint.shared_folder import show_that_it_is_seen
+from stormspark.private_files import open_private
+from stormspark.worker.host.addresses import Address
+from stormspark.worker.host.connection import Connection, local_host
+from stormspark.worker.host.launch import UP, Launch
+from stormspark.worker.host.lifeline import this_process
+from stormspark.worker.host.link import dial
+from stormspark.worker.host.messages import (
+    Adopt,
+    Hello,
+    Refused,
+    Sees,
+    StartFailed,
+    StateRows,
+    Welcome,
+)
+from stormspark.worker.state.batch_state import StateAccess
+
+__all__ = ["LAST_WORDS_SECS", "Introduction", "NotIntroducedError", "introduce", "unusable_logs"]
+
+#: How long a process that fails to start waits for nimbus to read the reason.
+LAST_WORDS_SECS = 5.0
+
+
+class NotIntroducedError(Exception):
+    """The process has to end, because nimbus is gone, refuses it, or can't use it. ``code`` is its exit code."""
+
+    def __init__(self, reason: str, code: int = 0) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Introduction(NamedTuple):
+    """The result of the introduction: the link to nimbus, and all that came over it."""
+
+    link: Connection
+    welcome: Welcome
+    #: The address by which other hosts reach this process; None if all processes are on one host.
+    address: Address | None
+    #: Rows for tasks that are not open yet.
+    adoptions: list[Adopt]
+    state: StateAccess | None
+    #: The report whether this host sees the driver's folder; None if nimbus does not ask for it.
+    sees: Sees | None
+
+
+def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
+    """Introduce this process to nimbus. Raises `NotIntroducedError`.
+
+    ``output`` receives what is written to the standard descriptors from then on. State that the driver sends goes to a file in
+    ``folder``.
+    """
+    try:
+        link = dial(launch.nimbus, launch.key, launch.silence_secs)
+        link.send(Hello(launch.worker, launch.incarnation, this_process(), launch.jvm))
+        answer = link.recv()
+    except (OSError, EOFError, AuthenticationError) as error:
+        raise _gone(error) from error
+    if isinstance(answer, Refused):
+        raise NotIntroducedError(answer.reason)
+    assert isinstance(answer, Welcome), answer
+    try:
+        _report_up(output)
+    except OSError as error:
+        text = unusable_logs(error)
+        with contextlib.suppress(OSError):
+            link.send(StartFailed(launch.worker, launch.incarnation, text, outside=True))
+            # Until nimbus has read it: on TCP it would otherwise be lost with the connection.
+            link.poll(LAST_WORDS_SECS)
+        raise NotIntroducedError(text, code=1) from error
+    address = None
+    if launch.nimbus.tcp is not None:
+        # A worker that reached nimbus by its socket file is on the driver's host.
+        host = launch.host or local_host(link) or launch.nimbus.tcp[0]
+        address = Address(host, launch.bind, launch.ports)
+    state = answer.state
+    try:
+        adoptions = [link.recv() for _ in range(answer.adoptions)]
+        if state is not None and state.by_driver:
+            state = state._replace(handed=str(_take_state(link, folder)))
+    except (OSError, EOFError) as error:
+        raise _gone(error) from error
+    sees = _sees(answer.shared) if answer.shared else None
+    return Introduction(link, answer, address, adoptions, state, sees)
+
+
+def unusable_logs(error: Exception) -> str:
+    """Say that the folder for logs can't be used on this host, and why."""
+    return f"the folder for logs can't be used on host {socket.gethostname()}: {error}"
+
+
+def _gone(error: Exception) -> NotIntroducedError:
+    return NotIntroducedError(f"the driver is gone: {error}")
+
+
+def _report_up(output: Path) -> None:
+    """Report "up" to the process that started this one, and close its pipes: nimbus knows this worker now.
+
+    ``output`` receives what is written to the descriptors directly from now on; logs and prints have files of their own.
+    """
+    os.write(1, UP)
+    null = os.open(os.devnull, os.O_RDONLY)
+    log = open_private(output)
+    for opened, standard in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(opened, standard)
+    os.close(null)
+    os.close(log)
+
+
+def _take_state(link: Connection, folder: Path) -> Path:
+    """Write the state that the driver sends to a file, because it may be more than memory holds."""
+    path = folder / "state"
+    with path.open("wb") as file:
+        rows: StateRows = link.recv()
+        while rows.data:
+            file.write(rows.data)
+            rows = link.recv()
+    return path
+
+
+def _sees(place: str) -> Sees:
+    """Show that this host sees the driver's folder; see `Welcome.shared`."""
+    try:
+        return Sees(show_that_it_is_seen(place))
+    except OSError as error:
+        return Sees("", str(error))

@@ -1,0 +1,143 @@
+"""The open rows of a source spout's task, with their records in the durable acker.
+
+A row that is not done is in one of two tables:
+
+- *fresh*: the row came since the last report. Most rows are acked before their batch ends, so they cost two operations of a
+  dict.
+- *kept*: the row was open at the end of a batch, so the durable acker has a record of it, or will have.
+
+At the end of each batch `OpenRows.changes` returns which records are opened and which are closed. Its cost depends on the
+changes, not on the number of open rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from stormspark.acker.records import AckerTime, Change, Record
+from stormspark.worker.sources.row_codec import encode_or_give_up
+from stormspark.worker.sources.rows import RangeKey, Row, message_id_of
+
+__all__ = ["OpenRows"]
+
+
+class _Kept(NamedTuple):
+    row: Row
+    record: Record
+
+
+class OpenRows:
+    """The open rows, and open ranges, of one task.
+
+    `fresh` is public because a row that is acked in its own batch leaves it directly, which is faster.
+    """
+
+    def __init__(self) -> None:
+        self.fresh: dict[Hashable, Row] = {}
+        self._kept: dict[Hashable, _Kept] = {}  # the oldest record comes first
+        self._closed: list[Record] = []  # records closed since the last report
+
+    def __len__(self) -> int:
+        return len(self.fresh) + len(self._kept)
+
+    def __contains__(self, id: Hashable) -> bool:
+        return id in self.fresh or id in self._kept
+
+    def __iter__(self) -> Iterator[Row]:
+        """Iterate over the open rows and ranges, kept ones first."""
+        for kept in self._kept.values():
+            yield kept.row
+        yield from self.fresh.values()
+
+    def get(self, id: Hashable) -> Row | None:
+        """Return the open row, or None if it is not open."""
+        row = self.fresh.get(id)
+        if row is None:
+            kept = self._kept.get(id)
+            row = kept.row if kept is not None else None
+        return row
+
+    def rows(self) -> Iterator[Row]:
+        """Iterate over the open rows, kept ones first; ranges are left out."""
+        return (row for row in self if not isinstance(row.id, RangeKey))
+
+    def message_ids(self) -> Iterator[Hashable]:
+        """Iterate over the message ids of the open rows, as users see them."""
+        return (message_id_of(row.id) for row in self.rows())
+
+    def has_any(self, ids: Mapping[Hashable, object]) -> bool:
+        """Return whether any of these is the id of an open row."""
+        return not (self.fresh.keys().isdisjoint(ids) and self._kept.keys().isdisjoint(ids))
+
+    def without_kept(self, rows: list[Row]) -> list[Row]:
+        """Return those of the rows that are not kept yet: a row with the id of an open row is that row."""
+        return [row for row in rows if row.id not in self._kept] if self._kept else rows
+
+    def add_range(self, range: Row) -> None:
+        """Add a range that has come, unless it is kept already."""
+        if range.id not in self._kept:
+            self.fresh[range.id] = range
+
+    def close_kept(self, id: Hashable) -> None:
+        """Remove a kept row that is done; do nothing if it is not kept."""
+        kept = self._kept.pop(id, None)
+        if kept is not None:
+            self._closed.append(kept.record)
+
+    def forget_batch(self, batch: int) -> None:
+        """Remove the rows of this batch and of later ones, because they come again."""
+        for id in [id for id, kept in self._kept.items() if kept.row.batch >= batch]:
+            self._closed.append(self._kept.pop(id).record)
+        self.fresh = {id: row for id, row in self.fresh.items() if row.batch < batch}
+
+    def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> list[Row]:
+        """Add rows that an earlier life of the task left open, each with its record if there is one; return the new ones.
+
+        If a row is open here already, the adopted record is closed.
+        """
+        new: list[Row] = []
+        for record, row in records:
+            if row.id in self:
+                if record is not None and self._kept.get(row.id, (None, None))[1] != record:
+                    self._closed.append(record)
+                continue
+            if record is None:
+                self.fresh[row.id] = row
+            else:
+                self._kept[row.id] = _Kept(row, record)
+            new.append(row)
+        # Adopted records are older than those that were here, and `changes` expects the oldest first.
+        self._kept = dict(sorted(self._kept.items(), key=lambda item: item[1].record.created))
+        return new
+
+    def changes(
+        self, unread: Iterable[Row], time: AckerTime, draw: Callable[[int], Sequence[int]]
+    ) -> list[Change]:
+        """Return the changes for the durable acker since the last call: records opened and closed. All rows are kept now.
+
+        Old records are closed and opened anew, so that the acker's watermark never passes an open one. ``unread`` holds the
+        unread rest of each range. ``draw(n)`` returns n random numbers of 64 bits with sign.
+        """
+        changes = [Change(record) for record in self._closed]
+        self._closed = []
+        opened = list(self.fresh.values())
+        self.fresh = {}
+        for range in unread:  # a range that was partly read stands for fewer rows than its record
+            kept = self._kept.get(range.id)
+            if kept is not None and kept.row.values != range.values:
+                changes.append(Change(self._kept.pop(range.id).record))
+                opened.append(range)
+        while self._kept:
+            kept = next(iter(self._kept.values()))
+            if kept.record.created >= time.refresh_before:
+                break
+            del self._kept[kept.row.id]
+            changes.append(Change(kept.record))
+            opened.append(kept.row)
+        numbers = iter(draw(2 * len(opened)))
+        for row, root, value in zip(opened, numbers, numbers, strict=False):
+            record = Record(root, time.at, value or 1)
+            self._kept[row.id] = _Kept(row, record)
+            changes.append(Change(record, row.batch, repr(row.id), encode_or_give_up(row)))
+        return changes

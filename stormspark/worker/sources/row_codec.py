@@ -1,0 +1,102 @@
+"""Rows as bytes, for the durable acker's journal and for the state table.
+
+Others may be able to write to the table's folder, so `decode` reads nothing but plain values.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Hashable
+from typing import Any
+
+import pyarrow as pa
+
+from stormspark.checkpoint.pickled_zones import part_of_zone
+from stormspark.worker.sources.rows import RangeKey, Row, RowKey, comparable
+from stormspark.worker.tuples.salvage import error_text
+
+__all__ = ["decode", "encode", "encode_or_give_up", "readable"]
+
+#: The kinds of keys of rows, as they are written.
+_PLAIN = 0
+_KINDS: dict[type, int] = {RangeKey: 1, RowKey: 2}
+
+
+def encode(row: Row) -> bytes:
+    """Encode a row; see `decode`.
+
+    >>> decode(encode(Row((4, 1, 0), ("text", b"bytes", None), 4)))
+    Row(id=(4, 1, 0), values=('text', b'bytes', None), batch=4, unreadable=None)
+    """
+    kind = _KINDS.get(type(row.id), _PLAIN)
+    id = row.id if kind == _PLAIN else tuple(row.id)  # type: ignore[arg-type]
+    parts = (kind, id, *row[1:])
+    try:
+        return pickle.dumps(parts, 5)
+    except Exception:  # rare; the attempt above takes half as long as this
+        file = io.BytesIO()
+        _Pickler(file, 5).dump(parts)
+        return file.getvalue()
+
+
+def encode_or_give_up(row: Row) -> bytes:
+    """Encode a row as `encode` does. A row with a value that can't be written becomes a dead letter for the reader."""
+    try:
+        return encode(row)
+    except Exception as error:
+        reason = f"it was open when its worker was lost, and could not be kept: {error_text(error)}"
+        return encode(Row(row.id, tuple(f"{value!r:.1000}" for value in row.values), row.batch, reason))
+
+
+def decode(data: bytes) -> Row:
+    """Decode a row. Raises `pickle.UnpicklingError` for a value that no row of Spark can have."""
+    kind, id, *rest = _Values(io.BytesIO(data)).load()
+    if kind != _PLAIN:
+        id = (RangeKey if kind == _KINDS[RangeKey] else RowKey)(*id)
+    return Row(comparable(id), *rest)
+
+
+def readable(data: bytes, key: Hashable, place: str) -> Row:
+    """Decode a row that ``place`` has under ``key``. A row that can't be read becomes a dead letter, with its bytes.
+
+    >>> readable(b"no pickle", 7, "a table").unreadable[:29]
+    "what a table has of it can't "
+    """
+    try:
+        return decode(data)
+    except Exception as error:
+        reason = f"what {place} has of it can't be read: {error_text(error)}"
+        return Row(("record", key), (data,), -1, reason)
+
+
+class _Pickler(pickle.Pickler):
+    """A pickler for everything that Spark's columns can hold, including intervals, whose class Python finds under no name."""
+
+    def reducer_override(self, value: Any) -> Any:
+        return (_interval, tuple(value)) if type(value) is pa.MonthDayNano else NotImplemented
+
+
+def _interval(months: int, days: int, nanoseconds: int) -> Any:
+    return pa.MonthDayNano([months, days, nanoseconds])
+
+
+class _Values(pickle.Unpickler):
+    """An unpickler for everything that Spark's columns can hold, and for no other class."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return part_of_zone
+        if (module, name) in _INTERVALS:
+            return _interval
+        if (module, name) in _CLASSES:
+            return super().find_class(module, name)
+        msg = f"{module}.{name} is no value of a row"
+        raise pickle.UnpicklingError(msg)
+
+
+#: Where rows have found `_interval`: here, and in an earlier release in the module that had it then. Journals and tables keep it.
+_INTERVALS = {(__name__, "_interval"), ("stormspark.worker.sources.source_rows", "_interval")}
+_CLASSES = {("decimal", "Decimal"), ("zoneinfo", "ZoneInfo")} | {
+    ("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")
+}

@@ -1,0 +1,74 @@
+"""The keys that rows of a source get when they come: ids of the row's own, or ids made from its origin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from stormspark.worker.sources.rows import RangeKey, Row, RowKey
+
+__all__ = ["RowKeys", "keyed_apart"]
+
+#: The distance between the numbers of rows of one attempt at a batch and those of the next attempt.
+_ATTEMPT = 1 << 40
+
+
+class RowKeys:
+    """The keys of one task's rows. Rows of a partition are numbered within their batch."""
+
+    def __init__(self) -> None:
+        self._batch = -1
+        self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
+        #: The batch that was forgotten last although its trees live on, and how often that happened to it.
+        self._again = (-1, 0)
+
+    def of_rows(
+        self, ids: Iterable[Hashable] | None, batch: int, partition: int, count: int
+    ) -> list[Hashable]:
+        """Make the keys of the next rows, with these message ids or, if None, with ids made from their origin."""
+        numbers = self._numbers(batch, partition, count)
+        again, times = self._again
+        attempt = times * _ATTEMPT if batch == again else 0
+        if ids is None:
+            ids = [(batch, partition, number) for number in numbers]
+            if not attempt:
+                return list(ids)
+        return [
+            RowKey(id, batch, partition, attempt + number) for id, number in zip(ids, numbers, strict=True)
+        ]
+
+    def of_range(self, batch: int, partition: Hashable) -> RangeKey:
+        """Make the key of the next range of a partition."""
+        return RangeKey(partition, batch, self._numbers(batch, partition, 1)[0] + 1)
+
+    def _numbers(self, batch: int, partition: Hashable, count: int) -> range:
+        """Take the numbers for the next rows of a partition in this batch."""
+        if batch != self._batch:
+            self._batch, self._taken = batch, Counter()
+        first = self._taken[partition]
+        self._taken[partition] += count
+        return range(first, first + count)
+
+    def batch_comes_again(self, batch: int, *, trees_live_on: bool) -> None:
+        """Number the rows of this batch from the start again.
+
+        ``trees_live_on``: trees of the earlier attempt are still open, so its rows get other keys this time.
+        """
+        self._batch = -1
+        if trees_live_on:
+            again, times = self._again
+            self._again = (batch, times + 1 if batch == again else 1)
+
+
+def keyed_apart(
+    rows: Iterable[tuple[Hashable, tuple[Any, ...]]], batch: int, is_open: Callable[[Hashable], bool]
+) -> dict[Hashable, Row]:
+    """Give keys to rows of a range if some have the message id of an open row, for example after a topic was made anew."""
+    new: dict[Hashable, Row] = {}
+    for id, values in rows:
+        key, number = id, 0
+        while key in new or is_open(key):
+            key, number = RowKey(id, batch, None, number), number + 1
+        new[key] = Row(key, values, batch)
+    return new

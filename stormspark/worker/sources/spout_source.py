@@ -1,0 +1,123 @@
+"""A spout task's side of its source: the rows that have come for the task, and what becomes of them with their batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from stormspark.acker import ACKED, Tree
+from stormspark.acker.records import AckerTime, Change
+from stormspark.api import SourceProgress, SourceSpout
+from stormspark.api.retry import ExponentialBackoff
+from stormspark.checkpoint.state_files import TaskChanges
+from stormspark.plan.physical import ComponentPlan
+from stormspark.spi import RangeSpout
+from stormspark.worker.sources.held_rows import HeldRows
+from stormspark.worker.sources.row_spout import RowSpout
+from stormspark.worker.sources.rows import comparable
+from stormspark.worker.sources.source_rows import SourceRows
+
+__all__ = ["SpoutSource"]
+
+#: How many failed rows are reported per attempt, at most.
+_MOST_FAILED_ROWS = 1000
+
+
+class SpoutSource:
+    """The source of one spout's task. A spout that reads no source has one, too, to which no rows come.
+
+    Rows may come before the spout is opened. Then ``make`` makes an instance, which knows how its rows are to be treated.
+    """
+
+    def __init__(self, component: ComponentPlan, index: int, make: Callable[[], SourceSpout]) -> None:
+        self._make = make
+        self._is_known = False
+        self._reliable = True
+        #: The rows, which outlive the instances of the spout. Until an instance is known, these have no rules and stay empty.
+        self.rows = SourceRows(ExponentialBackoff(), ())
+        #: Rows that are open over the end of their batch, where batches are transactions.
+        self.held = HeldRows(component.id, index)
+        self._failed: list[Hashable] = []
+
+    # -- rows come -------------------------------------------------------------------------------------------
+
+    def follow(self, source: SourceSpout) -> None:
+        """Treat rows as this new instance of the spout says."""
+        self._reliable = source.reliable
+        ranges = source if isinstance(source, RangeSpout) else None
+        if not self._is_known:
+            self._is_known = True
+            self.rows = SourceRows(source.retry, source.id_columns, ranges)
+        elif ranges is not None:
+            self.rows.read_with(ranges)
+
+    def rows_to_come(self) -> SourceRows:
+        """Return the rows, for a caller who adds some. Makes an instance of the spout if there was none yet."""
+        if not self._is_known:
+            self.follow(self._make())
+        return self.rows
+
+    def skip(self, rows: Iterable[Hashable]) -> None:
+        """Make these rows dead letters, because they have failed in too many attempts."""
+        self.rows.skipped = frozenset(map(comparable, rows))
+
+    def progress(self, spout: RowSpout | None, batch: int) -> SourceProgress:
+        """Return how far ``spout``, the opened instance if there is one, has come with its source."""
+        rows = self.rows
+        if spout is None:
+            return SourceProgress(len(rows))
+        came, rows.came = rows.came, 0
+        every = spout.source.low_marks_every
+        wants_marks = every is not None and batch % every == 0
+        marks = spout.source.low_marks(rows.open_ids(), rows.unread()) if wants_marks else None
+        return SourceProgress(rows.waiting, marks, came)
+
+    # -- what becomes of them --------------------------------------------------------------------------------
+
+    def waiting(self, *, held_too: bool) -> int:
+        """Return how many rows wait to be emitted, or to be emitted again; ``held_too``: also those of committed batches."""
+        return len(self.rows) if held_too else self.rows.waiting_but(self.held)
+
+    def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
+        """Return what the durable acker has to know of these rows; see `OpenRows.changes`.
+
+        An unreliable spout reports nothing: a row that came back might have been emitted before (K2).
+        """
+        return self.rows.changes(time, draw) if self._is_known and self._reliable else []
+
+    def held_rows(self, ended: Sequence[Tree]) -> list[TaskChanges]:
+        """Return the changes to the table's open rows that belong to the prepared batch, whose trees have ``ended``.
+
+        Raises `SerializationError` for a row that could not be read from the table again.
+        """
+        all_done = len(ended) == self.rows.open or not self._reliable
+        if not self._is_known or (all_done and not self.held):
+            return []
+        acked = {tree.message_id for tree in ended if tree.verdict is ACKED}
+        return self.held.changes(self.rows.open_rows(acked))
+
+    def note_failed(self, tree: Tree) -> None:
+        """Note that the tree of a row has failed in this attempt, and why."""
+        if self._is_known and len(self._failed) < _MOST_FAILED_ROWS:
+            self._failed.append(tree.message_id)
+            self.rows.why[tree.message_id] = str(tree.verdict)
+
+    def take_failed(self) -> list[Hashable]:
+        """Return the ids of rows whose trees failed in this attempt, at most `_MOST_FAILED_ROWS` of them."""
+        failed, self._failed = self._failed, []
+        return failed
+
+    def commit(self, acked: Iterable[Hashable]) -> None:
+        """Take over that the batch is committed, with which these rows are done."""
+        if self._is_known:
+            self.rows.commit(acked)
+            self.held.commit()
+
+    def forget_batch(self, batch: int) -> None:
+        """Forget the rows of the batch, because it runs again and brings them again, while trees of its tuples live on."""
+        self.rows.forget_batch(batch, trees_live_on=True)
+
+    def roll_back(self, batch: int) -> None:
+        """Forget the rows of the batch, because it is a transaction that runs again and brings them again."""
+        self.rows.forget_batch(batch)
+        self.held.roll_back()
+        self._failed.clear()

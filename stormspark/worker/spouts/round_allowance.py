@@ -1,0 +1,77 @@
+"""The allowance of a spout's task in one round: how many tuples it may still emit, and why it stops before the round does."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from stormspark.metrics import TaskCounters
+
+__all__ = ["UNLIMITED", "RoundAllowance", "StopReason"]
+
+#: The limit of a spout that has none.
+UNLIMITED = 1 << 62
+
+
+class StopReason(Enum):
+    """Why a spout is not called again for a while. The value names the counter that takes this time (F6)."""
+
+    #: It is not active.
+    INACTIVE = "skipped_inactive_ms"
+    #: It has emitted as many tuples as it may in this round.
+    LIMIT = "skipped_backpressure_ms"
+    #: As many trees are open as max spout pending allows.
+    MAX_PENDING = "skipped_max_spout_ms"
+
+
+class RoundAllowance:
+    """The allowance of one task. Times are seconds of the worker's clock.
+
+    >>> counters = TaskCounters()
+    >>> allowance = RoundAllowance(counters)
+    >>> allowance.begin(100); allowance.use(100)
+    >>> allowance.stop(StopReason.LIMIT, now=1.0); allowance.go_on(now=1.5)
+    >>> counters.skipped_backpressure_ms, allowance.hungry, allowance.limited
+    (500.0, True, True)
+    """
+
+    def __init__(self, counters: TaskCounters) -> None:
+        self._counters = counters
+        #: How many tuples the spout may still emit in this round.
+        self.left = UNLIMITED
+        #: How many tuples it has emitted since the last `take_emitted`.
+        self.emitted = 0
+        #: Whether the spout would have emitted more in this round, whatever stopped it; and whether its limit stopped it.
+        self.hungry = self.limited = False
+        #: Why the spout is not called now, and since when; None while it is.
+        self._stopped: tuple[StopReason, float] | None = None
+
+    def begin(self, limit: int | None) -> None:
+        """Begin a round, in which the spout may emit ``limit`` tuples; None: as many as it likes."""
+        self.left = UNLIMITED if limit is None else limit
+        self.hungry = self.limited = False
+
+    def use(self, emitted: int) -> None:
+        """Count tuples that the spout has emitted. A call that emits several may exceed the limit (B4)."""
+        self.emitted += emitted
+        self.left -= emitted
+
+    def stop(self, reason: StopReason, now: float) -> None:
+        """Note why the spout is not called from now on, although it may have tuples."""
+        if reason is StopReason.LIMIT:
+            self.hungry = self.limited = True
+        elif reason is StopReason.MAX_PENDING:
+            self.hungry = False  # the limit of the round does not hold it back
+        self._stopped = reason, now
+
+    def go_on(self, now: float) -> None:
+        """Note that the spout is called again, and count the time since `stop`."""
+        if self._stopped is not None:
+            reason, since = self._stopped
+            counters, name = self._counters, reason.value
+            setattr(counters, name, getattr(counters, name) + (now - since) * 1000)
+            self._stopped = None
+
+    def take_emitted(self) -> int:
+        """Return how many tuples were emitted since the last call."""
+        emitted, self.emitted = self.emitted, 0
+        return emitted

@@ -1,0 +1,121 @@
+"""The calls of a spout's ``next_tuple``, which run in a greenlet of their own, so that an emit can suspend them.
+
+Storm requires that ``next_tuple`` returns soon and without blocking (B1), and a spout that does so never notices the greenlet.
+But a spout may emit a whole file in a single call, or emit for ever. Such a call is suspended inside ``emit`` when its turn is
+used up, and resumed at the next turn. So no call grows without bounds (B4, E27), and the superstep ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import ReferenceType, ref
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from stormspark.worker.tuples.execution import ask_for_tuples
+
+if TYPE_CHECKING:
+    from stormspark.api import Spout
+    from stormspark.worker.stories.spout_stories import SpoutStories
+    from stormspark.worker.tuples.spout_collector import SpoutCollector
+
+__all__ = ["SuspendableCalls"]
+
+
+class SuspendableCalls:
+    """The calls of one spout's task; at most one of them is suspended.
+
+    No call is made while ``most_pending`` trees are open. ``stories`` chooses which emits are traced. `turn`, `most` and
+    `deadline` are what the current turn allows; `ask_for_tuples` reads them.
+    """
+
+    def __init__(self, clock: Callable[[], float], stories: SpoutStories, most_pending: int) -> None:
+        self._clock, self._stories, self._most_pending = clock, stories, most_pending
+        self._spout: Spout
+        self._collector: SpoutCollector
+        self._runner: greenlet | None = None
+        #: Whether a call is suspended inside an emit.
+        self.suspended = False
+        #: How many tuples the call that was suspended last has emitted, in whole turns; 0 once it has returned.
+        self.emits_in_call = 0
+        #: How many emits a call may make before it is suspended, how many calls may be made, and until when.
+        self.turn = 0
+        self.most = 0
+        self.deadline = 0.0
+
+    def begin(self, spout: Spout, collector: SpoutCollector) -> None:
+        """Call this instance from now on, which emits through ``collector``."""
+        self._spout, self._collector = spout, collector
+
+    def take_turn(self, turn: int, most: int, deadline: float) -> bool | Exception:
+        """Resume the suspended call, or call ``next_tuple`` up to ``most`` times until it emits nothing.
+
+        Returns whether the last call emitted, or the exception that it raised. If a call is suspended, the result is true.
+        """
+        collector = self._collector
+        self.turn, self.most, self.deadline = turn, most, deadline
+        if self._runner is None:
+            # Made here, because a greenlet belongs to the thread that makes it. It holds this object by a weak reference,
+            # because the garbage collector can't look into a suspended greenlet.
+            self._runner = greenlet(partial(_take_turns, ref(self)))
+        if self.suspended:
+            collector.pause_at = collector.emitted + turn
+        result: bool | Exception = self._runner.switch()
+        collector.pause_at = -1
+        return result
+
+    def _call(self) -> bool | Exception:
+        self._stamp_emits()
+        try:
+            return ask_for_tuples(
+                self._spout.next_tuple, self._collector, self._clock, self._most_pending, self
+            )
+        except Exception as error:
+            return error
+
+    def _stamp_emits(self) -> None:
+        """Stamp the emits from now on with the present time, and choose which of them are traced."""
+        collector = self._collector
+        collector.now = now = self._clock()
+        collector.new_tree = self._stories.maker(now)
+
+    def suspend(self) -> None:
+        """Suspend the call that emits now, until the next turn. Does nothing if the emit is in no such call.
+
+        Raises `GreenletExit` if the spout's instance ends meanwhile.
+        """
+        runner = self._runner
+        if runner is None or getcurrent() is not runner:
+            self._collector.pause_at = -1  # an emit in another thread, or after the end of the call
+            return
+        self.emits_in_call += self.turn
+        hub = runner.parent
+        assert hub is not None
+        self.suspended = True
+        hub.switch(True)
+        self.suspended = False
+        self._stamp_emits()
+
+    def end(self) -> None:
+        """Unwind a suspended call, because the spout's instance ends."""
+        runner, self._runner, suspended, self.suspended = self._runner, None, self.suspended, False
+        if runner is not None and suspended:
+            self._collector.pause_at = -1
+            # GreenletExit runs the call's `finally` blocks; errors in them no longer matter. Only a greenlet's own thread can
+            # unwind it; in another thread this fails, and the greenlet ends with its thread.
+            with contextlib.suppress(Exception):
+                runner.throw(GreenletExit)
+
+
+def _take_turns(of: ReferenceType[SuspendableCalls]) -> None:
+    """Take one turn each time the greenlet is switched to. This is the main function of the greenlet."""
+    hub = getcurrent().parent
+    assert hub is not None
+    while (calls := of()) is not None:
+        result = calls._call()
+        del calls
+        hub.switch(result)
+        del result

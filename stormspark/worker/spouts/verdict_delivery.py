@@ -1,0 +1,104 @@
+"""The delivery of verdicts: a spout's ``ack`` or ``fail`` is called for every tree that has ended, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from stormspark.acker import ACKED, Outcome, Tree
+from stormspark.api import SpoutAckInfo, SpoutFailInfo
+from stormspark.worker.sources.rows import message_id_of
+from stormspark.worker.tuples.verdicts import deliver_acks
+
+if TYPE_CHECKING:
+    from stormspark.worker.spout_task import SpoutTask
+    from stormspark.worker.stories.spout_stories import SpoutStories
+    from stormspark.worker.tuples.spout_collector import SpoutCollector
+
+__all__ = ["VerdictDelivery"]
+
+#: How many latencies are gathered before they are counted, all at once.
+_MOST_LATENCIES = 4096
+
+
+class VerdictDelivery:
+    """The delivery to the spout of one task, whichever its current instance is. ``clock`` is the worker's."""
+
+    def __init__(self, task: SpoutTask, stories: SpoutStories, clock: Callable[[], float]) -> None:
+        self._task, self._stories, self._clock = task, stories, clock
+        #: Seconds that acked trees took, not counted yet: to count many at once is cheaper.
+        self._latencies: list[float] = []
+        self._seen = 0  # how many verdicts were delivered, as of the last `has_moved`
+
+    def deliver(self, ended: list[Tree], collector: SpoutCollector) -> None:
+        """Call ``ack`` or ``fail`` for each of these trees, up to the first call that raises, which restarts the task.
+
+        ``collector`` is the one of the spout's current instance.
+        """
+        task, latencies = self._task, self._latencies
+        spout, hooks, counters = task.spout, task.hooks, task.counters
+        collector.now = now = self._clock()
+        delivered, before = 0, len(latencies)
+        while delivered < len(ended):
+            tree = ended[delivered]
+            verdict = tree.verdict
+            assert verdict is not None
+            try:
+                if verdict is ACKED:
+                    collector.verdict = verdict
+                    most = 1 if hooks else len(ended)
+                    delivered = deliver_acks(ended, delivered, most, spout.ack, now, latencies)
+                    for hook in hooks:
+                        hook.spout_ack(SpoutAckInfo(message_id_of(tree.message_id), task.id, _ms(tree, now)))
+                else:
+                    delivered += 1
+                    self._count_fail(verdict.outcome)
+                    collector.verdict = self._stories.failed(tree, verdict, now)
+                    spout.fail(tree.message_id)
+                    for hook in hooks:
+                        hook.spout_fail(
+                            SpoutFailInfo(message_id_of(tree.message_id), task.id, _ms(tree, now))
+                        )
+            except Exception as error:
+                task.raised("ack or fail", error)
+                break  # the remaining trees belonged to an instance that is gone (B10)
+        counters.acked += len(latencies) - before
+        if len(latencies) > _MOST_LATENCIES:
+            self.count_latencies()
+        collector.verdict = None
+
+    def ack_inside_emit(self, message_id: Hashable) -> None:
+        """Ack a message at once, inside its emit, because acking is off (B8, E29)."""
+        task = self._task
+        task.counters.acked += 1
+        task.spout.ack(message_id)
+        for hook in task.hooks:
+            hook.spout_ack(SpoutAckInfo(message_id_of(message_id), task.id, 0.0))
+
+    def has_moved(self) -> bool:
+        """Return whether a verdict was delivered since the last call. Another thread may call this.
+
+        Each ack appends a latency and each fail is counted, so the sum grows with every verdict.
+        """
+        before, self._seen = self._seen, len(self._latencies) + self._task.counters.failed
+        return before != self._seen
+
+    def count_latencies(self) -> None:
+        """Move the latencies to the task's counters."""
+        self._task.counters.latency.add_all(self._latencies)
+        self._latencies.clear()
+
+    def _count_fail(self, outcome: Outcome) -> None:
+        counters = self._task.counters
+        counters.failed += 1
+        if outcome is Outcome.FAILED:
+            counters.failed_by_bolt += 1
+        elif outcome is Outcome.TIMED_OUT:
+            counters.timed_out += 1
+        elif outcome is Outcome.WORKER_LOST:
+            counters.worker_lost += 1
+
+
+def _ms(tree: Tree, now: float) -> float:
+    """Return how many milliseconds the tree took until ``now``."""
+    return (now - tree.emitted_at) * 1000

@@ -1,0 +1,85 @@
+"""The choice of the trees of one spout's task that are traced: samples, and replays of messages that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from stormspark.acker import SpoutAccount, Tree, Verdict
+from stormspark.worker.stories.stories import Stories
+from stormspark.worker.stories.story import root_text
+
+if TYPE_CHECKING:
+    from stormspark.worker.spout_task import SpoutTask
+    from stormspark.worker.tuples.spout_collector import SpoutCollector
+
+__all__ = ["SpoutStories"]
+
+#: How many failed message ids each task keeps, to trace their next emit, and for how long. If that many ids expire without
+#: another emit, the spout seems to replay nothing, and no more ids are kept.
+_KEPT_IDS = 100
+_ID_SECS = 600.0
+#: Up to this sample, the distance between two samples is exact. Above it, no turn of `next_tuple` calls is cut short for it.
+_EXACT = 64
+
+MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
+
+
+class SpoutStories:
+    """The choice of one spout's task: which of its emits are traced."""
+
+    def __init__(self, stories: Stories, spout: SpoutTask) -> None:
+        self._stories, self._spout = stories, spout
+        self._failed: dict[Hashable, tuple[float, str]] = {}
+        self._in_vain = 0
+        self._next_sample = stories.sample
+        self._collector: SpoutCollector
+
+    def begin(self, collector: SpoutCollector) -> None:
+        """Begin with a new instance of the spout, and its collector."""
+        self._collector = collector
+        self._in_vain = 0
+        self._next_sample = self._stories.sample
+
+    def maker(self, now: float) -> MakeTree:
+        """Return the function that makes the trees of the next turn: `Tree` itself if none is to be traced, at no extra cost."""
+        failed = self._failed
+        while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
+            del failed[next(iter(failed))]
+            self._in_vain += 1
+        sample = self._stories.sample
+        if failed or (sample and (sample <= _EXACT or self._collector.emitted >= self._next_sample)):
+            return self._make
+        return Tree
+
+    def _make(self, account: SpoutAccount, message_id: Hashable, now: float) -> Tree:
+        stories, collector = self._stories, self._collector
+        if self._failed:
+            try:
+                failed = self._failed.pop(message_id, None)
+            except Exception:  # an id without a usable hash does no harm elsewhere, so not here either
+                failed = None
+            if failed is not None:
+                self._in_vain = 0
+                return stories.traced(self._spout, account, message_id, now, failed[1])
+        if stories.sample and collector.emitted >= self._next_sample:
+            self._next_sample = collector.emitted + stories.sample
+            collector.new_tree = self.maker(now)
+            if stories.may_sample(now):
+                return stories.traced(self._spout, account, message_id, now, None)
+        return Tree(account, message_id, now)
+
+    def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
+        """Write the story of a failed tree, and have the next emit of its message id traced."""
+        traced = False
+        if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:
+            try:
+                self._failed[tree.message_id] = (now, "")
+                traced = True
+            except Exception:
+                traced = False
+        with_root = self._stories.failed(self._spout, tree, verdict, traced)
+        if traced:
+            self._failed[tree.message_id] = (now, root_text(with_root.root) if with_root.root else "")
+            self._collector.new_tree = self._make  # the spout may emit it again at once, inside `fail`
+        return with_root

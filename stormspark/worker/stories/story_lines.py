@@ -1,0 +1,41 @@
+"""The lines in which a worker writes what it knows of trees: a rotated file, or the last of them in memory."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from stormspark.private_files import PrivateLogFile
+
+__all__ = ["StoryLines"]
+
+#: How many lines are kept in memory if there is no log folder: this number of failures, and the same of samples.
+_KEPT = 1000
+
+
+class StoryLines:
+    """A rotated file of JSON objects, one per line. Without a path it keeps the last objects in memory."""
+
+    def __init__(self, path: Path | None, max_bytes: int, backup_count: int) -> None:
+        self.kept: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self._file: PrivateLogFile | None = None
+        if path is not None:
+            self._file = PrivateLogFile(
+                path, maxBytes=max_bytes, backupCount=backup_count, encoding="utf-8", delay=True
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Write a line, or keep it."""
+        if self._file is None:
+            # A copy, because events are still added to a line after it was kept.
+            self.kept.append(json.loads(json.dumps(line)))
+        else:
+            self._file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))

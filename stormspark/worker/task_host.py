@@ -1,0 +1,52 @@
+"""The side of a worker that its tasks use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Protocol
+
+from stormspark.acker import Ledger
+from stormspark.api import TopologyContext
+from stormspark.worker.stories.stories import Stories
+
+if TYPE_CHECKING:
+    from stormspark.worker.task import Task
+
+__all__ = ["Host"]
+
+
+class Host(Protocol):
+    """The side of a worker that its tasks use; `stormspark.worker.services.TaskServices` has all of it."""
+
+    #: Monotonic seconds.
+    clock: Callable[[], float]
+    ledger: Ledger
+    stories: Stories
+
+    def epoch(self) -> float:
+        """Seconds since 1970 when `clock` was 0."""
+
+    def context(self, task: Task) -> TopologyContext:
+        """A new context for a new instance of the task."""
+
+    #: Whether user code has started threads of its own.
+    guarded: bool
+    #: The task whose ``execute`` runs now.
+    executing: Task | None
+
+    @property
+    def thread(self) -> int:
+        """The thread that runs the tasks."""
+
+    def set_timer(
+        self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
+    ) -> None:
+        """Call ``callback`` every ``seconds``; the first time after ``first`` seconds, if that is given."""
+
+    def clear_timers(self, task: Task) -> None:
+        """Drop all timers of the task, because its instance has ended."""
+
+    @property
+    def shared_executor(self) -> Executor:
+        """The thread pool of the worker."""

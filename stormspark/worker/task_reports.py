@@ -1,0 +1,85 @@
+"""The errors of a task and the failures of trees that it reports to the driver, each limited in number per interval (C4)."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import deque
+from collections.abc import Callable
+
+from stormspark.errors import ComponentError
+from stormspark.plan.physical import ComponentPlan
+from stormspark.worker.step import ErrorReport
+
+__all__ = ["TaskReports"]
+
+
+class TaskReports:
+    """The reports of one task that the driver has not got yet. ``name`` is the task's; ``clock`` is in seconds."""
+
+    def __init__(self, component: ComponentPlan, task: int, name: str, clock: Callable[[], float]) -> None:
+        self._component, self._task, self._name, self._clock = component, task, name, clock
+        self._most = component.settings.errors_per_interval
+        self._interval = component.settings.error_interval_secs
+        self.logger = logging.getLogger(f"stormspark.task.{component.id}")
+        self.errors: list[ErrorReport] = []
+        self.failures: list[ErrorReport] = []
+        #: When errors were reported, and when failures of trees were, by their kind.
+        self._errors_at: deque[float] = deque(maxlen=self._most)
+        self._failures_at: dict[str, deque[float]] = {}
+
+    def add_error(self, error: BaseException | str) -> None:
+        """Log an error and report it to the driver, unless too many were reported of late."""
+        now, reported_at = self._clock(), self._errors_at
+        if not self._may_report(reported_at, now):
+            return
+        text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
+        if self._is_full(reported_at, now):
+            # The note comes first, because summaries show the last line, which has to be the error itself.
+            text = (
+                f"(the last one reported for now: more than {self._most} in {self._interval:g} s are counted only, see "
+                f"topology.max.error.report.per.interval)\n{text}"
+            )
+        self.errors.append(self.report_of(text))
+        self.logger.error("%s: %s", self._name, text)
+
+    def add_failure(self, kind: str, text: str) -> None:
+        """Log a failure of trees and report it to the driver. Each ``kind`` has the same limit per interval as errors have."""
+        reported_at = self._failures_at.setdefault(kind, deque(maxlen=self._most))
+        if self._may_report(reported_at, self._clock()):
+            self.failures.append(self.report_of(text))
+            self.logger.warning("%s: %s", self._name, text)
+
+    def report_of(self, text: str) -> ErrorReport:
+        """Make the report of an error of this task."""
+        return ErrorReport(self._component.id, self._task, text)
+
+    def component_error(self, what: str, error: BaseException) -> ComponentError:
+        """Make the error that stops the topology, because the component has raised ``error`` where ``what`` says."""
+        component = self._component
+        text = "".join(traceback.format_exception(error))
+        msg = (
+            f"{component.kind} {component.id!r}, task {self._task} ({self._name}), declared at {component.declared_at}, "
+            f"{what}: {type(error).__name__}: {error}\n{text}"
+        )
+        return ComponentError(msg)
+
+    def take_errors(self) -> list[ErrorReport]:
+        """Return the errors since the last call, oldest first."""
+        errors, self.errors = self.errors, []
+        return errors
+
+    def take_failures(self) -> list[ErrorReport]:
+        """Return the failures of trees since the last call, oldest first."""
+        failures, self.failures = self.failures, []
+        return failures
+
+    def _may_report(self, reported_at: deque[float], now: float) -> bool:
+        """Return whether there is room for one more report, and note its time."""
+        if self._is_full(reported_at, now):
+            return False
+        reported_at.append(now)
+        return True
+
+    def _is_full(self, reported_at: deque[float], now: float) -> bool:
+        return len(reported_at) == reported_at.maxlen and now - reported_at[0] < self._interval

@@ -1,0 +1,29 @@
+"""The runner of an `ArrowBolt`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from stormspark.api import ArrowBolt, TopologyContext
+from stormspark.worker.bolts.runner import Runner
+
+if TYPE_CHECKING:
+    from stormspark.worker.vectorised.tasks import ArrowBoltTask
+
+__all__ = ["ArrowRunner"]
+
+
+class ArrowRunner(Runner):
+    """Prepares a vectorised bolt, whose task executes its record batches itself.
+
+    The bolt holds no rows: all of them are acked or failed when ``execute_batch`` returns. Its collector looks up outlets when it
+    needs them, and checks the thread at each emit, so there is nothing to connect or to guard.
+    """
+
+    def __init__(self, task: ArrowBoltTask, bolt: ArrowBolt) -> None:
+        super().__init__(task)
+        self._bolt = bolt
+
+    def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        self._bolt.prepare(conf, context)
